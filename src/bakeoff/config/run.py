@@ -1,0 +1,183 @@
+"""The whole variant on one screen, and `models/config/run.yaml`, its only written form.
+
+Stages after render_config call `load`: the same parser, no Hydra, no overrides.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.parse import Problems, kind_of, parse, parse_kind
+from bakeoff.config.yaml_file import read_mapping, write_mapping
+from bakeoff.errors import ConfigError, OutOfRange, require
+from bakeoff.input.memory import RUNTIME_BYTES, Memory
+from bakeoff.input.shape import Shape
+from bakeoff.lr import SCHEDULES, Schedule
+from bakeoff.networks import NETWORKS, Network
+from bakeoff.records import SOURCES
+from bakeoff.records.manifest import Manifest, read_manifest
+from bakeoff.records.record import TRAIN, VALIDATION, Source
+from bakeoff.tasks.evaluation import Evaluate
+from bakeoff.tracking.settings import TRACKERS, Track
+from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
+from bakeoff.training.settings import Train
+
+KINDS: dict[str, Mapping[str, type]] = {
+    "data": SOURCES,
+    "model": NETWORKS,
+    "memory": {"memory": Memory},
+    "lr": SCHEDULES,
+    "optimizer": OPTIMIZERS,
+    "train": {"train": Train},
+    "evaluate": {"evaluate": Evaluate},
+    "track": TRACKERS,
+}
+
+HEAD = (
+    "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
+    "# Later stages read only this. An edit here is overwritten: edit params.yaml or conf/.\n"
+)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What follows from the rest and from the records; nobody sets it."""
+
+    task: str
+    num_classes: int
+    train_examples: int
+    validation_examples: int
+    steps: int
+    epochs: float
+    prefetch_batches: int
+    decode_threads: int
+    memory_budget_bytes: int
+    memory_estimate_bytes: int
+
+
+@dataclass(frozen=True)
+class Run:
+    variant: dict[str, str]  # the option chosen in each group
+    seed: int
+    data: Source
+    model: Network
+    memory: Memory
+    lr: Schedule
+    optimizer: Optimizer
+    train: Train
+    evaluate: Evaluate
+    track: Track
+    derived: Derived | None = None  # None until the records are known
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "between 0 and 2**31 - 1")
+
+    @property
+    def name(self) -> str:
+        """Says the variant in a list of runs."""
+        return " · ".join(self.variant[group] for group in ("model", "lr", "memory"))
+
+    def batches_of(self, size: int) -> Shape:
+        """Batches of `size` examples as this variant's network takes them; the records must be known."""
+        assert self.derived is not None
+        threads, waiting = self.derived.decode_threads, self.derived.prefetch_batches
+        return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting)
+
+
+def parse_run(tree: Mapping[str, Any], problems: Problems) -> Run | None:
+    """The checked variant, or None with every mistake noted."""
+    groups = {group: parse_kind(kinds, tree.get(group), group, problems) for group, kinds in KINDS.items()}
+    derived = parse(Derived, tree["derived"], "derived", problems) if "derived" in tree else None
+    for key in tree.keys() - KINDS.keys() - {"variant", "seed", "derived"}:
+        problems.add(key, "no such key")
+    seed = tree.get("seed")
+    if type(seed) is not int:
+        problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else repr(seed)}")
+    elif not 0 <= seed < 2**31:
+        problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
+    if problems.lines:
+        return None
+    return Run(variant=dict(tree["variant"]), seed=tree["seed"], derived=derived, **groups)
+
+
+def resolve(run: Run, manifest: Manifest, problems: Problems) -> Run | None:
+    """The variant with everything filled in that follows from the records."""
+    if run.model.task != manifest.task:
+        fitting = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if cls.task == manifest.task))
+        problems.add("model", f"{run.variant['model']!r} is for {run.model.task}, the records are for {manifest.task}; "
+                              f"choose an option of kind {fitting}")  # fmt: skip
+        return None
+    train, validation = manifest.splits[TRAIN], manifest.splits[VALIDATION]
+    steps = run.train.steps_for(train.examples)
+    lr = buffers = None
+    try:
+        lr = run.lr.over(steps)
+    except OutOfRange as error:
+        problems.add(f"lr.{error.key}", f"must be {error.rule}, got the run's {error.value} steps")
+    pixels = run.model.frames * run.model.input_size**2
+    try:
+        buffers = run.memory.buffers(batch_size=run.train.batch_size, pixels=pixels, split=train)
+    except OutOfRange as error:
+        problems.refused("memory.", error)
+    if lr is None or buffers is None:
+        return None
+    derived = Derived(
+        task=manifest.task,
+        num_classes=len(manifest.classes),
+        train_examples=train.examples,
+        validation_examples=validation.examples,
+        steps=steps,
+        epochs=round(steps * run.train.batch_size / train.examples, 3),
+        prefetch_batches=buffers.prefetch_batches,
+        decode_threads=buffers.decode_threads,
+        memory_budget_bytes=run.memory.budget_bytes,
+        memory_estimate_bytes=RUNTIME_BYTES + buffers.input_bytes,
+    )
+    return dataclasses.replace(run, lr=lr, derived=derived)
+
+
+def as_tree(run: Run) -> dict[str, Any]:
+    """Plain values, a group of several kinds with the one it is: what run.yaml holds."""
+    tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
+    for group, kinds in KINDS.items():
+        settings = getattr(run, group)
+        kind = {"kind": kind_of(kinds, settings)} if len(kinds) > 1 else {}
+        tree[group] = kind | _plain(asdict(settings))
+    return tree | ({"derived": asdict(run.derived)} if run.derived else {})
+
+
+def write(run: Run, path: Path) -> None:
+    write_mapping(path, as_tree(run), head=HEAD)
+
+
+def load(path: Path) -> tuple[Run, Derived]:
+    """The rendered variant and its derived numbers."""
+    if not path.is_file():
+        raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
+    problems = Problems(lambda key: path.as_posix())
+    run = parse_run(read_mapping(path), problems)
+    problems.raise_any()
+    assert run is not None
+    if run.derived is None:
+        raise ConfigError(f"{path.as_posix()}: derived: is missing; run `dvc repro --force render_config`")
+    return run, run.derived
+
+
+def fitting_manifest(records: Path, derived: Derived) -> Manifest:
+    """The records' manifest, if it is still the one that the variant was rendered for."""
+    manifest = read_manifest(records)
+    if len(manifest.classes) != derived.num_classes or manifest.task != derived.task:
+        raise ConfigError(
+            f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, {records.as_posix()} "
+            f"has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
+        )
+    return manifest
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, as YAML has them."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,73 @@
+"""What a user can mend, said in one line: `<file>: <key>: <rule>, got <value>; <remedy>`.
+
+    BakeoffError
+    ├── ConfigError      params.yaml, conf/ or run.yaml
+    ├── DataError        data/raw or data/records
+    └── WorkspaceError   the folder, git, DVC, the disk, the tracking store
+"""
+
+import difflib
+import errno
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+USER_ERROR = 2
+INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+
+
+class BakeoffError(Exception):
+    """Its text is all that a user needs to see."""
+
+
+class ConfigError(BakeoffError):
+    pass
+
+
+class DataError(BakeoffError):
+    pass
+
+
+class WorkspaceError(BakeoffError):
+    pass
+
+
+class OutOfRange(ValueError):
+    """A settings object refuses one of its own fields; the parser knows the file and the full key."""
+
+    def __init__(self, key: str, value: object, rule: str) -> None:
+        super().__init__(f"{key}: must be {rule}, got {value!r}")
+        self.key, self.value, self.rule = key, value, rule
+
+
+def require(condition: bool, key: str, value: object, rule: str) -> None:
+    """Refuse a field of a settings object, from its `__post_init__`."""
+    if not condition:
+        raise OutOfRange(key, value, rule)
+
+
+def choices(name: str, allowed: Iterable[str]) -> str:
+    """The tail of a message about an unknown name: the nearest match and everything that is allowed."""
+    allowed = sorted(allowed)
+    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return f"{meant}one of: {', '.join(allowed) or '(none)'}"
+
+
+@contextmanager
+def said_plainly() -> Iterator[None]:
+    """Turn what a user can mend, Ctrl-C and a full disk into one line and an exit code, without a traceback."""
+    try:
+        yield
+    except BakeoffError as error:
+        print(error, file=sys.stderr)
+        sys.exit(USER_ERROR)
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C; what was finished before is untouched, run the same command again", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = f" for {error.filename}" if error.filename else ""
+        print(f"no space left on the disk{where}; free some and run the same command again", file=sys.stderr)
+        sys.exit(USER_ERROR)

@@ -1,0 +1,1 @@
+"""Shards -> batches: order, decode, augment. Modules that compute import TensorFlow; settings do not."""

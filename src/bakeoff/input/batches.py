@@ -1,0 +1,61 @@
+"""From a store of examples to tf.data batches of network inputs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.input import pixels
+from bakeoff.input.augment import Augment
+from bakeoff.input.decode import DECODERS, Example
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+
+
+def training_batches(
+    store: Store,
+    shape: Shape,
+    *,
+    order: Order,
+    steps: range,
+    augment: Augment,
+    encode: Callable[[Example], Example],
+) -> tf.data.Dataset:
+    """One (images, targets) per step; the batch of a step is the same wherever `steps` starts."""
+
+    def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
+        epochs, examples = order.at(positions)
+        return np.stack([epochs, examples], axis=-1), store.read(examples)
+
+    def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
+        key = tf.random.fold_in(tf.random.fold_in(tf.constant([order.seed, 0], tf.int64), place[0]), place[1])
+        example = pixels.distort(DECODERS[shape.task](data), shape.size, shape.frames, augment=augment, key=key)
+        return example["image"], encode(example)
+
+    positions = tf.data.Dataset.range(steps.start * shape.batch_size, steps.stop * shape.batch_size)
+    read_batches = positions.batch(shape.batch_size, drop_remainder=True).map(
+        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string])
+    )
+    rows = read_batches.unbatch().map(
+        lambda place, data: prepare(tf.ensure_shape(place, [2]), tf.ensure_shape(data, [])),
+        num_parallel_calls=shape.decode_threads,
+        deterministic=True,
+    )
+    return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
+
+
+def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
+    """Every example once, in the order of the shards, as dicts; boxes padded with class 0, last batch short."""
+
+    def read(example: np.ndarray) -> bytes:
+        return store.read([int(example)])[0]
+
+    def prepare(number: tf.Tensor) -> Example:
+        data = tf.ensure_shape(tf.numpy_function(read, [number], tf.string), [])
+        return pixels.fit(DECODERS[shape.task](data), shape.size, shape.frames) | {"number": number}
+
+    rows = tf.data.Dataset.range(store.examples).map(
+        prepare, num_parallel_calls=shape.decode_threads, deterministic=True
+    )
+    return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)

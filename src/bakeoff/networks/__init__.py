@@ -1,0 +1,26 @@
+"""Hyper-parameters -> keras.Model. The settings here import no TensorFlow; their `build` does."""
+
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from bakeoff.networks.cnn import ClipCnn, Cnn
+from bakeoff.networks.ssd import Ssd
+
+if TYPE_CHECKING:
+    import keras
+
+
+class Network(Protocol):
+    task: ClassVar[str]
+
+    @property
+    def input_size(self) -> int:
+        """Pixels of a side."""
+
+    @property
+    def frames(self) -> int:
+        """1 for images."""
+
+    def build(self, num_classes: int) -> "keras.Model": ...
+
+
+NETWORKS: dict[str, type[Network]] = {"ssd": Ssd, "cnn": Cnn, "clip_cnn": ClipCnn}

@@ -1,0 +1,64 @@
+"""Small convolutional classifiers for CPUs: one for images, one for clips."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from bakeoff.errors import require
+
+if TYPE_CHECKING:
+    import keras
+
+STRIDES = (2, 2, 2)
+CHANNELS = (32, 64, 128)
+
+
+@dataclass(frozen=True)
+class Cnn:
+    task: ClassVar[str] = "classification"
+    frames: ClassVar[int] = 1
+    input_size: int = 48
+    width: float = 1.0
+    dropout: float = 0.2
+    batch_norm_momentum: float = 0.9
+    label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_shared(self)
+
+    def build(self, num_classes: int) -> "keras.Model":
+        """Images (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
+        from bakeoff.networks import cnn_graph
+
+        return cnn_graph.of_images(self, num_classes)
+
+
+@dataclass(frozen=True)
+class ClipCnn:
+    """Space and time apart, as S3D has it: 1x3x3 then 3x1x1 convolutions."""
+
+    task: ClassVar[str] = "video"
+    input_size: int = 64
+    frames: int = 16
+    width: float = 1.0
+    dropout: float = 0.2
+    batch_norm_momentum: float = 0.9
+    label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")
+        _require_shared(self)
+
+    def build(self, num_classes: int) -> "keras.Model":
+        """Clips (batch, frames, size, size, 3) -> {"classes": logits (batch, k)}."""
+        from bakeoff.networks import cnn_graph
+
+        return cnn_graph.of_clips(self, num_classes)
+
+
+def _require_shared(network: Cnn | ClipCnn) -> None:
+    smallest = 2 ** (len(STRIDES) + 1)
+    require(network.input_size >= smallest, "input_size", network.input_size, f"{smallest} or more")
+    require(0 < network.width <= 4, "width", network.width, "above 0, at most 4")
+    require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
+    require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
+    require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")

@@ -1,0 +1,77 @@
+"""The Keras graph of `Ssd`: input -> backbone -> pyramid -> heads."""
+
+import math
+from typing import TYPE_CHECKING
+
+import keras
+
+from bakeoff.networks.blocks import channels, convolution, to_unit_range
+
+if TYPE_CHECKING:
+    from bakeoff.networks.ssd import Ssd
+
+PRIOR = 0.01  # the score that every class starts from, so that the many empty anchors don't drown the first steps
+
+
+def build(ssd: "Ssd", num_classes: int) -> keras.Model:
+    image = keras.Input((ssd.input_size, ssd.input_size, 3), name="image")
+    levels = _pyramid(_backbone(to_unit_range(image), ssd), ssd)
+    boxes, classes = _heads(levels, ssd, num_classes)
+    return keras.Model(image, {"boxes": boxes, "classes": classes}, name="ssd")
+
+
+def _backbone(x, ssd: "Ssd") -> list:
+    """Feature maps at strides 8, 16 and 32."""
+
+    def stage(x, name: str, number: int, kernel: int = 3, strides: int = 1):
+        filters = channels(number, ssd.width)
+        return convolution(x, filters, kernel=kernel, strides=strides, momentum=ssd.batch_norm_momentum, name=name)
+
+    x = stage(x, "backbone.stem", 24, kernel=4, strides=4)
+    x = stage(x, "backbone.stride4", 32)
+    levels = []
+    for stride, filters in zip(ssd.strides, (64, 128, 128), strict=True):
+        x = stage(x, f"backbone.stride{stride}.down", filters, strides=2)
+        x = stage(x, f"backbone.stride{stride}.refine", filters)
+        levels.append(x)
+    return levels
+
+
+def _pyramid(levels: list, ssd: "Ssd") -> list:
+    """Each level gets the coarser ones' view of its surroundings, added from above."""
+    top = None
+    merged = []
+    for stride, level in reversed(list(zip(ssd.strides, levels, strict=True))):
+        name = f"pyramid.stride{stride}"
+        side = keras.layers.Conv2D(ssd.pyramid_channels, 1, name=f"{name}.lateral")(level)
+        if top is not None:
+            side = keras.layers.Add(name=f"{name}.add")([side, keras.layers.UpSampling2D(name=f"{name}.up")(top)])
+        top = side
+        merged.append(
+            convolution(side, ssd.pyramid_channels, momentum=ssd.batch_norm_momentum, name=f"{name}.smooth")
+        )
+    return merged[::-1]
+
+
+def _heads(levels: list, ssd: "Ssd", num_classes: int) -> tuple:
+    """The same weights read every level; batch norms are each level's own, for their statistics differ."""
+    per_cell = ssd.anchors.per_cell
+    bias = keras.initializers.Constant(-math.log((1 - PRIOR) / PRIOR))
+    to_boxes = keras.layers.Conv2D(per_cell * 4, 3, padding="same", name="head.boxes")
+    to_classes = keras.layers.Conv2D(
+        per_cell * num_classes, 3, padding="same", bias_initializer=bias, name="head.classes"
+    )
+    shared = [
+        keras.layers.Conv2D(ssd.pyramid_channels, 3, padding="same", use_bias=False, name=f"head.conv{number}")
+        for number in range(ssd.head_convolutions)
+    ]
+    boxes, classes = [], []
+    for stride, x in zip(ssd.strides, levels, strict=True):
+        for number, layer in enumerate(shared):
+            norm = keras.layers.BatchNormalization(
+                momentum=ssd.batch_norm_momentum, name=f"head.stride{stride}.norm{number}"
+            )
+            x = keras.layers.ReLU()(norm(layer(x)))
+        boxes.append(keras.layers.Reshape((-1, 4))(to_boxes(x)))
+        classes.append(keras.layers.Reshape((-1, num_classes))(to_classes(x)))
+    return keras.layers.Concatenate(axis=1, name="boxes")(boxes), keras.layers.Concatenate(axis=1, name="classes")(classes)

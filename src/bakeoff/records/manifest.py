@@ -1,0 +1,64 @@
+"""`data/records/manifest.json`: what the build made. Written last, so it exists only if the build finished.
+
+    {"task": "detection", "classes": ["0", "1", ...], "digest": "9f0c...",
+     "splits": {"train": {"examples": 600, "decoded_bytes": 55711232, "counts": {"0": 189, ...},
+                          "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bakeoff.errors import DataError
+
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Shard:
+    file: str
+    examples: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Split:
+    examples: int
+    decoded_bytes: int  # of all frames, 3 bytes a pixel
+    frames: int  # of one example: 1 for images, the longest for clips
+    counts: dict[str, int]  # labels or boxes by class
+    shards: tuple[Shard, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    task: str
+    classes: tuple[str, ...]
+    splits: dict[str, Split]
+
+    @property
+    def digest(self) -> str:
+        """Names the content: equal for equal classes and equal shards."""
+        content = [self.task, *self.classes, *(shard.sha256 for split in self.splits.values() for shard in split.shards)]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def write(self, folder: Path) -> None:
+        tree = asdict(self) | {"digest": self.digest}
+        (folder / FILE).write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError(f"{path}: missing, so the records were never finished; run `dvc repro build_records`")
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    splits = {
+        name: Split(**{**split, "shards": tuple(Shard(**shard) for shard in split["shards"])})
+        for name, split in tree["splits"].items()
+    }
+    manifest = Manifest(tree["task"], tuple(tree["classes"]), splits)
+    if manifest.digest != tree["digest"]:
+        raise DataError(f"{path}: its digest does not fit its content; run `dvc repro --force build_records`")
+    return manifest

@@ -1,0 +1,1 @@
+"""What learning means: examples -> targets -> loss, outputs -> predictions -> score."""

@@ -1,0 +1,61 @@
+"""The tasks, and what each of them can do."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.networks import Network
+from bakeoff.tasks.classification import Classification
+from bakeoff.tasks.detection import Detection
+
+Tensors = dict[str, tf.Tensor]
+
+
+class Score(Protocol):
+    """A value that merges: scores of parts add up to the score of the whole."""
+
+    def __add__(self, other: "Score") -> "Score": ...
+
+    def result(self) -> dict: ...
+
+    def rows(self) -> list[dict]:
+        """One line per example, in order."""
+
+    def plots(self) -> dict[str, list[dict]]:
+        """Tables for `dvc plots`, by name."""
+
+
+class Task(Protocol):
+    headline: ClassVar[str]  # the number of `Score.result` that says which weights are best; higher is better
+
+    def encode(self, example: Tensors) -> Tensors: ...
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> Tensors: ...
+
+    def predict(self, outputs: Tensors) -> Tensors: ...
+
+    def score(self) -> Score: ...
+
+    def judge(self, batch: Tensors, found: Tensors) -> Score: ...
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]: ...
+
+
+TASKS: dict[str, Callable[..., Task]] = {
+    "detection": Detection,
+    "classification": Classification,
+    "video": Classification,
+}
+
+
+def task_of(model: Network, classes: Sequence[str]) -> Task:
+    return TASKS[model.task](model, classes)
+
+
+def score_all(task: Task, predict: Callable[[tf.Tensor], Tensors], batches: Iterable[Tensors]) -> Score:
+    score = task.score()
+    for batch in batches:
+        score = score + task.judge(batch, predict(batch["image"]))
+    return score

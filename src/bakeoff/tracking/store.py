@@ -1,0 +1,70 @@
+"""The MLflow store of the main workspace: `mlflow.db` (SQLite) and `mlartifacts/`.
+
+Several processes that open a new SQLite store at once break it, so it is created and migrated under a
+file lock, and whoever comes later finds it ready.
+"""
+
+import os
+from pathlib import Path
+
+from filelock import FileLock
+
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.workspace import IN_FLIGHT, main_workspace
+
+# A server that is down must not hold a run up for minutes; whoever sets these knows better.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+
+from mlflow import MlflowClient  # noqa: E402 - reads the two settings above as it loads
+from mlflow.exceptions import MlflowException  # noqa: E402
+
+
+def local_uri() -> str:
+    return f"sqlite:///{(main_workspace() / 'mlflow.db').as_posix()}"
+
+
+def tracking_uri(settings: Mlflow) -> str:
+    return settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or local_uri()
+
+
+def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
+    """A client on a store that exists, and the id of the experiment."""
+    uri = tracking_uri(settings)
+    folder = main_workspace() / IN_FLIGHT
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "mlflow.lock"):
+        client = MlflowClient(tracking_uri=uri)
+        artifacts = (main_workspace() / "mlartifacts").as_uri() if uri == local_uri() else None
+        return client, _experiment(client, settings.experiment, artifacts)
+
+
+def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
+    found = client.get_experiment_by_name(name)
+    if found:
+        return found.experiment_id
+    try:
+        return client.create_experiment(name, artifact_location=artifacts)
+    except MlflowException:
+        # On a server, someone else may have made it a moment ago.
+        found = client.get_experiment_by_name(name)
+        if not found:
+            raise
+        return found.experiment_id
+
+
+def ui_arguments(port: int) -> list[str]:
+    """MLflow's own server on the local store, for this machine only."""
+    root = main_workspace()
+    return [
+        "server",
+        f"--backend-store-uri={local_uri()}",
+        f"--default-artifact-root={(root / 'mlartifacts').as_uri()}",
+        "--host=127.0.0.1",
+        f"--port={port}",
+        "--workers=1",
+    ]
+
+
+def local_store_exists() -> bool:
+    return Path(main_workspace() / "mlflow.db").is_file()

@@ -1,0 +1,1 @@
+"""The step loop, its settings, its optimizers, and the history it leaves."""

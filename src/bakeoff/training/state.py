@@ -1,0 +1,24 @@
+"""`models/train/state.json`: how a run ended, for the stages after it and for people.
+
+    {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "steps": 1000, "seconds": 112.4,
+     "weights_sha256": "5d1c...", "mlflow_run_id": "0b9f...", ...}
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import DataError
+
+FILE = "state.json"
+
+
+def write_state(folder: Path, state: dict[str, Any]) -> None:
+    (folder / FILE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    path = folder / FILE
+    if not path.is_file():
+        raise DataError(f"{path.as_posix()}: missing, so training never finished; run `dvc repro train`")
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,37 @@
+"""Weights as files: `final.weights.h5`, `best.weights.h5`. The network itself is rebuilt from run.yaml."""
+
+import hashlib
+from pathlib import Path
+
+import keras
+
+from bakeoff.errors import DataError
+from bakeoff.networks import Network
+
+FINAL, BEST = "final.weights.h5", "best.weights.h5"
+
+
+def save(network: keras.Model, path: Path) -> None:
+    network.save_weights(path)
+
+
+def restore(model: Network, num_classes: int, path: Path) -> keras.Model:
+    """The network of these settings with the weights of a file."""
+    if not path.is_file():
+        raise DataError(f"{path.as_posix()}: missing; run `dvc repro train`")
+    network = model.build(num_classes)
+    try:
+        network.load_weights(path)
+    except (ValueError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{path.as_posix()}: does not fit this network ({reason}); run `dvc repro --force train`") from None
+    return network
+
+
+def digest(network: keras.Model) -> str:
+    """Equal for bit-equal weights; the file's own bytes may hold more than the weights."""
+    content = hashlib.sha256()
+    for weight in network.weights:
+        content.update(weight.path.encode())
+        content.update(weight.numpy().tobytes())
+    return content.hexdigest()
