@@ -1,9 +1,9 @@
 """What a user can mend, said in one line: `<file>: <key>: <rule>, got <value>; <remedy>`.
 
-    BakeoffError
-    ├── ConfigError      params.yaml, conf/ or run.yaml
-    ├── DataError        data/raw or data/records
-    └── WorkspaceError   the folder, git, DVC, the disk, the tracking store
+BakeoffError
+├── ConfigError      params.yaml, conf/ or run.yaml
+├── DataError        data/raw or data/records
+└── WorkspaceError   the folder, git, DVC, the disk, the tracking store
 """
 
 import difflib

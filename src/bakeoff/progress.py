@@ -33,7 +33,8 @@ class Bar:
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
             left = (self._total - self._done) / rate
-            say(f"{self._title}: {self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s, {left:.0f} s left {self._note}")
+            numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s, {left:.0f} s left"
+            say(f"{self._title}: {numbers} {self._note}")
 
 
 @contextmanager

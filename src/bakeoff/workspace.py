@@ -32,7 +32,9 @@ def enter() -> None:
         if (folder / "dvc.yaml").is_file() and (folder / CONF).is_dir():
             os.chdir(folder)
             return
-    raise WorkspaceError(f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone")
+    raise WorkspaceError(
+        f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone"
+    )
 
 
 def require_own_code() -> None:

@@ -103,7 +103,9 @@ def _choices(said: dict[str, Any], groups: list[str], params: Path, conf: Path) 
             key = group if group not in said or entry is None else f"{group}.use"
             problems.add(key, f"is missing; one of: {', '.join(options)}")
         elif not isinstance(use, str) or use not in options:
-            problems.add(f"{group}.use", f"no such option {use!r} in {(conf / group).as_posix()}/; {choices(str(use), options)}")
+            problems.add(
+                f"{group}.use", f"no such option {use!r} in {(conf / group).as_posix()}/; {choices(str(use), options)}"
+            )
         else:
             chosen[group] = Choice(use, changes)
     problems.raise_any()

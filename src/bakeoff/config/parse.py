@@ -123,7 +123,12 @@ def _refuse(hint: Any, value: Any, key: str, problems: Problems) -> Any:
 
 
 def _said(hint: Any) -> str:
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text (in quotes if it looks like a number)"}
+    names = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text (in quotes if it looks like a number)",
+    }
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return f"{_said(next(part for part in get_args(hint) if part is not type(None)))} or null"

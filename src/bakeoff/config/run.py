@@ -170,8 +170,8 @@ def fitting_manifest(records: Path, derived: Derived) -> Manifest:
     manifest = read_manifest(records)
     if len(manifest.classes) != derived.num_classes or manifest.task != derived.task:
         raise ConfigError(
-            f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, {records.as_posix()} "
-            f"has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
+            f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, "
+            f"{records.as_posix()} has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
         )
     return manifest
 

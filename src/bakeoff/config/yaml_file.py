@@ -28,7 +28,7 @@ _Loader.add_implicit_resolver(
 
 def read_mapping(path: Path) -> dict[str, Any]:
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+        tree = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except FileNotFoundError:
         raise ConfigError(f"{path.as_posix()}: no such file") from None
     except UnicodeDecodeError as error:

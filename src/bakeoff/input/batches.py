@@ -1,6 +1,7 @@
 """From a store of examples to tf.data batches of network inputs."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -30,32 +31,42 @@ def training_batches(
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
         key = tf.random.fold_in(tf.random.fold_in(tf.constant([order.seed, 0], tf.int64), place[0]), place[1])
-        example = pixels.distort(DECODERS[shape.task](data), shape.size, shape.frames, augment=augment, key=key)
+        decoded = DECODERS[shape.task](data)
+        example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
         return example["image"], encode(example)
 
     positions = tf.data.Dataset.range(steps.start * shape.batch_size, steps.stop * shape.batch_size)
-    read_batches = positions.batch(shape.batch_size, drop_remainder=True).map(
-        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string])
-    )
-    rows = read_batches.unbatch().map(
-        lambda place, data: prepare(tf.ensure_shape(place, [2]), tf.ensure_shape(data, [])),
-        num_parallel_calls=shape.decode_threads,
-        deterministic=True,
-    )
+    rows = _prepared(positions, shape, read, lambda place, data: prepare(tf.ensure_shape(place, [2]), data))
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
 def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
     """Every example once, in the order of the shards, as dicts; boxes padded with class 0, last batch short."""
 
-    def read(example: np.ndarray) -> bytes:
-        return store.read([int(example)])[0]
+    def read(numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
+        return numbers, store.read(numbers)
 
-    def prepare(number: tf.Tensor) -> Example:
-        data = tf.ensure_shape(tf.numpy_function(read, [number], tf.string), [])
-        return pixels.fit(DECODERS[shape.task](data), shape.size, shape.frames) | {"number": number}
+    def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
+        return pixels.fit(DECODERS[shape.task](data), shape.size, shape.frames) | {
+            "number": tf.ensure_shape(number, [])
+        }
 
-    rows = tf.data.Dataset.range(store.examples).map(
-        prepare, num_parallel_calls=shape.decode_threads, deterministic=True
-    )
+    rows = _prepared(tf.data.Dataset.range(store.examples), shape, read, prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
+
+
+def _prepared(
+    numbers: tf.data.Dataset,
+    shape: Shape,
+    read: Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]],
+    prepare: Callable[[tf.Tensor, tf.Tensor], Any],
+) -> tf.data.Dataset:
+    """Examples read a batch at a time by one thread of Python, then decoded by several of TensorFlow's."""
+    read_batches = numbers.batch(shape.batch_size).map(
+        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string])
+    )
+    return read_batches.unbatch().map(
+        lambda key, data: prepare(key, tf.ensure_shape(data, [])),
+        num_parallel_calls=shape.decode_threads,
+        deterministic=True,
+    )

@@ -1,9 +1,9 @@
 """Serialized tf.Example -> example dict, at the network's input size.
 
-    detection       {"image": (size, size, 3) float32 0..255, "boxes": (n, 4) ymin xmin ymax xmax 0..1,
-                     "classes": (n,) int64 1..k, "height": (), "width": ()}
-    classification  {"image": ..., "label": () int64 1..k}
-    video           {"image": (frames, size, size, 3), "label": ()}
+detection       {"image": (size, size, 3) float32 0..255, "boxes": (n, 4) ymin xmin ymax xmax 0..1,
+                 "classes": (n,) int64 1..k, "height": (), "width": ()}
+classification  {"image": ..., "label": () int64 1..k}
+video           {"image": (frames, size, size, 3), "label": ()}
 """
 
 from collections.abc import Callable

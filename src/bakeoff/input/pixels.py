@@ -61,7 +61,7 @@ def _draw_window(augment: Augment, key: tf.Tensor) -> tf.Tensor:
 
 
 def _window(image: tf.Tensor, window: tf.Tensor, size: int) -> tf.Tensor:
-    """Cut `window` from an image (h, w, 3) or a clip (t, h, w, 3) and bring it to (size, size), smoothed as it shrinks."""
+    """Cut `window` from an image (h, w, 3) or a clip (t, h, w, 3) and bring it to (size, size), smoothed."""
     frames = image if image.shape.rank == 4 else image[None]
     shape = tf.cast(tf.shape(frames)[1:3], tf.float32)
     scale = size / (shape * (window[2:] - window[:2]))

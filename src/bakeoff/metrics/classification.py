@@ -1,6 +1,6 @@
 """Counts of what was taken for what.
 
-    ClassificationScore(("cat", "dog")).update([1, 2], [1, 1]) -> {"accuracy": 0.5, ...}
+ClassificationScore(("cat", "dog")).update([1, 2], [1, 1]) -> {"accuracy": 0.5, ...}
 """
 
 from dataclasses import dataclass, field

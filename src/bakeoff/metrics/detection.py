@@ -1,6 +1,6 @@
 """COCO's average precision, counted by pycocotools.
 
-    DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "mAP_50": 0.81, "AP_50": {"0": 0.9, "1": 0.72}, ...}
+DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, ...}
 """
 
 import contextlib
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
-
 
 NAMES = (
     "mAP", "mAP_50", "mAP_75", "mAP_small", "mAP_medium", "mAP_large",
@@ -44,7 +43,9 @@ class DetectionScore:
         judge = self._judge()
         numbers: dict = {name: float(value) for name, value in zip(NAMES, judge.stats, strict=False) if value >= 0}
         numbers["AP_50"] = {
-            label: float(curve.mean()) for label, curve in zip(self.classes, self._precision(judge), strict=True) if curve[0] > -1
+            label: float(curve.mean())
+            for label, curve in zip(self.classes, self._precision(judge), strict=True)
+            if curve[0] > -1
         }
         return numbers
 
@@ -81,7 +82,9 @@ class DetectionScore:
         return judge.eval["precision"][0, :, :, 0, -1].T
 
     def _named(self, boxes: Boxes) -> list[dict]:
-        scores = [{}] * len(boxes.classes) if boxes.scores is None else [{"score": round(float(s), 5)} for s in boxes.scores]
+        scores = (
+            [{}] * len(boxes.classes) if boxes.scores is None else [{"score": round(float(s), 5)} for s in boxes.scores]
+        )
         return [
             {"label": self.classes[int(label) - 1], "box": [round(float(side), 2) for side in corners]} | score
             for corners, label, score in zip(boxes.corners, boxes.classes, scores, strict=True)

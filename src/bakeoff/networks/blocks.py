@@ -1,6 +1,10 @@
 """Pieces that several networks are built from, as functions on Keras tensors."""
 
+from typing import TypeAlias
+
 import keras
+
+Tensor: TypeAlias = keras.KerasTensor
 
 
 def channels(number: int, width: float) -> int:
@@ -8,7 +12,15 @@ def channels(number: int, width: float) -> int:
     return max(8, int(number * width / 8 + 0.5) * 8)
 
 
-def convolution(x, filters: int, *, name: str, momentum: float, kernel=3, strides=1):
+def convolution(
+    x: Tensor,
+    filters: int,
+    *,
+    name: str,
+    momentum: float,
+    kernel: int | tuple[int, int, int] = 3,
+    strides: int | tuple[int, int, int] = 1,
+) -> Tensor:
     """Convolution, batch norm, ReLU; works on images and, with a triple `kernel`, on clips."""
     layer = keras.layers.Conv3D if isinstance(kernel, tuple) else keras.layers.Conv2D
     x = layer(
@@ -24,6 +36,6 @@ def convolution(x, filters: int, *, name: str, momentum: float, kernel=3, stride
     return keras.layers.ReLU(name=f"{name}.relu")(x)
 
 
-def to_unit_range(x):
+def to_unit_range(x: Tensor) -> Tensor:
     """0..255 -> -1..1, inside the network, so that nobody who runs it has to know."""
     return keras.layers.Rescaling(1 / 127.5, offset=-1.0, name="to_unit_range")(x)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.blocks import channels, convolution, to_unit_range
+from bakeoff.networks.blocks import Tensor, channels, convolution, to_unit_range
 from bakeoff.networks.cnn import CHANNELS, STRIDES
 
 if TYPE_CHECKING:
@@ -36,6 +36,6 @@ def of_clips(settings: "ClipCnn", num_classes: int) -> keras.Model:
     return keras.Model(clip, {"classes": _logits(x, settings.dropout, num_classes)}, name="clip_cnn")
 
 
-def _logits(x, dropout: float, num_classes: int):
+def _logits(x: Tensor, dropout: float, num_classes: int) -> Tensor:
     x = keras.layers.Dropout(dropout, name="head.dropout")(x)
     return keras.layers.Dense(num_classes, name="classes")(x)

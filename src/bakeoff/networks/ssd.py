@@ -72,7 +72,7 @@ class Ssd:
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
 
     def build(self, num_classes: int) -> "keras.Model":
-        """uint8-range images (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}."""
+        """Images 0..255 (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}."""
         from bakeoff.networks import ssd_graph
 
         return ssd_graph.build(self, num_classes)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.blocks import channels, convolution, to_unit_range
+from bakeoff.networks.blocks import Tensor, channels, convolution, to_unit_range
 
 if TYPE_CHECKING:
     from bakeoff.networks.ssd import Ssd
@@ -20,10 +20,10 @@ def build(ssd: "Ssd", num_classes: int) -> keras.Model:
     return keras.Model(image, {"boxes": boxes, "classes": classes}, name="ssd")
 
 
-def _backbone(x, ssd: "Ssd") -> list:
+def _backbone(x: Tensor, ssd: "Ssd") -> list[Tensor]:
     """Feature maps at strides 8, 16 and 32."""
 
-    def stage(x, name: str, number: int, kernel: int = 3, strides: int = 1):
+    def stage(x: Tensor, name: str, number: int, kernel: int = 3, strides: int = 1) -> Tensor:
         filters = channels(number, ssd.width)
         return convolution(x, filters, kernel=kernel, strides=strides, momentum=ssd.batch_norm_momentum, name=name)
 
@@ -37,7 +37,7 @@ def _backbone(x, ssd: "Ssd") -> list:
     return levels
 
 
-def _pyramid(levels: list, ssd: "Ssd") -> list:
+def _pyramid(levels: list[Tensor], ssd: "Ssd") -> list[Tensor]:
     """Each level gets the coarser ones' view of its surroundings, added from above."""
     top = None
     merged = []
@@ -47,13 +47,11 @@ def _pyramid(levels: list, ssd: "Ssd") -> list:
         if top is not None:
             side = keras.layers.Add(name=f"{name}.add")([side, keras.layers.UpSampling2D(name=f"{name}.up")(top)])
         top = side
-        merged.append(
-            convolution(side, ssd.pyramid_channels, momentum=ssd.batch_norm_momentum, name=f"{name}.smooth")
-        )
+        merged.append(convolution(side, ssd.pyramid_channels, momentum=ssd.batch_norm_momentum, name=f"{name}.smooth"))
     return merged[::-1]
 
 
-def _heads(levels: list, ssd: "Ssd", num_classes: int) -> tuple:
+def _heads(levels: list[Tensor], ssd: "Ssd", num_classes: int) -> tuple[Tensor, Tensor]:
     """The same weights read every level; batch norms are each level's own, for their statistics differ."""
     per_cell = ssd.anchors.per_cell
     bias = keras.initializers.Constant(-math.log((1 - PRIOR) / PRIOR))
@@ -74,4 +72,6 @@ def _heads(levels: list, ssd: "Ssd", num_classes: int) -> tuple:
             x = keras.layers.ReLU()(norm(layer(x)))
         boxes.append(keras.layers.Reshape((-1, 4))(to_boxes(x)))
         classes.append(keras.layers.Reshape((-1, num_classes))(to_classes(x)))
-    return keras.layers.Concatenate(axis=1, name="boxes")(boxes), keras.layers.Concatenate(axis=1, name="classes")(classes)
+    return keras.layers.Concatenate(axis=1, name="boxes")(boxes), keras.layers.Concatenate(axis=1, name="classes")(
+        classes
+    )

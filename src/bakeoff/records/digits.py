@@ -39,7 +39,12 @@ class DigitScenes:
 
     def __post_init__(self) -> None:
         _require_counts(self)
-        require(32 <= self.min_side <= self.max_side <= 400, "min_side", self.min_side, "between 32 and max_side, at most 400")
+        require(
+            32 <= self.min_side <= self.max_side <= 400,
+            "min_side",
+            self.min_side,
+            "between 32 and max_side, at most 400",
+        )
         require(1 <= self.max_digits <= 20, "max_digits", self.max_digits, "between 1 and 20")
         fits = 8 <= self.min_digit <= self.max_digit <= self.min_side
         require(fits, "max_digit", self.max_digit, f"between min_digit={self.min_digit} and min_side={self.min_side}")

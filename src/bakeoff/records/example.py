@@ -4,7 +4,7 @@ Class ids are 1..k in label order; 0 is the background. A clip keeps its frames 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 
@@ -14,9 +14,9 @@ from bakeoff.records.record import Record
 def encode(record: Record, classes: Sequence[str]) -> bytes:
     """One record as a serialized tf.Example."""
     ids = {label: number for number, label in enumerate(classes, start=1)}
-    features = {"clip": _clip, "image": _image}["clip" if len(record.frames) > 1 else "image"](record)
-    labels = [box.label for box in record.boxes] if record.boxes or not record.labels else record.labels
-    prefix = "image/object/class" if not record.labels else "image/class"
+    features = _clip(record) if record.frames_per_second else _image(record)
+    prefix = "image/class" if record.labels else "image/object/class"
+    labels = record.labels or [box.label for box in record.boxes]
     features[f"{prefix}/text"] = _texts(labels)
     features[f"{prefix}/label"] = _integers(ids[label] for label in labels)
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
@@ -58,9 +58,9 @@ def _texts(values: Sequence[str]) -> tf.train.Feature:
     return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode() for value in values]))
 
 
-def _integers(values) -> tf.train.Feature:
+def _integers(values: Iterable[int]) -> tf.train.Feature:
     return tf.train.Feature(int64_list=tf.train.Int64List(value=list(values)))
 
 
-def _floats(values) -> tf.train.Feature:
+def _floats(values: Iterable[float]) -> tf.train.Feature:
     return tf.train.Feature(float_list=tf.train.FloatList(value=list(values)))

@@ -1,8 +1,8 @@
 """`data/records/manifest.json`: what the build made. Written last, so it exists only if the build finished.
 
-    {"task": "detection", "classes": ["0", "1", ...], "digest": "9f0c...",
-     "splits": {"train": {"examples": 600, "decoded_bytes": 55711232, "counts": {"0": 189, ...},
-                          "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
+{"task": "detection", "classes": ["0", "1", ...], "digest": "9f0c...",
+ "splits": {"train": {"examples": 600, "decoded_bytes": 55711232, "counts": {"0": 189, ...},
+                      "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
 """
 
 import hashlib
@@ -41,7 +41,11 @@ class Manifest:
     @property
     def digest(self) -> str:
         """Names the content: equal for equal classes and equal shards."""
-        content = [self.task, *self.classes, *(shard.sha256 for split in self.splits.values() for shard in split.shards)]
+        content = [
+            self.task,
+            *self.classes,
+            *(shard.sha256 for split in self.splits.values() for shard in split.shards),
+        ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def write(self, folder: Path) -> None:

@@ -32,7 +32,7 @@ class Record:
     boxes: tuple[Box, ...] = ()
     labels: tuple[str, ...] = ()
     format: str = "jpeg"
-    frames_per_second: float = 0.0
+    frames_per_second: float = 0.0  # above 0 for clips
 
 
 class Source(Protocol):

@@ -57,7 +57,9 @@ def write_split(source: Source, split: str, folder: Path, done: Callable[[], Non
 def write_labels(classes: Sequence[str], folder: Path) -> None:
     """`labels.txt`, one label a line, and `label_map.pbtxt` for the Object Detection API, ids from 1."""
     (folder / "labels.txt").write_text("".join(f"{label}\n" for label in classes), encoding="utf-8")
-    items = (f"item {{\n  id: {number}\n  name: {_quoted(label)}\n}}\n" for number, label in enumerate(classes, start=1))
+    items = (
+        f"item {{\n  id: {number}\n  name: {_quoted(label)}\n}}\n" for number, label in enumerate(classes, start=1)
+    )
     (folder / "label_map.pbtxt").write_text("".join(items), encoding="utf-8")
 
 

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.errors import said_plainly
@@ -23,7 +25,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
-    from bakeoff.tasks.pictures import draw_sheet
+    from bakeoff.pictures import draw_sheet
     from bakeoff.tasks.task import task_of
     from bakeoff.training.loop import compiled_prediction
     from bakeoff.training.weights import restore
@@ -35,7 +37,8 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     predict = compiled_prediction(network, task)
     partial = workspace.fresh_folder(out)
     batches = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.evaluate.batch_size))
-    score, shown = task.score(), []
+    score = task.score()
+    shown: list[tuple[np.ndarray, dict]] = []
     with progress("evaluate", derived.validation_examples, "examples") as bar:
         for batch in batches:
             found = predict(batch["image"])

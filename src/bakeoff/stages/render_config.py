@@ -29,7 +29,7 @@ def main() -> None:
         assert run.derived is not None
         numbers, gigabytes = run.derived, 10**9
         say(
-            f"render_config: {run.name}: {numbers.steps:,} steps of {run.train.batch_size} are {numbers.epochs:g} epochs of "
+            f"render_config: {run.name}: {numbers.steps:,} steps of {run.train.batch_size}, {numbers.epochs:g} epochs of "
             f"{numbers.train_examples:,} examples, {numbers.num_classes} classes; memory about "
             f"{numbers.memory_estimate_bytes / gigabytes:.1f} of {numbers.memory_budget_bytes / gigabytes:.1f} GB"
         )

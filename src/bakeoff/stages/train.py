@@ -15,6 +15,7 @@ from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tracking import git, tracker
 from bakeoff.training.state import write_state
 
+
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
     """Returns what `state.json` holds."""
     load_tensorflow()

@@ -37,6 +37,9 @@ class Classification:
         return self.score().update([Answer(int(truth), int(label), float(score)) for truth, label, score in given])
 
     def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        """Pixels and answer of each example, as `tasks.pictures` draws them."""
+        """Pixels and answer of each example, as `pictures` draws them."""
         for row, answer in enumerate(self.judge(batch, found).answers):
-            yield batch["image"][row].numpy(), {"truth": answer.truth, "given": answer.given, "score": answer.probability}
+            yield (
+                batch["image"][row].numpy(),
+                {"truth": answer.truth, "given": answer.given, "score": answer.probability},
+            )

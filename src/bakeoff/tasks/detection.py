@@ -53,7 +53,7 @@ class Detection:
         }
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Detections of a batch, best first, padded with zeros: boxes inside the image, scores, class ids 1..k, count."""
+        """Detections of a batch, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
         rule = self.model.suppression
         decoded = boxes.decode(outputs["boxes"], self.anchors, BOX_SCALES)
         kept = tf.image.combined_non_max_suppression(
@@ -86,16 +86,21 @@ class Detection:
             count = given["count"][row]
             score = score.update(
                 Boxes(truth["boxes"][row][real] * pixels, truth["classes"][row][real]),
-                Boxes(given["boxes"][row][:count] * pixels, given["classes"][row][:count], given["scores"][row][:count]),
+                Boxes(
+                    given["boxes"][row][:count] * pixels, given["classes"][row][:count], given["scores"][row][:count]
+                ),
             )
         return score
 
     def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        """Pixels and boxes of each example, as `tasks.pictures` draws them."""
+        """Pixels and boxes of each example, as `pictures` draws them."""
         given = {key: value.numpy() for key, value in found.items()}
         for row, image in enumerate(batch["image"].numpy()):
             real, count = batch["classes"][row].numpy() > 0, given["count"][row]
-            truth = {"true_boxes": batch["boxes"][row].numpy()[real], "true_classes": batch["classes"][row].numpy()[real]}
+            truth = {
+                "true_boxes": batch["boxes"][row].numpy()[real],
+                "true_classes": batch["classes"][row].numpy()[real],
+            }
             yield image, truth | {key: given[key][row][:count] for key in ("boxes", "classes", "scores")}
 
 

@@ -1,7 +1,7 @@
 """The tasks, and what each of them can do."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ Tensors = dict[str, tf.Tensor]
 class Score(Protocol):
     """A value that merges: scores of parts add up to the score of the whole."""
 
-    def __add__(self, other: "Score") -> "Score": ...
+    def __add__(self, other: Self) -> Self: ...
 
     def result(self) -> dict: ...
 

@@ -15,7 +15,7 @@ def has_uncommitted_changes() -> bool:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)  # noqa: S603, S607
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

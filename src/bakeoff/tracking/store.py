@@ -4,6 +4,7 @@ Several processes that open a new SQLite store at once break it, so it is create
 file lock, and whoever comes later finds it ready.
 """
 
+import logging
 import os
 from pathlib import Path
 
@@ -16,8 +17,11 @@ from bakeoff.workspace import IN_FLIGHT, main_workspace
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
 
-from mlflow import MlflowClient  # noqa: E402 - reads the two settings above as it loads
-from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+
+logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells every table that it creates
+logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def local_uri() -> str:

@@ -39,7 +39,9 @@ class Tracker:
             from mlflow.entities import Metric
 
             now = int(time.time() * 1000)
-            self._client.log_batch(self.run_id, metrics=[Metric(key, value, now, step) for key, value in values.items()])
+            self._client.log_batch(
+                self.run_id, metrics=[Metric(key, value, now, step) for key, value in values.items()]
+            )
 
         self._try(send)
 

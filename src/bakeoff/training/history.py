@@ -20,7 +20,9 @@ class History:
         self._file = (folder / FILE).open("w", encoding="utf-8")
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        self._file.write(json.dumps({"step": step} | {key: float(f"{value:.6g}") for key, value in values.items()}) + "\n")
+        self._file.write(
+            json.dumps({"step": step} | {key: float(f"{value:.6g}") for key, value in values.items()}) + "\n"
+        )
         self._file.flush()
 
     def __enter__(self) -> "History":
@@ -39,5 +41,7 @@ def write_plots(folder: Path) -> None:
     history = read_history(folder)
     (folder / "plots").mkdir()
     for name, wanted in {"training": ("train/", "learning_rate"), "validation": ("validation/",)}.items():
-        rows = [{key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history]
+        rows = [
+            {key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history
+        ]
         write_table(folder / "plots" / f"{name}.tsv", (row for row in rows if len(row) > 1))

@@ -50,7 +50,8 @@ class Adam:
         import keras
 
         return _for_network(
-            keras.optimizers.Adam(beta_1=self.beta_1, beta_2=self.beta_2, epsilon=self.epsilon, **_shared(self)), network
+            keras.optimizers.Adam(beta_1=self.beta_1, beta_2=self.beta_2, epsilon=self.epsilon, **_shared(self)),
+            network,
         )
 
 

@@ -20,7 +20,9 @@ class Train:
     def __post_init__(self) -> None:
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         both = (self.steps is None) == (self.epochs is None)
-        require(not both, "steps", self.steps, f"given, or else epochs, not both and not neither (epochs is {self.epochs})")
+        require(
+            not both, "steps", self.steps, f"given, or else epochs, not both and not neither (epochs is {self.epochs})"
+        )
         require(self.steps is None or self.steps >= 1, "steps", self.steps, "1 or more")
         require(self.epochs is None or self.epochs > 0, "epochs", self.epochs, "above 0")
         require(self.log_every_steps >= 1, "log_every_steps", self.log_every_steps, "1 or more")

@@ -24,7 +24,9 @@ def restore(model: Network, num_classes: int, path: Path) -> keras.Model:
         network.load_weights(path)
     except (ValueError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path.as_posix()}: does not fit this network ({reason}); run `dvc repro --force train`") from None
+        raise DataError(
+            f"{path.as_posix()}: does not fit this network ({reason}); run `dvc repro --force train`"
+        ) from None
     return network
 
 

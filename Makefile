@@ -1,0 +1,59 @@
+# Needs Python 3.11 to 3.13, git and make. `make PYTHON=python3.12 repro` chooses another Python.
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := .venv/Scripts
+export PATH := $(CURDIR)/$(BIN);$(PATH)
+else
+PYTHON ?= python3
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+endif
+UV := $(shell uv --version)
+READY := .venv/ready
+
+.PHONY: help repro test check format ui lock
+
+help:
+	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
+	@echo "make test     set up the environment, run the test suite"
+	@echo "make check    linter, formatter, types"
+	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
+	@echo "make format   format the code"
+	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
+
+repro: $(READY)
+	@git rev-parse HEAD || (echo "bakeoff runs in a git repository with a commit: clone it with git (a downloaded archive has no history)" && exit 2)
+	dvc repro
+
+test: $(READY)
+	python -m pytest
+
+check: $(READY)
+	ruff check .
+	ruff format --check .
+	mypy
+
+format: $(READY)
+	ruff format .
+	ruff check --fix .
+
+ui: $(READY)
+	bakeoff ui
+
+lock:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 --group dev pyproject.toml --upgrade --output-file requirements.lock
+
+# .venv, from the lock: with uv where it is installed, else with Python's own venv and pip.
+$(READY): requirements.lock pyproject.toml
+ifneq ($(UV),)
+	uv venv --quiet --allow-existing --python ">=3.11,<3.14" .venv
+	uv pip install --quiet --require-hashes --requirement requirements.lock
+	uv pip install --quiet --no-deps --no-build-isolation --editable .
+else
+	@$(PYTHON) -c "import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit(f'bakeoff needs Python 3.11 to 3.13, {sys.executable} is {v.major}.{v.minor}: make PYTHON=python3.12 ...')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+endif
+	@$(BIN)/python -c "open('$(READY)', 'w').close()"
