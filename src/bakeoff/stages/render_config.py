@@ -27,12 +27,10 @@ def main() -> None:
         workspace.require_own_code()
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN)
         assert run.derived is not None
-        numbers, gigabytes = run.derived, 10**9
-        say(
-            f"render_config: {run.name}: {numbers.steps:,} steps of {run.train.batch_size}, {numbers.epochs:g} epochs of "
-            f"{numbers.train_examples:,} examples, {numbers.num_classes} classes; memory about "
-            f"{numbers.memory_estimate_bytes / gigabytes:.1f} of {numbers.memory_budget_bytes / gigabytes:.1f} GB"
-        )
+        numbers, batch = run.derived, run.train.batch_size
+        length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
+        memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
+        say(f"render_config: {run.name}: {length}, {numbers.num_classes} classes; memory about {memory}")
         say(f"  {workspace.RUN.as_posix()}")
 
 
