@@ -30,8 +30,8 @@ def training_batches(
         return np.stack([epochs, examples], axis=-1), store.read(examples)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
-        key = tf.random.fold_in(tf.random.fold_in(tf.constant([order.seed, 0], tf.int64), place[0]), place[1])
         decoded = DECODERS[shape.task](data)
+        key = pixels.key(order.seed, epoch=place[0], example=place[1])
         example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
         return example["image"], encode(example)
 
@@ -61,9 +61,10 @@ def _prepared(
     read: Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]],
     prepare: Callable[[tf.Tensor, tf.Tensor], Any],
 ) -> tf.data.Dataset:
-    """Examples read a batch at a time by one thread of Python, then decoded by several of TensorFlow's."""
+    """Examples read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
     read_batches = numbers.batch(shape.batch_size).map(
-        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string])
+        # Were it not declared free of state, deterministic mode would take all threads and prefetching away.
+        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False)
     )
     return read_batches.unbatch().map(
         lambda key, data: prepare(key, tf.ensure_shape(data, [])),

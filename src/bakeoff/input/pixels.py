@@ -9,6 +9,7 @@ from bakeoff import boxes
 from bakeoff.input.augment import Augment
 from bakeoff.input.decode import Example
 
+PHILOX = "philox"  # named, because the default generator is another one on some devices
 GREY = 127.5  # what lies beside the image when it is zoomed out; zero to the network
 YIQ_FROM_RGB = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]], np.float32)
 RGB_FROM_YIQ = np.linalg.inv(YIQ_FROM_RGB)
@@ -21,13 +22,19 @@ def fit(example: Example, size: int, frames: int) -> Example:
     return example | {"image": _window(image, tf.constant([0.0, 0.0, 1.0, 1.0]), size)}
 
 
+def key(seed: int, *, epoch: tf.Tensor, example: tf.Tensor) -> tf.Tensor:
+    """Names the randomness of one example in one epoch, (2,) int64."""
+    of_epoch = tf.random.fold_in(tf.constant([seed, 0], tf.int64), epoch, alg=PHILOX)
+    return tf.random.fold_in(of_epoch, example, alg=PHILOX)
+
+
 def distort(example: Example, size: int, frames: int, *, augment: Augment, key: tf.Tensor) -> Example:
     """A changed example at the network's input size; `key` (2,) int64 names the randomness."""
-    keys = tf.unstack(tf.random.split(key, 3), num=3)
+    keys = tf.unstack(tf.random.split(key, 3, alg=PHILOX), num=3)
     window = _draw_window(augment, keys[0])
     image = _window(tf.cast(_sample(example["image"], frames), tf.float32), window, size)
     if augment.mirror:
-        mirrored = tf.random.stateless_uniform([], keys[1]) < augment.mirror
+        mirrored = tf.random.stateless_uniform([], keys[1], alg=PHILOX) < augment.mirror
         image = tf.where(mirrored, tf.reverse(image, [-2]), image)
     image = _recolour(image, augment, keys[2])
     changed = example | {"image": image}
@@ -51,7 +58,7 @@ def _sample(image: tf.Tensor, frames: int) -> tf.Tensor:
 
 def _draw_window(augment: Augment, key: tf.Tensor) -> tf.Tensor:
     """What part of the image is shown, `[ymin, xmin, ymax, xmax]` in shares; beyond 0..1 if it is zoomed out."""
-    draws = tf.random.stateless_uniform([4], key)
+    draws = tf.random.stateless_uniform([4], key, alg=PHILOX)
     low, high = tf.math.log(augment.zoom_in), tf.math.log(augment.zoom_out)
     side = tf.exp(low + draws[0] * (high - low))
     ratio = tf.exp((2 * draws[1] - 1) * tf.math.log(augment.stretch) / 2)
@@ -89,7 +96,7 @@ def _recolour(image: tf.Tensor, augment: Augment, key: tf.Tensor) -> tf.Tensor:
     """Brightness, contrast, saturation and hue as one affine map of colours, which costs one pass over the pixels."""
     if not (augment.brightness or augment.contrast or augment.saturation or augment.hue):
         return image
-    light, contrast, saturation, hue = tf.unstack(2 * tf.random.stateless_uniform([4], key) - 1)
+    light, contrast, saturation, hue = tf.unstack(2 * tf.random.stateless_uniform([4], key, alg=PHILOX) - 1)
     stretch = 1 + contrast * augment.contrast
     chroma = stretch * (1 + saturation * augment.saturation)
     cosine = chroma * tf.cos(hue * augment.hue * 2 * math.pi)
