@@ -65,7 +65,8 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         metrics = evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
-        said = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items() if isinstance(value, float))
+        numbers = [f"{name} {value:.3f}" for name, value in metrics.items() if isinstance(value, float)]
+        said = ", ".join(numbers[:3])
         say(f"evaluate: {derived.validation_examples:,} validation examples, {run.evaluate.weights} weights: {said}")
         say(f"  metrics.json, examples.jsonl, plots/ and {PICTURE}: {workspace.EVALUATION.as_posix()}/")
 
