@@ -8,6 +8,7 @@ BakeoffError
 
 import difflib
 import errno
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -65,9 +66,20 @@ def said_plainly() -> Iterator[None]:
     except KeyboardInterrupt:
         print("stopped by Ctrl-C; what was finished before is untouched, run the same command again", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        if not _is_disk_full(error):
             raise
-        where = f" for {error.filename}" if error.filename else ""
-        print(f"no space left on the disk{where}; free some and run the same command again", file=sys.stderr)
+        print(
+            f"no space left on the disk: {_one_line(error)}; free some and run the same command again", file=sys.stderr
+        )
         sys.exit(USER_ERROR)
+
+
+def _is_disk_full(error: Exception) -> bool:
+    # TensorFlow and HDF5 wrap the system's error in their own and keep only its text.
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or os.strerror(errno.ENOSPC) in str(error)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

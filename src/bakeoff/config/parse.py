@@ -44,6 +44,9 @@ def parse_kind(kinds: Mapping[str, type], tree: Any, key: str, problems: Problem
         return None
     values = dict(tree)
     kind = values.pop("kind", next(iter(kinds)) if len(kinds) == 1 else None)
+    if kind is None:
+        problems.add(f"{key}.kind", f"is missing; one of: {', '.join(sorted(kinds))}")
+        return None
     if kind not in kinds:
         problems.add(f"{key}.kind", f"no such kind {kind!r}; {choices(str(kind), kinds)}")
         return None

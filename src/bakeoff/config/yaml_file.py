@@ -39,7 +39,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ConfigError(f"{path.as_posix()}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path.as_posix()}: must be a mapping of keys to values, got {type(tree).__name__}")
+        found = "nothing" if tree is None else f"a {type(tree).__name__}"
+        raise ConfigError(f"{path.as_posix()}: must be a mapping of keys to values, got {found}")
     return tree
 
 

@@ -62,7 +62,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 bar=bar,
             )
         weights.save(network, partial / weights.FINAL)
-        write_plots(partial)
+        write_plots(partial, task.headline)
         state = best | {
             "steps": derived.steps,
             "seconds": round(time.monotonic() - started, 1),

@@ -6,6 +6,8 @@ file lock, and whoever comes later finds it ready.
 
 import logging
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from filelock import FileLock
@@ -38,9 +40,30 @@ def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
     folder = main_workspace() / IN_FLIGHT
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "mlflow.lock"):
+        if uri != local_uri():
+            client = MlflowClient(tracking_uri=uri)
+            return client, _experiment(client, settings.experiment, None)
+        artifacts = (main_workspace() / "mlartifacts").as_uri()
+        _follow_moved_workspace(artifacts)
         client = MlflowClient(tracking_uri=uri)
-        artifacts = (main_workspace() / "mlartifacts").as_uri() if uri == local_uri() else None
         return client, _experiment(client, settings.experiment, artifacts)
+
+
+def _follow_moved_workspace(artifacts: str) -> None:
+    """MLflow writes down where artifacts are as absolute addresses; a clone that was moved takes its artifacts along."""
+    file = main_workspace() / "mlflow.db"
+    if not file.is_file():
+        return
+    with closing(sqlite3.connect(file)) as store, store:
+        if not store.execute("SELECT 1 FROM sqlite_master WHERE name = 'experiments'").fetchone():
+            return
+        places = store.execute("SELECT DISTINCT artifact_location FROM experiments").fetchall()
+        for (place,) in places:
+            if place and place.endswith("/mlartifacts") and place != artifacts:
+                store.execute(
+                    "UPDATE experiments SET artifact_location = replace(artifact_location, ?, ?)", (place, artifacts)
+                )
+                store.execute("UPDATE runs SET artifact_uri = replace(artifact_uri, ?, ?)", (place, artifacts))
 
 
 def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:

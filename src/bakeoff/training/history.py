@@ -36,12 +36,16 @@ def read_history(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
 
 
-def write_plots(folder: Path) -> None:
-    """`plots/training.tsv` and `plots/validation.tsv`: a row a step, a column a metric."""
+def write_plots(folder: Path, headline: str) -> None:
+    """`plots/training.tsv` and `plots/validation.tsv`: a row a step, a column a metric; the headline once more as score."""
     history = read_history(folder)
     (folder / "plots").mkdir()
-    for name, wanted in {"training": ("train/", "learning_rate"), "validation": ("validation/",)}.items():
-        rows = [
-            {key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history
-        ]
-        write_table(folder / "plots" / f"{name}.tsv", (row for row in rows if len(row) > 1))
+    write_table(folder / "plots" / "training.tsv", _columns(history, ("train/", "learning_rate")))
+    validation = _columns(history, ("validation/",))
+    write_table(folder / "plots" / "validation.tsv", (row | {"score": row[headline]} for row in validation))
+
+
+def _columns(history: list[dict[str, float]], wanted: tuple[str, ...]) -> list[dict[str, float]]:
+    """The rows that have any of the wanted metrics, with short names."""
+    rows = [{key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history]
+    return [row for row in rows if len(row) > 1]

@@ -74,6 +74,8 @@ def fit(
                 best |= {"best_value": result[task.headline], "best_step": done}
                 keep_best()
             since += time.monotonic() - pause
+        if last:
+            break
     return best
 
 

@@ -1,0 +1,87 @@
+"""Small records, the stores that read them, and TensorFlow's deterministic mode, for the tests of several rooms."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import TRAIN, Record
+
+if TYPE_CHECKING:
+    from bakeoff.input.store import Store
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A source that gives the records it was made of."""
+
+    task: ClassVar[str] = "any"
+    labels: tuple[str, ...]
+    given: tuple[Record, ...]
+
+    def classes(self) -> list[str]:
+        return list(self.labels)
+
+    def count(self, split: str) -> int:
+        return len(self.given)
+
+    def records(self, split: str) -> Iterator[Record]:
+        return iter(self.given)
+
+
+@pytest.fixture
+def png() -> Callable[[np.ndarray], bytes]:
+    """Pixels (h, w, 3) as a file that loses nothing."""
+
+    def encoded(pixels: np.ndarray) -> bytes:
+        buffer = io.BytesIO()
+        Image.fromarray(pixels).save(buffer, "PNG")
+        return buffer.getvalue()
+
+    return encoded
+
+
+@pytest.fixture
+def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], Split]:
+    """Writes records into `tmp_path` as the training split."""
+
+    def write(records: Sequence[Record], classes: Sequence[str]) -> Split:
+        from bakeoff.records.shards import write_split
+
+        return write_split(Listed(tuple(classes), tuple(records)), TRAIN, tmp_path, lambda: None)
+
+    return write
+
+
+@pytest.fixture
+def open_store() -> Iterator[Callable[[Path, Split], "Store"]]:
+    """Opens stores, and closes their files after the test."""
+    from bakeoff.input.store import Store
+
+    with ExitStack() as files:
+
+        def opened(folder: Path, split: Split) -> Store:
+            store = Store(folder, split)
+            for file in store._files:
+                files.enter_context(file)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+def deterministic_operations() -> Iterator[None]:
+    """Gives TensorFlow's default mode back to the tests that come after."""
+    import tensorflow as tf
+    from tensorflow.python.framework import config
+
+    tf.config.experimental.enable_op_determinism()
+    yield
+    config.disable_op_determinism()

@@ -1,0 +1,123 @@
+"""The stages as users run them: through DVC, in a repository of their own."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from workspace_copy import Workspace, tiny_workspace
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """One workspace after its first `dvc repro`, committed."""
+    workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone")
+    assert workspace.repro() == {"build_records", "render_config", "train", "evaluate"}
+    workspace.commit()
+    return workspace
+
+
+@pytest.fixture
+def workspace(built: Workspace, tmp_path: Path) -> Workspace:
+    return built.copy(tmp_path / "clone")
+
+
+def test_the_files_are_where_the_design_says(built: Workspace) -> None:
+    for path in (
+        "data/records/manifest.json", "data/records/labels.txt", "data/records/label_map.pbtxt",
+        "data/records/train-00000-of-00001", "data/records/index-train-00000-of-00001.npy",
+        "models/config/run.yaml", "models/train/final.weights.h5", "models/train/best.weights.h5",
+        "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
+        "models/evaluation/metrics.json", "models/evaluation/examples.jsonl", "models/evaluation/pictures.jpg",
+        "models/evaluation/plots/precision_recall.tsv", "mlflow.db",
+    ):  # fmt: skip
+        assert (built.folder / path).is_file(), path
+
+
+def test_git_sees_the_variant_and_its_metrics_and_nothing_big(built: Workspace) -> None:
+    tracked = built.run("git", "ls-files").stdout.split()
+    assert {"models/config/run.yaml", "models/evaluation/metrics.json", "dvc.lock"} <= set(tracked)
+    assert not [file for file in tracked if file.endswith((".h5", ".db", ".jpg")) or file.startswith("data/records")]
+    assert built.run("git", "status", "--porcelain").stdout == ""
+
+
+def test_nothing_runs_twice(workspace: Workspace) -> None:
+    assert workspace.repro() == set()
+
+
+def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
+    workspace.edit("conf/lr/cosine.yaml", "kind: cosine", "kind: cosine\nhold_steps: 1")
+    assert workspace.repro() == {"render_config", "train", "evaluate"}
+
+
+def test_an_edit_of_evaluate_does_not_train(workspace: Workspace) -> None:
+    workspace.edit("conf/evaluate/standard.yaml", "pictures: 12", "pictures: 3")
+    assert workspace.repro() == {"render_config", "evaluate"}
+
+
+@pytest.mark.parametrize("option", ["conf/lr/exponential.yaml", "conf/model/ssd_small.yaml", "conf/train/demo.yaml"])
+def test_an_edit_of_an_option_that_is_not_chosen_goes_no_further_than_render_config(
+    option: str, workspace: Workspace
+) -> None:
+    with (workspace.folder / option).open("a", encoding="utf-8") as file:
+        file.write("# another thought\n")
+    assert workspace.repro() == {"render_config"}
+
+
+def test_where_copies_go_decides_no_result(workspace: Workspace) -> None:
+    workspace.edit("params.yaml", "track: {use: mlflow}", "track: {use: none}")
+    assert workspace.repro() == {"render_config"}
+
+
+def test_a_mistake_stops_before_anything_is_written(workspace: Workspace) -> None:
+    before = (workspace.folder / "models/config/run.yaml").read_bytes()
+    workspace.edit("params.yaml", "{use: cosine,", "{use: cosin,")
+    done = workspace.run("python", "-m", "bakeoff.stages.render_config", ok=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("params.yaml: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'?")
+    assert len(done.stderr.splitlines()) == 1
+    assert (workspace.folder / "models/config/run.yaml").read_bytes() == before
+
+
+def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(workspace: Workspace) -> None:
+    runs_before = set(_runs(workspace))
+    before = {
+        path: (workspace.folder / path).read_bytes() for path in ("params.yaml", "dvc.lock", "models/train/state.json")
+    }
+    workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential")
+    assert workspace.run("git", "status", "--porcelain").stdout == ""
+    assert {path: (workspace.folder / path).read_bytes() for path in before} == before
+    [(run, name, experiment)] = set(_runs(workspace)) - runs_before
+    assert (name, experiment) == ("ssd_tiny · exponential · medium", "falling")
+    assert (workspace.folder / "mlartifacts" / run / "artifacts/train/final.weights.h5").is_file()
+    assert "falling" in workspace.run("dvc", "exp", "list", "--name-only").stdout
+    changed = workspace.run("dvc", "params", "diff", "HEAD", "falling").stdout
+    assert "lr.decay_factor" in changed and "exponential" in changed
+    assert "mAP_50" in workspace.run("dvc", "metrics", "diff", "HEAD", "falling", "--all").stdout
+
+
+def test_what_is_pushed_can_be_pulled(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "store"))
+    workspace.run("dvc", "push")
+    weights = (workspace.folder / "models/train/final.weights.h5").read_bytes()
+    for folder in ("data/records", "models/train", ".dvc/cache"):
+        shutil.rmtree(workspace.folder / folder)
+    workspace.run("dvc", "pull")
+    assert (workspace.folder / "models/train/final.weights.h5").read_bytes() == weights
+    assert workspace.repro() == set()
+
+
+def test_plots_of_two_variants_can_be_compared(workspace: Workspace) -> None:
+    workspace.run("dvc", "plots", "diff", "HEAD", "--out", "page")
+    page = (workspace.folder / "page/index.html").read_text(encoding="utf-8")
+    for name in ("loss", "learning_rate", "validation score", "precision and recall", "pictures.jpg"):
+        assert name in page
+
+
+def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:
+    """(id, name, DVC experiment) of every run in the main workspace's store."""
+    with sqlite3.connect(workspace.folder / "mlflow.db") as store:
+        return store.execute(
+            "SELECT run_uuid, name, (SELECT value FROM tags WHERE tags.run_uuid = runs.run_uuid AND key = 'DVC_EXP_NAME') "
+            "FROM runs WHERE status = 'FINISHED'"
+        ).fetchall()

@@ -1,0 +1,129 @@
+"""The house keeps its plan: who may import whom, what each stage depends on, what the README shows."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, shortest_paths
+
+# What each room may import, besides itself. Single modules at the top are rooms of one file.
+EVERYWHERE = {"errors", "__init__"}
+ALLOWED = {
+    "cli": {"progress", "workspace", "tracking"},
+    "stages": {
+        "config", "tracking", "training", "tasks", "input", "networks", "records", "pictures", "progress", "quiet",
+        "tables", "workspace",
+    },
+    "config": {"input", "lr", "networks", "records", "tasks", "tracking", "training"},
+    "tracking": {"workspace"},
+    "training": {"input", "lr", "networks", "progress", "tables", "tasks"},
+    "tasks": {"boxes", "metrics", "networks"},
+    "input": {"boxes", "records"},
+    "networks": set(),
+    "records": set(),
+    "metrics": set(),
+    "lr": set(), "boxes": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
+    "workspace": set(), "errors": set(), "__init__": set(),
+}  # fmt: skip
+ONLY_IN = {"hydra": {"config"}, "omegaconf": {"config"}, "mlflow": {"tracking"}, "dvc": set(), "sklearn": {"records"}}
+SOURCES = sorted(SRC.rglob("*.py"))
+PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+
+
+def test_every_arrow_between_rooms_is_allowed() -> None:
+    arrows = {(room_of(file), room_of(other), file.name) for file in SOURCES for other in own_files(file)}
+    forbidden = {
+        (source, target, file)
+        for source, target, file in arrows
+        if target not in {source, *EVERYWHERE, *ALLOWED.get(source, set())}
+    }
+    assert forbidden == set()
+
+
+def test_every_room_is_in_the_plan() -> None:
+    assert {room_of(file) for file in SOURCES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("library", sorted(ONLY_IN))
+def test_a_library_is_imported_only_in_its_rooms(library: str) -> None:
+    users = {room_of(file) for file in SOURCES if any(name.split(".")[0] == library for name in imported_modules(file))}
+    assert users <= ONLY_IN[library]
+
+
+def test_stages_in_dvc_yaml_are_the_modules_in_stages() -> None:
+    assert set(PIPELINE) == {file.stem for file in (SRC / "stages").glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize("stage", sorted(PIPELINE))
+def test_a_stage_depends_on_exactly_the_code_that_it_imports(stage: str) -> None:
+    listed = [path for path in PIPELINE[stage]["deps"] if path.startswith("src/")]
+    assert sorted(listed) == shortest_paths(closure(SRC / "stages" / f"{stage}.py"))
+
+
+@pytest.mark.parametrize("stage", sorted(PIPELINE))
+def test_a_stage_command_needs_no_shell(stage: str) -> None:
+    assert PIPELINE[stage]["cmd"] == f"python -m bakeoff.stages.{stage}"
+
+
+@pytest.mark.parametrize("stage", ["train", "evaluate"])
+def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str) -> None:
+    """`variant` names a run and `track` says where copies go; neither decides a result."""
+    [keys] = [entry["models/config/run.yaml"] for entry in PIPELINE[stage]["params"]]
+    source = (SRC / "stages" / f"{stage}.py").read_text(encoding="utf-8")
+    read = set(re.findall(r"\brun\.(?!yaml)(\w+)", source)) - {"track", "name", "batches_of"}
+    assert read | {"derived"} == set(keys)
+
+
+@pytest.mark.parametrize("module", ["bakeoff.cli", "bakeoff.config.run", "bakeoff.config.compose"])
+def test_what_does_not_compute_does_not_import_tensorflow(module: str) -> None:
+    heavy = "{'tensorflow', 'keras', 'mlflow', 'sklearn'} & set(sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print({heavy} or 'light')"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "light", done.stderr
+
+
+def test_the_tree_in_the_readme_is_the_real_one() -> None:
+    """Every path shown exists, and every file is shown by itself or by a folder that is shown without its content."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [tree] = re.findall(r"```tree\n(.*?)```", readme, re.DOTALL)
+    shown: list[str] = []
+    folders: list[str] = []
+    for line in tree.splitlines():
+        match = re.match(r"( *)(\S+)", line)
+        assert match, line
+        folders[len(match[1]) // 2 :] = [match[2]]
+        shown.append("".join(folders))
+    leaves = {path for path in shown if not any(other.startswith(path) for other in shown if other != path)}
+    real = _tracked_files()
+    assert [path for path in leaves if not any(_covers(path, file) for file in real)] == []
+    assert [file for file in real if not any(_covers(path, file) for path in leaves)] == []
+
+
+def _covers(shown: str, file: str) -> bool:
+    return file.startswith(shown) if shown.endswith("/") else file == shown
+
+
+def test_the_changelog_starts_with_this_version() -> None:
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert version and first and first[1] == version[1]
+
+
+def test_the_lock_names_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|index-url|find-links", lock)
+
+
+def _tracked_files() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return listed.stdout.splitlines()

@@ -1,0 +1,111 @@
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from bakeoff import progress as module
+from bakeoff.progress import progress, say
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+@pytest.fixture
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Console", lambda: Console(file=io.StringIO(), force_terminal=False))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What a terminal of 120 columns was sent."""
+    sent = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(module, "Console", lambda: Console(file=sent, force_terminal=True, width=120))
+    return sent
+
+
+def test_without_a_terminal_a_line_comes_every_ten_seconds(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("train", 1200, "steps") as bar:
+        for _ in range(50):
+            clock.now += 0.5
+            bar.advance()
+    assert capsys.readouterr().out == (
+        "train: 20 of 1,200 steps, 2.0/s, 590 s left\ntrain: 40 of 1,200 steps, 2.0/s, 580 s left\n"
+    )
+
+
+def test_line_ends_with_the_newest_note(no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("train", 10, "steps") as bar:
+        bar.note("loss 9.999")
+        bar.note("loss 1.500")
+        clock.now += 10
+        bar.advance(5)
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("train: 5 of 10 steps, 0.5/s, 10 s left") and line.endswith("loss 1.500")
+
+
+def test_short_work_without_a_terminal_says_nothing(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("build_records", 3, "examples") as bar:
+        for _ in range(3):
+            clock.now += 3
+            bar.advance()
+    assert capsys.readouterr().out == ""
+
+
+def test_work_that_takes_no_time_has_a_rate_all_the_same(
+    no_terminal: None, monkeypatch: pytest.MonkeyPatch, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0)
+    with progress("train", 2, "steps") as bar:
+        bar.advance()
+    assert capsys.readouterr().out.startswith("train: 1 of 2 steps, ")
+
+
+def test_terminal_gets_a_bar_with_count_rate_and_note(terminal: io.StringIO, clock: Clock) -> None:
+    with progress("train", 8, "steps") as bar:
+        clock.now += 1
+        bar.note("loss 0.250")
+        bar.advance(6)
+    shown = terminal.getvalue()
+    assert "train" in shown and "6/8" in shown and "6 steps/s" in shown and "loss 0.250" in shown
+
+
+def test_bar_is_gone_from_the_terminal_when_the_work_is_done(terminal: io.StringIO) -> None:
+    with progress("train", 1, "steps") as bar:
+        bar.advance()
+    erase_line, up = "\x1b[2K", "\x1b[1A"
+    assert terminal.getvalue().endswith(up + erase_line)
+
+
+def test_said_lines_lose_what_trails_and_are_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, sent = io.BytesIO(), io.BytesIO()
+
+    class Pipe(io.TextIOWrapper):
+        def flush(self) -> None:
+            super().flush()
+            sent.write(written.getvalue()[len(sent.getvalue()) :])
+
+    pipe = Pipe(written, encoding="utf-8")
+    monkeypatch.setattr(module.sys, "stdout", pipe)
+    say("one line  ")
+    monkeypatch.undo()
+    assert sent.getvalue() == b"one line\n"

@@ -1,0 +1,74 @@
+"""A copy of this repository as a new user has it, small enough to run end to end in a test."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from imports import ROOT
+
+TINY = {
+    "data": "data: {use: digits, train_examples: 12, validation_examples: 6}",
+    "model": "model: {use: ssd_tiny, input_size: 64}",
+    "lr": "lr: {use: cosine, warmup_steps: 0}",
+    "train": "train: {use: smoke, steps: 2, batch_size: 4}",
+}
+
+
+class Workspace:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *command: str, ok: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
+        assert not ok or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def repro(self, *arguments: str) -> set[str]:
+        """The stages that ran."""
+        return set(re.findall(r"Running stage '(\w+)'", self.run("dvc", "repro", *arguments).stdout))
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{file} has no {old!r}"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def commit(self) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "change")
+
+    def copy(self, folder: Path) -> "Workspace":
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Workspace(folder)
+
+
+def environment() -> dict[str, str]:
+    """This interpreter's commands first, and nothing of an experiment that may run the tests."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW", "GIT_"))}
+    names = {f"GIT_{role}_{part}": "t@localhost" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    return kept | names | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
+
+
+def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspace:
+    """The repository's files in a git repository of their own, with a variant that takes seconds."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file() and not name.startswith(
+            ("tests/", "docs/", "dvc.lock", "models/config/", "models/ev")
+        ):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    params = (folder / "params.yaml").read_text(encoding="utf-8")
+    for key, line in (TINY | (lines or {})).items():
+        params = re.sub(rf"^{key}:.*$", line, params, flags=re.MULTILINE)
+    (folder / "params.yaml").write_text(params, encoding="utf-8")
+    workspace = Workspace(folder)
+    workspace.run("git", "init", "--quiet", "--initial-branch=main")
+    workspace.commit()
+    return workspace
