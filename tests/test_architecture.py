@@ -1,12 +1,15 @@
 """The house keeps its plan: who may import whom, what each stage depends on, what the README shows."""
 
+import dataclasses
 import re
 import subprocess
 import sys
+from typing import ClassVar, get_origin, get_type_hints
 
 import pytest
 import yaml
 
+from bakeoff.config.run import KINDS
 from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, shortest_paths
 
 # What each room may import, besides itself. Single modules at the top are rooms of one file.
@@ -108,6 +111,35 @@ def test_the_tree_in_the_readme_is_the_real_one() -> None:
 
 def _covers(shown: str, file: str) -> bool:
     return file.startswith(shown) if shown.endswith("/") else file == shown
+
+
+@pytest.mark.parametrize("group", sorted(KINDS))
+def test_every_key_and_option_is_in_the_reference(group: str) -> None:
+    reference = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    [section] = re.findall(rf"^### {group}\n(.*?)(?=^##)", reference, re.DOTALL | re.MULTILINE)
+    words = set(re.findall(r"[\w.]+", section))
+    options = {file.stem for file in (ROOT / "conf" / group).glob("*.yaml")}
+    keys = {key for cls in KINDS[group].values() for key in _keys(cls)}
+    assert (options | keys) - words == set()
+
+
+@pytest.mark.parametrize("group", sorted(KINDS))
+def test_every_key_is_read_somewhere(group: str) -> None:
+    """A setting that nothing reads is a promise that nothing keeps."""
+    code = "\n".join(file.read_text(encoding="utf-8") for file in SOURCES)
+    for cls in KINDS[group].values():
+        for key in _keys(cls):
+            name = key.rpartition(".")[2]
+            assert re.search(rf"[\w)]\.{name}\b", code), f"{group}.{key}"
+
+
+def _keys(cls: type, prefix: str = "") -> list[str]:
+    keys = []
+    for field, hint in get_type_hints(cls).items():
+        if get_origin(hint) is ClassVar:
+            continue
+        keys += _keys(hint, f"{field}.") if dataclasses.is_dataclass(hint) else [f"{prefix}{field}"]
+    return keys
 
 
 def test_the_changelog_starts_with_this_version() -> None:

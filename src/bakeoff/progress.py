@@ -34,7 +34,7 @@ class Bar:
             self._last_line = now
             left = (self._total - self._done) / rate
             numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s, {left:.0f} s left"
-            say(f"{self._title}: {numbers} {self._note}")
+            say(f"{self._title}: {numbers}{self._note and f', {self._note}'}")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from workspace_copy import Workspace, tiny_workspace
 
 
@@ -118,6 +119,6 @@ def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:
     """(id, name, DVC experiment) of every run in the main workspace's store."""
     with sqlite3.connect(workspace.folder / "mlflow.db") as store:
         return store.execute(
-            "SELECT run_uuid, name, (SELECT value FROM tags WHERE tags.run_uuid = runs.run_uuid AND key = 'DVC_EXP_NAME') "
-            "FROM runs WHERE status = 'FINISHED'"
+            "SELECT runs.run_uuid, name, value FROM runs "
+            "LEFT JOIN tags ON tags.run_uuid = runs.run_uuid AND key = 'DVC_EXP_NAME' WHERE status = 'FINISHED'"
         ).fetchall()

@@ -66,8 +66,15 @@ def _prepared(
         # Were it not declared free of state, deterministic mode would take all threads and prefetching away.
         lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False)
     )
-    return read_batches.unbatch().map(
-        lambda key, data: prepare(key, tf.ensure_shape(data, [])),
-        num_parallel_calls=shape.decode_threads,
-        deterministic=True,
+    options = tf.data.Options()
+    # There is nothing to tune, and the end of an iterator may wait for the tuning thread to wake up: up to 60 s.
+    options.autotune.enabled = False
+    return (
+        read_batches.with_options(options)
+        .unbatch()
+        .map(
+            lambda key, data: prepare(key, tf.ensure_shape(data, [])),
+            num_parallel_calls=shape.decode_threads,
+            deterministic=True,
+        )
     )

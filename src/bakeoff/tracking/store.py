@@ -50,7 +50,7 @@ def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
 
 
 def _follow_moved_workspace(artifacts: str) -> None:
-    """MLflow writes down where artifacts are as absolute addresses; a clone that was moved takes its artifacts along."""
+    """MLflow keeps absolute addresses of artifacts; a clone that was moved takes its artifacts along."""
     file = main_workspace() / "mlflow.db"
     if not file.is_file():
         return

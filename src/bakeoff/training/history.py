@@ -37,7 +37,7 @@ def read_history(folder: Path) -> list[dict[str, float]]:
 
 
 def write_plots(folder: Path, headline: str) -> None:
-    """`plots/training.tsv` and `plots/validation.tsv`: a row a step, a column a metric; the headline once more as score."""
+    """`plots/training.tsv`, `plots/validation.tsv`: a row a step, a column a metric; the headline again as `score`."""
     history = read_history(folder)
     (folder / "plots").mkdir()
     write_table(folder / "plots" / "training.tsv", _columns(history, ("train/", "learning_rate")))

@@ -1,0 +1,41 @@
+"""How long commands take that compute nothing, and whether they load TensorFlow.
+
+    python benchmarks/startup.py        # in a workspace where `dvc repro` has nothing to do
+
+Prints the median and the range of five runs each, and the import of TensorFlow for comparison.
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+
+READ = "from bakeoff.config.run import load; from bakeoff.workspace import RUN; load(RUN)"
+COMPOSE = (
+    "from bakeoff.config.compose import compose; from bakeoff.workspace import CONF, PARAMS; compose(PARAMS, CONF)"
+)
+COMMANDS = {
+    "bakeoff --help": [sys.executable, "-m", "bakeoff.cli", "--help"],
+    "read run.yaml": [sys.executable, "-c", READ],
+    "compose params.yaml": [sys.executable, "-c", COMPOSE],
+    "dvc repro, nothing to do": ["dvc", "repro"],
+    "import tensorflow": [sys.executable, "-c", "import tensorflow"],
+}
+REPEATS = 5
+
+
+def main() -> None:
+    print(f"{'command':28} {'median':>8} {'least':>8} {'most':>8}")
+    for name, command in COMMANDS.items():
+        seconds = [_seconds(command) for _ in range(REPEATS)]
+        print(f"{name:28} {statistics.median(seconds):7.2f}s {min(seconds):7.2f}s {max(seconds):7.2f}s")
+
+
+def _seconds(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

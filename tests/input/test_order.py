@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from bakeoff.input.order import Order
+
+
+def examples(order: Order, start: int, stop: int) -> list[int]:
+    return order.at(np.arange(start, stop))[1].tolist()
+
+
+def epoch(order: Order, number: int) -> list[int]:
+    return examples(order, number * order.examples, (number + 1) * order.examples)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+def test_every_example_comes_exactly_once_an_epoch(count: int) -> None:
+    order = Order(count, seed=5)
+    for number in range(4):
+        assert sorted(epoch(order, number)) == list(range(count))
+
+
+def test_positions_are_counted_in_epochs() -> None:
+    epochs, _ = Order(3, seed=0).at(np.arange(8))
+    assert epochs.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_batch_that_crosses_an_epoch_takes_the_end_of_one_and_the_start_of_the_next() -> None:
+    order = Order(10, seed=3)
+    assert examples(order, 8, 12) == epoch(order, 0)[-2:] + epoch(order, 1)[:2]
+
+
+def test_batch_longer_than_the_data_takes_them_more_than_once() -> None:
+    order = Order(3, seed=3)
+    assert examples(order, 1, 11) == (epoch(order, 0) + epoch(order, 1) + epoch(order, 2) + epoch(order, 3))[1:11]
+
+
+def test_any_step_can_be_named_without_the_ones_before() -> None:
+    batch_size, steps = 4, 30
+    from_the_start = [examples(Order(11, seed=9), 4 * step, 4 * step + 4) for step in range(steps)]
+    for step in (29, 0, 17, 5, 16):
+        assert examples(Order(11, seed=9), batch_size * step, batch_size * (step + 1)) == from_the_start[step]
+
+
+def test_positions_may_come_in_any_order_and_shape() -> None:
+    order = Order(6, seed=2)
+    positions = np.array([[13, 2, 7], [25, 0, 13]])
+    epochs, given = order.at(positions)
+    assert epochs.tolist() == [[2, 0, 1], [4, 0, 2]]
+    assert given.tolist() == [[examples(order, place, place + 1)[0] for place in row] for row in positions]
+
+
+def test_epochs_differ_from_each_other() -> None:
+    order = Order(20, seed=1)
+    assert len({tuple(epoch(order, number)) for number in range(50)}) == 50
+
+
+def test_seeds_give_different_orders_and_the_same_seed_the_same() -> None:
+    assert len({tuple(epoch(Order(20, seed), 0)) for seed in range(50)}) == 50
+    assert epoch(Order(20, 7), 3) == epoch(Order(20, 7), 3)
+
+
+def test_the_shuffle_is_global() -> None:
+    """An example's place in an epoch says nothing about its number: all 25 pairs occur about equally often."""
+    counts = np.zeros((5, 5), int)
+    for number in range(1000):
+        counts[np.arange(5), epoch(Order(5, seed=0), number)] += 1
+    assert counts.min() > 150 and counts.max() < 250  # 200 expected, standard deviation 12.6

@@ -1,0 +1,194 @@
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.errors import OutOfRange
+from bakeoff.networks.anchors import Anchors
+from bakeoff.networks.ssd import DetectionLoss, Ssd, Suppression
+from bakeoff.tasks.detection import Detection
+from bakeoff.training.loop import compiled_step
+
+TINY = Ssd(
+    input_size=64,
+    width=0.25,
+    pyramid_channels=16,
+    anchors=Anchors(scale=2.0, octave_steps=2, aspect_ratios=(1.0,)),
+    suppression=Suppression(min_score=0.3),
+)
+
+
+@pytest.fixture(scope="module")
+def network() -> keras.Model:
+    keras.utils.set_random_seed(0)
+    return TINY.build(3)
+
+
+def noise(count: int, size: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TINY,
+        Ssd(input_size=96, width=0.1, pyramid_channels=8, head_convolutions=0),
+        Ssd(input_size=32, width=0.1, pyramid_channels=8, anchors=Anchors(octave_steps=3, aspect_ratios=(0.5, 1, 2))),
+    ],
+)
+def test_outputs_have_a_row_for_every_anchor(settings: Ssd) -> None:
+    network = settings.build(5)
+    anchors = len(settings.anchors.boxes(settings.input_size, settings.strides))
+    assert network.input_shape == (None, settings.input_size, settings.input_size, 3)
+    shapes = {name: tuple(output.shape) for name, output in network.output.items()}
+    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, 5)}
+
+
+def test_every_class_starts_from_a_score_near_one_in_a_hundred(network: keras.Model) -> None:
+    scores = tf.sigmoid(network(noise(4, 64), training=False)["classes"]).numpy()
+    assert 0.005 < np.median(scores) < 0.02
+    assert np.percentile(scores, 99) < 0.1
+
+
+def test_boxes_start_near_their_anchors(network: keras.Model) -> None:
+    codes = network(noise(4, 64), training=False)["boxes"].numpy()
+    assert 0 < np.abs(codes).mean() < 2.5  # a quarter of an anchor's side
+
+
+def test_every_weight_gets_a_gradient(network: keras.Model) -> None:
+    task = Detection(TINY, "abc")
+    example = {"boxes": tf.constant([[0.1, 0.1, 0.4, 0.4]]), "classes": tf.constant([2], tf.int64)}
+    targets = {name: tf.stack([value] * 2) for name, value in task.encode(example).items()}
+    with tf.GradientTape() as tape:
+        loss = tf.add_n(list(task.losses(network(noise(2, 64), training=True), targets).values()))
+    gradients = tape.gradient(loss, network.trainable_variables)
+    size = {
+        weight.path: 0.0 if gradient is None else float(tf.reduce_max(tf.abs(gradient)))
+        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
+    }
+    # A bias before batch norm has none; there is no such bias here.
+    assert [path for path, largest in size.items() if not 1e-12 < largest < 1e6] == []
+    assert len(size) > 40
+
+
+@pytest.mark.parametrize("output", ["classes", "boxes"])
+@pytest.mark.parametrize("stride", [8, 16])
+def test_rows_lie_where_their_anchors_do(output: str, stride: int, network: keras.Model) -> None:
+    """Where a spot moves over the picture, there the anchors are whose outputs change."""
+    levels = {level: len(TINY.anchors.boxes(64, (level,))) for level in TINY.strides}
+    first = sum(count for level, count in levels.items() if level < stride)
+    anchors = TINY.anchors.boxes(64, (stride,))
+    centres = (anchors[:, :2] + anchors[:, 2:]) / 2
+    spots = [(y, x) for y in (8, 24, 40, 56) for x in (8, 24, 40, 56)]
+    images = np.full((1 + len(spots), 64, 64, 3), 127.5, np.float32)
+    for image, (y, x) in zip(images[1:], spots, strict=True):
+        image[y - 4 : y + 4, x - 4 : x + 4] = 255
+    outputs = network(images, training=False)[output].numpy()
+    change = (np.abs(outputs[1:] - outputs[0]).sum(axis=-1) ** 2)[:, first : first + len(anchors)]
+    seen = change @ centres / change.sum(axis=1, keepdims=True)
+    together = np.corrcoef(seen.T, np.array(spots).T)[:2, 2:]
+    print(output,stride,together.round(2).tolist())
+    assert together[0, 0] > 0.85 and together[1, 1] > 0.85, together
+    assert np.abs([together[0, 1], together[1, 0]]).max() < 0.4, together
+
+
+def test_grey_in_the_middle_of_the_range_is_zero_to_the_network(network: keras.Model) -> None:
+    scaled = keras.Model(network.input, network.get_layer("to_unit_range").output)
+    values = np.array([0.0, 127.5, 255.0], np.float32)
+    given = np.broadcast_to(values[:, None, None, None], (3, 64, 64, 3))
+    np.testing.assert_allclose(scaled(given)[:, 5, 5, 1], [-1, 0, 1], atol=1e-6)
+
+
+def test_width_scales_channels_and_the_levels_share_their_heads() -> None:
+    def kernel_shapes(width: float) -> dict[str, list[int]]:
+        network = Ssd(input_size=32, width=width, pyramid_channels=24, head_convolutions=2).build(4)
+        return {weight.path: list(weight.shape) for weight in network.weights if weight.path.endswith("kernel")}
+
+    half, double = kernel_shapes(0.5), kernel_shapes(2.0)
+    assert half["backbone.stem.conv/kernel"] == [4, 4, 3, 16]  # 12, to the nearest multiple of 8
+    assert double["backbone.stem.conv/kernel"] == [4, 4, 3, 48]
+    assert half["backbone.stride16.down.conv/kernel"] == [3, 3, 32, 64]
+    heads = {path: shape for path, shape in half.items() if path.startswith("head.")}
+    assert heads == {
+        "head.conv0/kernel": [3, 3, 24, 24],
+        "head.conv1/kernel": [3, 3, 24, 24],
+        "head.boxes/kernel": [3, 3, 24, 2 * 4],
+        "head.classes/kernel": [3, 3, 24, 2 * 4],
+    }
+
+
+def test_names_of_weights_are_unique(network: keras.Model) -> None:
+    paths = [weight.path for weight in network.weights]
+    assert len(paths) == len(set(paths))
+
+
+def test_network_learns_eight_scenes_by_heart() -> None:
+    """White squares are of class 1, black ones of class 2, on grey; one or two a scene."""
+    keras.utils.set_random_seed(1)
+    draw = np.random.default_rng(1)
+    images = np.full((8, 64, 64, 3), 128, np.float32) + draw.normal(0, 8, (8, 64, 64, 3)).astype(np.float32)
+    task = Detection(TINY, ("white", "black"))
+    truth: list[list[tuple[np.ndarray, int]]] = []
+    encoded = []
+    for number, image in enumerate(images):
+        scene = []
+        for half in range(1 + number % 2):  # the second one in the lower half
+            side = int(draw.integers(14, 28))
+            top, left = int(draw.integers(0, 33 - side)) + 32 * half, int(draw.integers(0, 65 - side))
+            label = int(draw.integers(1, 3))
+            image[top : top + side, left : left + side] = 255 if label == 1 else 0
+            scene.append((np.array([top, left, top + side, left + side]) / 64, label))
+        truth.append(scene)
+        encoded.append(
+            task.encode(
+                {
+                    "boxes": tf.constant([box for box, _ in scene], tf.float32),
+                    "classes": tf.constant([label for _, label in scene], tf.int64),
+                }
+            )
+        )
+    targets = {name: tf.stack([example[name] for example in encoded]) for name in encoded[0]}
+    network = TINY.build(2)
+    step = compiled_step(network, keras.optimizers.Adam(), task)
+    losses = [float(step(tf.constant(images), targets, tf.constant(0.01))["train/loss"]) for _ in range(80)]
+    assert losses[-1] < 0.1 * losses[0]
+
+    found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
+    for number, scene in enumerate(truth):
+        count = found["count"][number]
+        given = list(zip(found["boxes"][number][:count], found["classes"][number][:count], strict=True))
+        assert len(given) == len(scene)
+        for box, label in scene:
+            near = [label_given for corners, label_given in given if np.abs(corners - box).max() < 4 / 64]
+            assert near == [label], (number, box)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Ssd, {"input_size": 0}, r"^input_size: must be a multiple of the coarsest stride, 32, got 0$"),
+        (Ssd, {"input_size": 100}, r"^input_size: must be a multiple of the coarsest stride, 32, got 100$"),
+        (Ssd, {"width": 0.0}, r"^width: must be above 0, at most 4, got 0\.0$"),
+        (Ssd, {"width": 4.5}, r"^width: must be above 0, at most 4, got 4\.5$"),
+        (Ssd, {"pyramid_channels": 7}, r"^pyramid_channels: must be between 8 and 1024, got 7$"),
+        (Ssd, {"head_convolutions": -1}, r"^head_convolutions: must be between 0 and 8, got -1$"),
+        (Ssd, {"head_convolutions": 9}, r"^head_convolutions: must be between 0 and 8, got 9$"),
+        (Ssd, {"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
+        (DetectionLoss, {"focal_alpha": 1.5}, r"^focal_alpha: must be between 0 and 1, got 1\.5$"),
+        (DetectionLoss, {"focal_gamma": -1.0}, r"^focal_gamma: must be 0 or more, got -1\.0$"),
+        (DetectionLoss, {"smooth_l1_delta": 0.0}, r"^smooth_l1_delta: must be above 0, got 0\.0$"),
+        (DetectionLoss, {"matched_from": 0.0}, r"^matched_from: must be between 0 and 1, got 0\.0$"),
+        (DetectionLoss, {"matched_from": 1.0}, r"^matched_from: must be between 0 and 1, got 1\.0$"),
+        (DetectionLoss, {"class_weight": -0.5}, r"^class_weight: must be 0 or more, got -0\.5$"),
+        (DetectionLoss, {"box_weight": -0.5}, r"^box_weight: must be 0 or more, got -0\.5$"),
+        (Suppression, {"min_score": 1.0}, r"^min_score: must be at least 0 and under 1, got 1\.0$"),
+        (Suppression, {"max_overlap": 0.0}, r"^max_overlap: must be above 0, at most 1, got 0\.0$"),
+        (Suppression, {"max_detections": 0}, r"^max_detections: must be between 1 and 1000, got 0$"),
+        (Suppression, {"max_detections": 1001}, r"^max_detections: must be between 1 and 1000, got 1001$"),
+    ],
+)
+def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        kind(**fields)
