@@ -23,7 +23,7 @@ def load_tensorflow() -> None:
             import tensorflow as tf
 
             tf.config.list_physical_devices()  # looks for accelerators, which is the other half of the notices
-        except BaseException:
+        except Exception:
             aside.seek(0)
             os.write(shown, aside.read())
             raise

@@ -5,6 +5,8 @@ DVC runs an experiment in a temporary workspace; what must outlive it lives in t
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bakeoff.errors import WorkspaceError
@@ -44,24 +46,27 @@ def require_own_code() -> None:
         raise WorkspaceError(f"{used}: this code is not the workspace's own, {own}; run `python -m` from the workspace")
 
 
-def replace_folder(partial: Path, final: Path) -> None:
-    """Put a finished folder in place of an old one; a kill in between leaves the old one beside, never a mixture."""
-    old = final.with_name(final.name + ".old")
-    remove_folder(old)
+@contextmanager
+def building(final: Path) -> Iterator[Path]:
+    """An empty folder beside `final` that takes its place if the block succeeds and is gone if not.
+
+    A kill at any moment leaves the old folder or the new one, never a mixture.
+    """
+    partial, old = final.with_name(f"{final.name}.partial"), final.with_name(f"{final.name}.old")
+    _remove(partial)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+    except BaseException:
+        _remove(partial)
+        raise
+    _remove(old)
     if final.exists():
         final.replace(old)
     partial.replace(final)
-    remove_folder(old)
+    _remove(old)
 
 
-def fresh_folder(path: Path) -> Path:
-    """An empty folder to build an output in, beside where it will go."""
-    partial = path.with_name(path.name + ".partial")
-    remove_folder(partial)
-    partial.mkdir(parents=True)
-    return partial
-
-
-def remove_folder(path: Path) -> None:
-    if path.exists():
-        shutil.rmtree(path)
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -18,17 +18,17 @@ def build_records(source: Source, out: Path) -> Manifest:
     load_tensorflow()
     from bakeoff.records.shards import write_labels, write_split
 
-    partial = workspace.fresh_folder(out)
     splits = {}
-    with progress("build_records", sum(source.count(split) for split in SPLITS), "examples") as bar:
-        for split in SPLITS:
-            splits[split] = write_split(source, split, partial, bar.advance)
-    write_labels(source.classes(), partial)
-    manifest = Manifest(source.task, tuple(source.classes()), splits)
-    report = {split: {"examples": content.examples, "by class": content.counts} for split, content in splits.items()}
-    (partial / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    manifest.write(partial)
-    workspace.replace_folder(partial, out)
+    total = sum(source.count(split) for split in SPLITS)
+    with workspace.building(out) as partial:
+        with progress("build_records", total, "examples") as bar:
+            for split in SPLITS:
+                splits[split] = write_split(source, split, partial, bar.advance)
+        write_labels(source.classes(), partial)
+        report = {split: {"examples": made.examples, "by class": made.counts} for split, made in splits.items()}
+        (partial / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        manifest = Manifest(source.task, tuple(source.classes()), splits)
+        manifest.write(partial)
     return manifest
 
 

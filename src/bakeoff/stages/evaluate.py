@@ -35,7 +35,6 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     network = restore(run.model, derived.num_classes, trained / f"{run.evaluate.weights}.weights.h5")
     task = task_of(run.model, manifest.classes)
     predict = compiled_prediction(network, task)
-    partial = workspace.fresh_folder(out)
     batches = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.evaluate.batch_size))
     score = task.score()
     shown: list[tuple[np.ndarray, dict]] = []
@@ -46,14 +45,13 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
             shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             bar.advance(len(batch["image"]))
     metrics = score.result()
-    if shown:
+    with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
-    (partial / EXAMPLES).write_text("".join(json.dumps(row) + "\n" for row in score.rows()), encoding="utf-8")
-    (partial / PLOTS).mkdir()
-    for name, rows in score.plots().items():
-        write_table(partial / PLOTS / f"{name}.tsv", rows)
-    (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
-    workspace.replace_folder(partial, out)
+        (partial / EXAMPLES).write_text("".join(json.dumps(row) + "\n" for row in score.rows()), encoding="utf-8")
+        (partial / PLOTS).mkdir()
+        for name, rows in score.plots().items():
+            write_table(partial / PLOTS / f"{name}.tsv", rows)
+        (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
     copy = tracker.attach(run.track, state["mlflow_run_id"])
     copy.metrics(state["steps"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
     copy.folder(out, "evaluation")

@@ -29,7 +29,6 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
 
     manifest = fitting_manifest(records, derived)
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
-    partial = workspace.fresh_folder(out)
     network = run.model.build(derived.num_classes)
     task = task_of(run.model, manifest.classes)
     shape = run.batches_of(run.train.batch_size)
@@ -48,32 +47,32 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     with copy.ending():
         copy.params(as_tree(run))
         copy.file(workspace.RUN, "config")
-        with History(partial) as history, progress("train", derived.steps, "steps") as bar:
-            best = loop.fit(
-                network,
-                run.optimizer.build(network),
-                task=task,
-                batches=batches,
-                schedule=run.lr,
-                rhythm=loop.Rhythm(derived.steps, run.train.log_every_steps, run.train.validate_every_steps),
-                validate=lambda: score_all(task, predict, validation).result(),
-                logs=(history.add, copy.metrics),
-                keep_best=lambda: weights.save(network, partial / weights.BEST),
-                bar=bar,
-            )
-        weights.save(network, partial / weights.FINAL)
-        write_plots(partial, task.headline)
-        state = best | {
-            "steps": derived.steps,
-            "seconds": round(time.monotonic() - started, 1),
-            "parameters": network.count_params(),
-            "peak_memory_bytes": peak_memory_bytes(),
-            "memory_estimate_bytes": derived.memory_estimate_bytes,
-            "weights_sha256": weights.digest(network),
-            "mlflow_run_id": copy.run_id,
-        }
-        write_state(partial, state)
-        workspace.replace_folder(partial, out)
+        with workspace.building(out) as partial:
+            with History(partial) as history, progress("train", derived.steps, "steps") as bar:
+                best = loop.fit(
+                    network,
+                    run.optimizer.build(network),
+                    task=task,
+                    batches=batches,
+                    schedule=run.lr,
+                    rhythm=loop.Rhythm(derived.steps, run.train.log_every_steps, run.train.validate_every_steps),
+                    validate=lambda: score_all(task, predict, validation).result(),
+                    logs=(history.add, copy.metrics),
+                    keep_best=lambda: weights.save(network, partial / weights.BEST),
+                    bar=bar,
+                )
+            weights.save(network, partial / weights.FINAL)
+            write_plots(partial, task.headline)
+            state = best | {
+                "steps": derived.steps,
+                "seconds": round(time.monotonic() - started, 1),
+                "parameters": network.count_params(),
+                "peak_memory_bytes": peak_memory_bytes(),
+                "memory_estimate_bytes": derived.memory_estimate_bytes,
+                "weights_sha256": weights.digest(network),
+                "mlflow_run_id": copy.run_id,
+            }
+            write_state(partial, state)
         copy.tags({"bakeoff.weights_sha256": state["weights_sha256"]})
         copy.folder(out, "train")
     return state
