@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
-UV := $(shell uv --version)
+UV := $(shell uv --version 2>/dev/null)
 READY := .venv/ready
 
 .PHONY: help repro test check format ui lock
@@ -22,7 +22,7 @@ help:
 	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
 
 repro: $(READY)
-	@git rev-parse HEAD || (echo "bakeoff runs in a git repository with a commit: clone it with git (a downloaded archive has no history)" && exit 2)
+	$(if $(shell git rev-parse HEAD 2>/dev/null),,$(error not in a git repository with a commit: get bakeoff with `git clone`, a downloaded archive has no history))
 	dvc repro
 
 test: $(READY)

@@ -1,6 +1,8 @@
 """The `bakeoff` command."""
 
 import argparse
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -8,8 +10,14 @@ import sys
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, said_plainly
 from bakeoff.progress import say
+from bakeoff.tracking.local import store_file, ui_arguments
 
 FIRST_PORT, PORTS = 5000, 20
+UI_ENVIRONMENT = {  # of MLflow's server: what it need not say, and what it need not start
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "PYTHONWARNINGS": "ignore",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+}
 
 
 def main() -> None:
@@ -26,15 +34,12 @@ def main() -> None:
 
 def open_ui(arguments: argparse.Namespace) -> None:
     """Runs MLflow's server until Ctrl-C."""
-    from bakeoff.tracking.store import local_store_exists, ui_arguments
-
-    if not local_store_exists():
-        raise WorkspaceError(
-            f"{workspace.main_workspace() / 'mlflow.db'}: no run has been tracked here yet; run `make repro`"
-        )
+    if not store_file().is_file():
+        raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
     port = _free_port(arguments.port)
     say(f"MLflow's UI: http://127.0.0.1:{port}  (Ctrl-C ends it)")
-    server = subprocess.Popen([sys.executable, "-m", "mlflow", *ui_arguments(port)])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server too, as Ctrl-C does
+    server = subprocess.Popen([sys.executable, "-m", "mlflow", *ui_arguments(port)], env=UI_ENVIRONMENT | os.environ)
     try:
         code = server.wait()
     except KeyboardInterrupt:

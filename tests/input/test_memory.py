@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import RUNTIME_BYTES, Memory
 from bakeoff.records.manifest import Split
 
 SPLIT = Split(examples=10, decoded_bytes=10 * 50_000_000, frames=1, counts={}, shards=())  # 50 MB an example
@@ -39,40 +39,52 @@ def test_senseless_number_of_threads_is_refused(threads: int) -> None:
 
 
 # A batch of 10 examples of 1,000,000 pixels takes 10 * 1e6 * 3 * 4 = 120 MB; two threads that decode 50 MB each,
-# as bytes and as floats, take 2 * 50 * 5 = 500 MB; the program itself is taken to be 900 MB.
+# as bytes and as floats, take 2 * 50 * 5 = 500 MB.
 BATCHES: dict[str, Any] = {"batch_size": 10, "pixels": 1_000_000, "split": SPLIT}
 
 
+def beside_the_program(megabytes: int) -> str:
+    """A budget that leaves so much to the data."""
+    return f"{RUNTIME_BYTES // 10**6 + megabytes}MB"
+
+
+def test_program_without_data_is_taken_to_need_about_a_gigabyte() -> None:
+    assert 0.8e9 < RUNTIME_BYTES < 1.3e9 and RUNTIME_BYTES % 10**6 == 0
+
+
 @pytest.mark.parametrize(
-    ("budget", "waiting"),
+    ("left", "waiting"),
     [
-        ("1640MB", 1),  # 900 + 500 + 2 * 120: the least there is
-        ("3919MB", 1),  # a tenth of the 2399 MB that are left is not quite two batches
-        ("3920MB", 2),
-        ("5120MB", 3),
-        ("20720MB", 16),
-        ("99GB", 16),  # no more wait, however much there is
+        (500 + 2 * 120, 1),  # the least there is: a batch in use and one that waits
+        (500 + 120 + 2399, 1),  # a tenth of the 2399 MB is not quite two batches
+        (500 + 120 + 2400, 2),
+        (500 + 120 + 3600, 3),
+        (500 + 120 + 19200, 16),
+        (90_000, 16),  # no more wait, however much there is
     ],
 )
-def test_a_tenth_of_what_is_left_holds_waiting_batches(budget: str, waiting: int) -> None:
-    buffers = Memory(budget).buffers(**BATCHES)
+def test_a_tenth_of_what_is_left_holds_waiting_batches(left: int, waiting: int) -> None:
+    buffers = Memory(beside_the_program(left)).buffers(**BATCHES)
     assert (buffers.prefetch_batches, buffers.decode_threads) == (waiting, 2)
     assert buffers.input_bytes == 500_000_000 + (1 + waiting) * 120_000_000
 
 
 def test_more_threads_hold_more_images_at_once() -> None:
-    assert Memory("9GB", decode_threads=4).buffers(**BATCHES).input_bytes >= 1_000_000_000
+    buffers = Memory(beside_the_program(1240), decode_threads=4).buffers(**BATCHES)
+    assert buffers.input_bytes == 2 * 500_000_000 + 2 * 120_000_000
 
 
 def test_budget_that_is_too_small_is_refused_with_the_least_that_would_do() -> None:
-    message = r"^budget: must be at least 1640MB for train\.batch_size=10 \(or a smaller batch\), got '1639MB'$"
+    least, less = beside_the_program(740), beside_the_program(739)
+    message = rf"^budget: must be at least {least} for train\.batch_size=10 \(or a smaller batch\), got '{less}'$"
     with pytest.raises(OutOfRange, match=message):
-        Memory("1639MB").buffers(**BATCHES)
+        Memory(less).buffers(**BATCHES)
+    assert Memory(least).buffers(**BATCHES).prefetch_batches == 1
 
 
 @pytest.mark.parametrize("budget", ["2GB", "4GB", "10GB"])
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
 def test_the_rule_is_kept(budget: str, batch_size: int) -> None:
     buffers = Memory(budget).buffers(batch_size=batch_size, pixels=1_000_000, split=SPLIT)
-    assert 900_000_000 + buffers.input_bytes <= Memory(budget).budget_bytes
+    assert RUNTIME_BYTES + buffers.input_bytes <= Memory(budget).budget_bytes
     assert 1 <= buffers.prefetch_batches <= 16

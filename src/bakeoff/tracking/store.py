@@ -1,4 +1,4 @@
-"""The MLflow store of the main workspace: `mlflow.db` (SQLite) and `mlartifacts/`.
+"""A client on the store: the main workspace's own, or a server.
 
 Several processes that open a new SQLite store at once break it, so it is created and migrated under a
 file lock, and whoever comes later finds it ready.
@@ -8,16 +8,17 @@ import logging
 import os
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 from filelock import FileLock
 
+from bakeoff.tracking.local import artifacts_uri, local_uri, store_file
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
 # A server that is down must not hold a run up for minutes; whoever sets these knows better.
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is nobody else's business
 
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
@@ -25,9 +26,7 @@ from mlflow.exceptions import MlflowException
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells every table that it creates
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
-
-def local_uri() -> str:
-    return f"sqlite:///{(main_workspace() / 'mlflow.db').as_posix()}"
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 
 
 def tracking_uri(settings: Mlflow) -> str:
@@ -43,7 +42,7 @@ def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
         if uri != local_uri():
             client = MlflowClient(tracking_uri=uri)
             return client, _experiment(client, settings.experiment, None)
-        artifacts = (main_workspace() / "mlartifacts").as_uri()
+        artifacts = artifacts_uri()
         _follow_moved_workspace(artifacts)
         client = MlflowClient(tracking_uri=uri)
         return client, _experiment(client, settings.experiment, artifacts)
@@ -51,10 +50,9 @@ def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
 
 def _follow_moved_workspace(artifacts: str) -> None:
     """MLflow keeps absolute addresses of artifacts; a clone that was moved takes its artifacts along."""
-    file = main_workspace() / "mlflow.db"
-    if not file.is_file():
+    if not store_file().is_file():
         return
-    with closing(sqlite3.connect(file)) as store, store:
+    with closing(sqlite3.connect(store_file())) as store, store:
         if not store.execute("SELECT 1 FROM sqlite_master WHERE name = 'experiments'").fetchone():
             return
         places = store.execute("SELECT DISTINCT artifact_location FROM experiments").fetchall()
@@ -71,27 +69,10 @@ def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
     if found:
         return found.experiment_id
     try:
-        return client.create_experiment(name, artifact_location=artifacts)
+        return client.create_experiment(name, artifact_location=artifacts, tags=EXPERIMENT_TAGS)
     except MlflowException:
         # On a server, someone else may have made it a moment ago.
         found = client.get_experiment_by_name(name)
         if not found:
             raise
         return found.experiment_id
-
-
-def ui_arguments(port: int) -> list[str]:
-    """MLflow's own server on the local store, for this machine only."""
-    root = main_workspace()
-    return [
-        "server",
-        f"--backend-store-uri={local_uri()}",
-        f"--default-artifact-root={(root / 'mlartifacts').as_uri()}",
-        "--host=127.0.0.1",
-        f"--port={port}",
-        "--workers=1",
-    ]
-
-
-def local_store_exists() -> bool:
-    return Path(main_workspace() / "mlflow.db").is_file()

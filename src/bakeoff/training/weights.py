@@ -1,17 +1,26 @@
 """Weights as files: `final.weights.h5`, `best.weights.h5`. The network itself is rebuilt from run.yaml."""
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import keras
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks import Network
 
+FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
 FINAL, BEST = "final.weights.h5", "best.weights.h5"
 
 
 def save(network: keras.Model, path: Path) -> None:
+    # HDF5 crashes the process if the disk fills up while it writes, so that is found out before.
+    needed, free = FILE_SHARE * 4 * network.count_params() + FILE_BYTES, shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise WorkspaceError(
+            f"no space left on the disk for {path.as_posix()}: {free / 1e6:.1f} of {needed / 1e6:.1f} MB are free; "
+            "free some and run the same command again"
+        )
     network.save_weights(path)
 
 

@@ -1,0 +1,145 @@
+"""The MLflow store under several processes, moved, out of reach, and shown."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from imports import ROOT
+from workspace_copy import environment
+
+TRACK = """
+import sys
+from bakeoff.tracking import tracker
+from bakeoff.tracking.settings import Mlflow
+copy = tracker.start(Mlflow(), sys.argv[1], {"a": "tag"})
+with copy.ending():
+    copy.params({"lr": {"peak": 0.5}, "name": sys.argv[1]})
+    for step in range(3):
+        copy.metrics(step, {"loss": 1.0 / (step + 1)})
+    copy.file(__import__("pathlib").Path(sys.argv[2]), "config")
+"""
+
+
+def track(folder: Path, name: str) -> subprocess.Popen[str]:
+    """A process of its own that tracks one run."""
+    (folder / "note.txt").write_text("kept", encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, "-c", TRACK, name, str(folder / "note.txt")],
+        cwd=folder, env=environment() | {"PYTHONPATH": str(ROOT / "src")}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def tracked(folder: Path, name: str) -> None:
+    process = track(folder, name)
+    said = process.communicate()[1]
+    assert process.returncode == 0 and "warning: MLflow" not in said, said
+
+
+def rows(folder: Path, query: str) -> list[tuple]:
+    with closing(sqlite3.connect(folder / "mlflow.db")) as store:
+        return store.execute(query).fetchall()
+
+
+def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path: Path) -> None:
+    processes = [track(tmp_path, f"run {number}") for number in range(4)]
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0], said
+    assert [line for text in said for line in text.splitlines() if "warning: MLflow" in line] == []
+    assert rows(tmp_path, "SELECT count(*), count(DISTINCT experiment_id) FROM runs WHERE status = 'FINISHED'") == [
+        (4, 1)
+    ]
+    assert rows(tmp_path, "SELECT step, value FROM metrics GROUP BY step HAVING count(*) = 4 ORDER BY step") == [
+        (0, 1.0), (1, 0.5), (2, pytest.approx(1 / 3)),
+    ]  # fmt: skip
+    assert rows(tmp_path, "SELECT DISTINCT value FROM params WHERE key = 'lr.peak'") == [("0.5",)]
+    assert len(list(tmp_path.glob("mlartifacts/*/artifacts/config/note.txt"))) == 4
+
+
+def test_a_moved_workspace_takes_its_artifacts_along(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    tracked(first, "before")
+    first.rename(second)
+    tracked(second, "after")
+    assert not first.exists()
+    places = [place for (place,) in rows(second, "SELECT artifact_uri FROM runs")]
+    assert len(places) == 2 and all(place.startswith((second / "mlartifacts").as_uri()) for place in places)
+    assert len(list(second.glob("mlartifacts/*/artifacts/config/note.txt"))) == 2
+
+
+def test_a_server_that_is_down_costs_a_warning_and_not_the_run(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "note.txt").write_text("", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", TRACK, "lost", str(tmp_path / "note.txt")],
+        cwd=tmp_path, capture_output=True, text=True,
+        env=environment() | {"PYTHONPATH": str(ROOT / "src"), "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    [warning] = re.findall(
+        r"^warning: MLflow does not take this run \(.*\); models/ has everything.*$", done.stderr, re.M
+    )
+    assert str(port) in warning
+    assert not (tmp_path / "mlflow.db").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
+    ending: signal.Signals, tmp_path: Path
+) -> None:
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "conf").mkdir()
+    tracked(tmp_path, "shown")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "bakeoff.cli", "ui", "--port", str(port)]
+    paths = environment() | {"PYTHONPATH": str(ROOT / "src")}
+    ui = subprocess.Popen(command, cwd=tmp_path, env=paths, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert ui.stdout and ui.stdout.readline().startswith(f"MLflow's UI: http://127.0.0.1:{port} ")
+        assert b"<title>MLflow</title>" in _page(f"http://127.0.0.1:{port}/")
+        assert {address for address in _listening(port)} == {"0100007F"}  # 127.0.0.1 as the kernel writes it
+        os.kill(ui.pid, ending)
+        assert ui.wait(timeout=30) == 0
+        assert _listening(port) == set()
+    finally:
+        if ui.poll() is None:
+            os.killpg(ui.pid, signal.SIGKILL)
+        ui.communicate()
+
+
+def _page(address: str) -> bytes:
+    for _ in range(300):
+        try:
+            return urllib.request.urlopen(address, timeout=5).read()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"nothing answers at {address}")
+
+
+def _listening(port: int) -> set[str]:
+    """Addresses on which some process listens at the port, from the kernel's table."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:] if Path(table).exists() else []:
+            local, state = line.split()[1], line.split()[3]
+            address, _, number = local.partition(":")
+            if state == "0A" and int(number, 16) == port:
+                found.add(address)
+    return found
