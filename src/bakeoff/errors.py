@@ -12,9 +12,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 USER_ERROR = 2
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
 
 class BakeoffError(Exception):
@@ -64,7 +66,7 @@ def said_plainly() -> Iterator[None]:
         print(error, file=sys.stderr)
         sys.exit(USER_ERROR)
     except KeyboardInterrupt:
-        print("stopped by Ctrl-C; what was finished before is untouched, run the same command again", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)
     except Exception as error:
         if not _is_disk_full(error):
@@ -73,6 +75,14 @@ def said_plainly() -> Iterator[None]:
             f"no space left on the disk: {_one_line(error)}; free some and run the same command again", file=sys.stderr
         )
         sys.exit(USER_ERROR)
+
+
+def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A `sys.excepthook`; Python itself then ends the process as one that Ctrl-C ended."""
+    if issubclass(kind, KeyboardInterrupt):
+        print(STOPPED, file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def _is_disk_full(error: Exception) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff.config.run import as_tree, load
+from bakeoff.config.run import as_tree, fitting_manifest, load
 from bakeoff.errors import ConfigError
 from bakeoff.records.manifest import Manifest, Shard, Split
 from bakeoff.stages.render_config import render_config
@@ -217,6 +217,15 @@ def test_a_hand_edited_run_yaml_is_checked_like_any_other(render: Render) -> Non
     path.write_text(path.read_text().replace("peak: 0.002", "peak: fast"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"out/run.yaml: lr.peak: must be a number, got 'fast'"):
         load(path)
+
+
+def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
+    _, derived = load(render())
+    split = Split(4, 100, 1, {"a": 4}, ())
+    Manifest("classification", ("a", "b"), {"train": split, "validation": split}).write(Path("records"))
+    message = "was rendered for 10 classes and detection, records has 2 and classification; run `dvc repro`"
+    with pytest.raises(ConfigError, match=message):
+        fitting_manifest(Path("records"), derived)
 
 
 def test_a_missing_run_yaml_names_the_command_that_makes_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import gc
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -44,12 +45,21 @@ def test_examples_may_be_asked_for_in_any_order_and_again(split: Split, open_sto
         assert store.read(np.array(numbers, np.int64)) == [expected[number] for number in numbers]
 
 
+@pytest.fixture
+def impatient_threads() -> Iterator[None]:
+    """They change places after every few operations."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
 def test_several_threads_read_without_getting_in_each_others_way(
-    split: Split, open_store: Open, tmp_path: Path
+    split: Split, open_store: Open, impatient_threads: None, tmp_path: Path
 ) -> None:
     store, expected = open_store(tmp_path, split), stored(tmp_path, split)
-    asked = np.random.default_rng(0).integers(0, 11, (400, 8))
-    with ThreadPoolExecutor(16) as pool:
+    asked = np.random.default_rng(0).integers(0, 11, (1000, 8))
+    with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(store.read, asked))
     assert answers == [[expected[number] for number in row] for row in asked]
 

@@ -63,6 +63,13 @@ def test_the_splits_share_no_picture(source: Source) -> None:
     assert not {r.frames for r in source.records(TRAIN)} & {r.frames for r in source.records(VALIDATION)}
 
 
+def test_the_splits_are_drawn_each_for_itself() -> None:
+    """Else validation would show the arrangements of training with other digits."""
+    source = DigitScenes(train_examples=20, validation_examples=20, min_side=64, max_side=96, max_digit=40)
+    sizes = ([(record.height, record.width) for record in source.records(split)] for split in SPLITS)
+    assert sum(a == b for a, b in zip(*sizes, strict=True)) < 5
+
+
 @every_source
 def test_more_examples_leave_the_first_ones_as_they_were(source: Any) -> None:
     more = replace(source, train_examples=source.train_examples + 2)

@@ -1,0 +1,75 @@
+"""A run uses the code that it was started from, wherever the package is installed from."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imports import ROOT
+from workspace_copy import Workspace, environment, tiny_workspace
+
+SAY_WHERE = 'print("this code:", __file__)\n\nif __name__ == "__main__":'
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return tiny_workspace(tmp_path / "clone")
+
+
+def test_the_package_is_installed_from_another_workspace() -> None:
+    """Else the tests below would show nothing."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import bakeoff; print(bakeoff.__file__)"],
+        cwd="/", env=environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(done.stdout.strip()).is_relative_to(ROOT)
+
+
+def test_a_stage_runs_the_code_of_the_workspace_that_it_stands_in(workspace: Workspace) -> None:
+    workspace.edit("src/bakeoff/stages/build_records.py", 'if __name__ == "__main__":', SAY_WHERE)
+    workspace.edit(
+        "src/bakeoff/records/digits.py", "return [str(digit) for digit in range(10)]", 'return list("abcdefghij")'
+    )
+    done = workspace.run("python", "-m", "bakeoff.stages.build_records", ok=False)
+    assert f"this code: {workspace.folder / 'src/bakeoff/stages/build_records.py'}" in done.stdout
+    assert "KeyError: '" in done.stderr  # a digit drawn by its old label, so the edited table was in use
+
+
+def test_a_temporary_experiment_runs_its_own_code(workspace: Workspace) -> None:
+    """With an edit that was never committed, as `dvc exp run` carries it along."""
+    workspace.edit("src/bakeoff/stages/build_records.py", 'if __name__ == "__main__":', SAY_WHERE)
+    said = workspace.run("dvc", "exp", "run", "--temp", "build_records").stdout
+    [place] = re.findall(r"^this code: (.*)/src/bakeoff/stages/build_records.py$", said, re.MULTILINE)
+    assert Path(place).is_relative_to(workspace.folder / ".dvc/tmp/exps")
+
+
+def test_an_experiment_keeps_the_code_of_its_start_when_the_main_workspace_changes(workspace: Workspace) -> None:
+    """The main workspace's code is broken while the experiment's own is right."""
+    workspace.run("dvc", "exp", "run", "--queue", "--name", "queued", "-S", "data.seed=3", ok=False)
+    workspace.edit(
+        "src/bakeoff/stages/build_records.py", '"""data/raw', 'raise SystemExit("the wrong code")\n"""data/raw'
+    )
+    temporary = workspace.folder.parent / "elsewhere"
+    workspace.run("git", "worktree", "add", "--quiet", "--detach", str(temporary))
+    own = Workspace(temporary)
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff.stages.build_records"], cwd=own.folder,
+        env=environment() | {"DVC_ROOT": str(workspace.folder)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (own.folder / "data/records/manifest.json").is_file()
+
+
+def test_a_stage_refuses_the_code_of_another_workspace(workspace: Workspace) -> None:
+    code = (
+        "import bakeoff, os, sys; os.chdir(sys.argv[1]); "
+        "from bakeoff import workspace; from bakeoff.errors import said_plainly\n"
+        "with said_plainly(): workspace.require_own_code()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(workspace.folder)], cwd="/", env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert f"{ROOT / 'src/bakeoff'}: this code is not the workspace's own, {workspace.folder}" in done.stderr
