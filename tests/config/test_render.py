@@ -154,7 +154,7 @@ BROKEN = {
     "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: must be a size such as 2GB…got 'lots'"),
     "budget too small": (
         {"memory": "memory: {use: low, budget: 500MB}"},
-        "params.yaml: memory.budget: must be at least …MB for train.batch_size=16 (or a smaller batch), got '500MB'",
+        "params.yaml: memory.budget: must be at least …MB for train.batch_size=8 (or a smaller batch), got '500MB'",
     ),
     "no seed": ({"seed": ""}, "params.yaml: seed: is missing; it must be a whole number"),
     "seed is a text": ({"seed": "seed: lucky"}, "params.yaml: seed: must be a whole number, got 'lucky'"),
@@ -214,7 +214,7 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_hand_edited_run_yaml_is_checked_like_any_other(render: Render) -> None:
     path = render()
-    path.write_text(path.read_text().replace("peak: 0.002", "peak: fast"), encoding="utf-8")
+    path.write_text(path.read_text().replace("peak: 0.003", "peak: fast"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"out/run.yaml: lr.peak: must be a number, got 'fast'"):
         load(path)
 

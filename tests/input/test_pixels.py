@@ -215,23 +215,30 @@ def test_crop_shows_pixels_of_the_image_only() -> None:
         np.testing.assert_allclose(changed, 10, atol=1e-3)
 
 
-def shown_part(augment: Augment, number: int) -> np.ndarray:
-    """Height and width of what is shown, in image sides: those of a box around the whole image, turned round."""
+def shown_part(augment: Augment, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and size, (y, x) in image sides, of what is shown: read off an image whose pixels hold their own place."""
     ramp = np.stack(np.meshgrid(np.arange(200), np.arange(200), indexing="ij"), axis=-1).astype(np.float32)
     image = np.concatenate([ramp, np.zeros((200, 200, 1), np.float32)], axis=-1)
-    changed = distorted({"image": image}, 50, augment, number)["image"]
-    middle = changed[20:30, 20:30]
-    return np.array([middle[9, 5, 0] - middle[0, 5, 0], middle[5, 9, 1] - middle[5, 0, 1]]) / 9 * 50 / 200
+    middle = distorted({"image": image}, 50, augment, number)["image"][20:30, 20:30]
+    size = np.array([middle[9, 5, 0] - middle[0, 5, 0], middle[5, 9, 1] - middle[5, 0, 1]]) / 9 * 50 / 200
+    return (middle.mean(axis=(0, 1))[:2] + 0.5) / 200, size
 
 
 def test_crops_keep_from_the_smallest_share_to_the_whole_side() -> None:
-    shown = np.array([shown_part(Augment(zoom_in=0.4), number) for number in range(30)])
+    shown = np.array([shown_part(Augment(zoom_in=0.4), number)[1] for number in range(30)])
     np.testing.assert_allclose(shown[:, 0], shown[:, 1], atol=0.01)
     assert 0.39 < shown.min() < 0.5 and 0.85 < shown.max() < 1.01
 
 
+def test_crops_are_taken_from_all_over_the_image() -> None:
+    centres = np.array([shown_part(Augment(zoom_in=0.1), number)[0] for number in range(60)])
+    assert centres.min() < 0.25 and centres.max() > 0.75
+    assert np.abs(centres.mean(axis=0) - 0.5).max() < 0.12
+    assert abs(np.corrcoef(centres.T)[0, 1]) < 0.4
+
+
 def test_stretch_changes_the_aspect_ratio_by_at_most_its_factor_either_way() -> None:
-    shown = np.array([shown_part(Augment(zoom_in=0.5, stretch=2.0), n) for n in range(30)])
+    shown = np.array([shown_part(Augment(zoom_in=0.5, stretch=2.0), number)[1] for number in range(30)])
     ratios = shown[:, 1] / shown[:, 0]
     assert 0.49 < ratios.min() < 0.65 and 1.5 < ratios.max() < 2.02
 
@@ -360,14 +367,19 @@ def test_hue_turns_colours_and_keeps_lightness_and_grey() -> None:
         np.testing.assert_allclose(changed[0], image[0], atol=0.5)
 
 
-def test_hue_turns_by_at_most_its_share_of_the_circle_either_way() -> None:
-    """As colorsys measures it, whose circle is not quite the one of the turn."""
-    image = np.full((4, 4, 3), (160, 110, 110), np.uint8)
-    turns = []
-    for number in range(60):
-        red, green, blue = recoloured(image, Augment(hue=0.2), number)[0, 0] / 255
-        turns.append((colorsys.rgb_to_hsv(red, green, blue)[0] + 0.5) % 1 - 0.5)
-    assert -0.25 < min(turns) < -0.12 and 0.12 < max(turns) < 0.25
+def test_hue_turns_by_at_most_its_share_of_the_circle_either_way_and_keeps_the_saturation() -> None:
+    """As colorsys measures it, whose colour circle is not quite the one of the turn."""
+
+    def chroma(colour: np.ndarray) -> complex:
+        _, i, q = colorsys.rgb_to_yiq(*(colour / 255))
+        return complex(i, q)
+
+    colour = np.array([160, 110, 120], np.uint8)
+    changed = [recoloured(np.full((4, 4, 3), colour, np.uint8), Augment(hue=0.2), number)[0, 0] for number in range(60)]
+    turned = np.array([chroma(other) / chroma(colour) for other in changed])
+    np.testing.assert_allclose(np.abs(turned), 1, atol=0.06)
+    turns = np.angle(turned) / (2 * np.pi)
+    assert -0.22 < turns.min() < -0.15 and 0.15 < turns.max() < 0.22
 
 
 def test_colours_stay_in_the_range_of_pixels() -> None:

@@ -47,13 +47,9 @@ def test_a_temporary_experiment_runs_its_own_code(workspace: Workspace) -> None:
 
 def test_an_experiment_keeps_the_code_of_its_start_when_the_main_workspace_changes(workspace: Workspace) -> None:
     """The main workspace's code is broken while the experiment's own is right."""
-    workspace.run("dvc", "exp", "run", "--queue", "--name", "queued", "-S", "data.seed=3", ok=False)
-    workspace.edit(
-        "src/bakeoff/stages/build_records.py", '"""data/raw', 'raise SystemExit("the wrong code")\n"""data/raw'
-    )
-    temporary = workspace.folder.parent / "elsewhere"
-    workspace.run("git", "worktree", "add", "--quiet", "--detach", str(temporary))
-    own = Workspace(temporary)
+    own = Workspace(workspace.folder.parent / "elsewhere")
+    workspace.run("git", "worktree", "add", "--quiet", "--detach", str(own.folder))
+    workspace.edit("src/bakeoff/stages/build_records.py", '"""data/raw', 'raise SystemExit("wrong code")\n"""data/raw')
     done = subprocess.run(
         [sys.executable, "-m", "bakeoff.stages.build_records"], cwd=own.folder,
         env=environment() | {"DVC_ROOT": str(workspace.folder)}, capture_output=True, text=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.run import load
+from bakeoff.errors import DataError
 from bakeoff.stages.build_records import build_records, chosen_source
 from bakeoff.stages.evaluate import evaluate
 from bakeoff.stages.render_config import render_config
@@ -74,7 +75,7 @@ def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folde
 
 def test_weights_are_asked_for_by_the_command_that_makes_them(folder: Path) -> None:
     render("classification")
-    with pytest.raises(Exception, match=r"state.json: missing, so training never finished; run `dvc repro train`"):
+    with pytest.raises(DataError, match=r"state.json: missing, so training never finished; run `dvc repro train`"):
         evaluate(*load(RUN), RECORDS, folder / "nothing", folder / "judged")
 
 
