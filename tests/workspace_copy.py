@@ -47,7 +47,7 @@ class Workspace:
 
 def environment() -> dict[str, str]:
     """This interpreter's commands first, and nothing of an experiment that may run the tests."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW", "GIT_"))}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW", "GIT_", "TF_"))}
     names = {f"GIT_{role}_{part}": "t@localhost" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
     return kept | names | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
 

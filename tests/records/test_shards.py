@@ -354,6 +354,13 @@ def test_manifest_whose_examples_do_not_add_up_is_refused(tmp_path: Path) -> Non
         read_manifest(tmp_path)
 
 
+@pytest.mark.parametrize("content", ['{"task": "detection", "cla', "[]", "{}"], ids=["cut short", "a list", "empty"])
+def test_manifest_that_cannot_be_read_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=r"manifest\.json: .*run `dvc repro --force build_records`"):
+        read_manifest(tmp_path)
+
+
 def test_missing_manifest_says_that_the_build_never_finished(tmp_path: Path) -> None:
     message = r"manifest\.json: missing, so the records were never finished; run `dvc repro build_records`"
     with pytest.raises(DataError, match=message):

@@ -6,6 +6,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -225,6 +226,14 @@ def test_validation_without_the_headline_does_not_end_the_run() -> None:
     oven.validate = dict  # type: ignore[method-assign]
     oven.bake(Constant(0.1), [])
     assert weight_of(oven.network) == pytest.approx(-0.2)
+
+
+def test_steps_that_are_faster_than_the_clock_ticks_do_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows' clock ticks 64 times a second."""
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 5.0))
+    oven = Oven(steps=3)
+    oven.bake(Constant(0.1), [0.5])
+    assert [step for step, _ in oven.training_lines()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("bad", "text"), [(math.nan, "nan"), (math.inf, "-inf")])
