@@ -26,7 +26,7 @@ repro: $(READY)
 	dvc repro
 
 test: $(READY)
-	python -m pytest
+	python -m pytest -n 2 --dist loadfile
 
 check: $(READY)
 	ruff check .

@@ -63,7 +63,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Exponential:
-    """`peak` times `decay_factor` to the power of steps / `decay_steps`, in stairs or smoothly, never under `floor`."""
+    """`peak` x `decay_factor` ^ (steps / `decay_steps`), in stairs or smoothly; after warm-up never under `floor`."""
 
     peak: float
     decay_factor: float

@@ -2,11 +2,12 @@
 
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.records.manifest import Split
+from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import index_name
 
 
@@ -15,7 +16,8 @@ class Store:
 
     def __init__(self, folder: Path, split: Split) -> None:
         self.examples = split.examples
-        indexes = [_read_index(folder, shard.file, shard.examples) for shard in split.shards]
+        self._files: list[BinaryIO] = []
+        indexes = [_read_index(folder, shard) for shard in split.shards]
         self._spans = np.concatenate(indexes)  # (examples, 2) offset and length in the shard
         self._shard_of = np.repeat(np.arange(len(indexes)), [len(index) for index in indexes])
         self._files = [(folder / shard.file).open("rb") for shard in split.shards]
@@ -23,6 +25,10 @@ class Store:
 
     def read(self, examples: np.ndarray) -> list[bytes]:
         return [self._read_one(example) for example in examples]
+
+    def __del__(self) -> None:
+        for file in self._files:
+            file.close()
 
     def _read_one(self, example: int) -> bytes:
         offset, length = self._spans[example]
@@ -32,14 +38,15 @@ class Store:
             return file.read(length)
 
 
-def _read_index(folder: Path, shard: str, examples: int) -> np.ndarray:
-    for path in (folder / shard, folder / index_name(shard)):
-        if not path.is_file():
-            raise DataError(f"{path}: missing, though the manifest names it; run `dvc repro --force build_records`")
-    index = np.load(folder / index_name(shard))
-    if index.shape != (examples, 2):
-        raise DataError(
-            f"{folder / index_name(shard)}: has {len(index)} rows, the manifest says {examples}; "
-            "run `dvc repro --force build_records`"
-        )
+def _read_index(folder: Path, shard: Shard) -> np.ndarray:
+    path, index_path = folder / shard.file, folder / index_name(shard.file)
+    remedy = "run `dvc repro --force build_records`"
+    for file in (path, index_path):
+        if not file.is_file():
+            raise DataError(f"{file}: missing, though the manifest names it; {remedy}")
+    if path.stat().st_size != shard.bytes:
+        raise DataError(f"{path}: has {path.stat().st_size} bytes, the manifest says {shard.bytes}; {remedy}")
+    index = np.load(index_path)
+    if index.shape != (shard.examples, 2):
+        raise DataError(f"{index_path}: has {len(index)} rows, the manifest says {shard.examples}; {remedy}")
     return index

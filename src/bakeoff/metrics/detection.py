@@ -70,7 +70,7 @@ class DetectionScore:
             truth.dataset = self._dataset()
             truth.createIndex()
             rows = self._rows()
-            found = truth.loadRes(rows) if rows else COCO()
+            found = truth.loadRes(rows) if rows else _nothing_found()
             judge = COCOeval(truth, found, iouType="bbox")
             judge.evaluate()
             judge.accumulate()
@@ -109,6 +109,13 @@ class DetectionScore:
                 box = _left_top_width_height(corners)
                 rows.append({"image_id": image, "category_id": int(label), "bbox": box, "score": float(score)})
         return rows
+
+
+def _nothing_found() -> COCO:
+    found = COCO()
+    found.dataset = {"images": [], "annotations": [], "categories": []}
+    found.createIndex()
+    return found
 
 
 def _left_top_width_height(corners: np.ndarray) -> list[float]:

@@ -39,14 +39,11 @@ class DigitScenes:
 
     def __post_init__(self) -> None:
         _require_counts(self)
-        require(
-            32 <= self.min_side <= self.max_side <= 400,
-            "min_side",
-            self.min_side,
-            "between 32 and max_side, at most 400",
-        )
+        require(32 <= self.min_side, "min_side", self.min_side, "32 or more")
+        require(self.min_side <= self.max_side <= 400, "max_side", self.max_side, "at least min_side and at most 400")
         require(1 <= self.max_digits <= 20, "max_digits", self.max_digits, "between 1 and 20")
-        fits = 8 <= self.min_digit <= self.max_digit <= self.min_side
+        require(8 <= self.min_digit, "min_digit", self.min_digit, "8 or more")
+        fits = self.min_digit <= self.max_digit <= self.min_side
         require(fits, "max_digit", self.max_digit, f"between min_digit={self.min_digit} and min_side={self.min_side}")
 
     def classes(self) -> list[str]:
@@ -135,7 +132,8 @@ class MovingDigits:
         require(2 <= self.frames <= 256, "frames", self.frames, "between 2 and 256")
         require(32 <= self.side <= 200, "side", self.side, "between 32 and 200")
         require(self.frames_per_second > 0, "frames_per_second", self.frames_per_second, "above 0")
-        in_order = 0 < self.min_speed <= self.max_speed < self.side / 2
+        require(self.min_speed > 0, "min_speed", self.min_speed, "above 0")
+        in_order = self.min_speed <= self.max_speed < self.side / 2
         require(in_order, "max_speed", self.max_speed, "at least min_speed and under half the side (pixels a frame)")
 
     def classes(self) -> list[str]:

@@ -41,12 +41,8 @@ class Manifest:
     @property
     def digest(self) -> str:
         """Names the content: equal for equal classes and equal shards."""
-        content = [
-            self.task,
-            *self.classes,
-            *(shard.sha256 for split in self.splits.values() for shard in split.shards),
-        ]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        shards = {name: [shard.sha256 for shard in split.shards] for name, split in self.splits.items()}
+        return hashlib.sha256(json.dumps([self.task, self.classes, shards]).encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
         tree = asdict(self) | {"digest": self.digest}
@@ -57,12 +53,24 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / FILE
     if not path.is_file():
         raise DataError(f"{path}: missing, so the records were never finished; run `dvc repro build_records`")
-    tree = json.loads(path.read_text(encoding="utf-8"))
+    remedy = "run `dvc repro --force build_records`"
+    try:
+        manifest, digest = _parsed(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: cannot be read ({type(error).__name__}: {error}); {remedy}") from None
+    if manifest.digest != digest:
+        raise DataError(f"{path}: its digest does not fit its content; {remedy}")
+    for name, split in manifest.splits.items():
+        held = sum(shard.examples for shard in split.shards)
+        if split.examples != held:
+            raise DataError(f"{path}: splits.{name}.examples is {split.examples}, its shards hold {held}; {remedy}")
+    return manifest
+
+
+def _parsed(tree: dict) -> tuple[Manifest, str]:
+    """The manifest, and the digest that it was written with."""
     splits = {
         name: Split(**{**split, "shards": tuple(Shard(**shard) for shard in split["shards"])})
         for name, split in tree["splits"].items()
     }
-    manifest = Manifest(tree["task"], tuple(tree["classes"]), splits)
-    if manifest.digest != tree["digest"]:
-        raise DataError(f"{path}: its digest does not fit its content; run `dvc repro --force build_records`")
-    return manifest
+    return Manifest(tree["task"], tuple(tree["classes"]), splits), tree["digest"]

@@ -55,7 +55,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     copy = tracker.attach(run.track, state["mlflow_run_id"])
     copy.metrics(state["steps"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
     copy.folder(out, "evaluation")
-    return {task.headline: metrics[task.headline]} | metrics
+    return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
 
 
 def main() -> None:

@@ -95,11 +95,12 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
-        say(
-            f"train: {state['steps']:,} steps in {state['seconds']:.0f} s; best {state['best_metric']} "
-            f"{state['best_value']:.3f} at step {state['best_step']:,}; peak memory "
-            f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
+        best = (
+            "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
         )
+        memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
+        length = f"{state['steps']:,} steps in {state['seconds']:.0f} s"
+        say(f"train: {length}; best {state['best_metric']} {best}; peak memory {memory}")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 

@@ -10,6 +10,7 @@ from bakeoff import boxes
 from bakeoff.metrics.detection import Boxes, DetectionScore
 from bakeoff.networks.anchors import BOX_SCALES
 from bakeoff.networks.ssd import Ssd
+from bakeoff.tasks.matching import match
 
 
 class Detection:
@@ -20,24 +21,14 @@ class Detection:
         self.anchors = tf.constant(model.anchors.boxes(model.input_size, model.strides))
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Which class (0 is the background) and which coded box each anchor should answer.
-
-        An anchor stands for the box that it overlaps most, if that is enough; each box gets at least
-        the anchor that overlaps it most, however little.
-        """
+        """Which class (0 is the background) and which coded box each anchor should answer."""
         truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
-        overlap = boxes.overlaps(self.anchors, truth)  # (anchors, n)
-        # A row that nothing overlaps keeps images without boxes from needing a case of their own.
-        overlap = tf.concat([tf.fill([tf.shape(self.anchors)[0], 1], 1e-9), overlap], axis=1)
+        matched = match(boxes.overlaps(self.anchors, truth), self.model.loss.matched_from)  # (anchors,) -1 for none
+        # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
         classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
-        best = tf.argmax(overlap, axis=1)
-        best = tf.where(tf.reduce_max(overlap, axis=1) >= self.model.loss.matched_from, best, 0)
-        forced = tf.argmax(overlap[:, 1:], axis=0)  # (n,) an anchor for each box
-        boxes_by_size = tf.range(1, tf.shape(truth, tf.int64)[0])
-        best = tf.tensor_scatter_nd_update(best, forced[:, None], boxes_by_size)
-        matched = tf.gather(truth, best)
-        return {"classes": tf.gather(classes, best), "boxes": boxes.code(matched, self.anchors, BOX_SCALES)}
+        coded = boxes.code(tf.gather(truth, matched + 1), self.anchors, BOX_SCALES)
+        return {"classes": tf.gather(classes, matched + 1), "boxes": coded}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The parts of the loss; training minimises their sum."""
@@ -109,6 +100,7 @@ def _focal(logits: tf.Tensor, wanted: tf.Tensor, alpha: float, gamma: float) -> 
     entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     answer = tf.sigmoid(logits)
     missed = wanted * (1 - answer) + (1 - wanted) * answer
+    missed = tf.maximum(missed, 1e-12)  # the slope of a power below 1 has no end at 0
     weight = wanted * alpha + (1 - wanted) * (1 - alpha)
     return weight * missed**gamma * entropy
 

@@ -42,7 +42,7 @@ def write_plots(folder: Path, headline: str) -> None:
     (folder / "plots").mkdir()
     write_table(folder / "plots" / "training.tsv", _columns(history, ("train/", "learning_rate")))
     validation = _columns(history, ("validation/",))
-    write_table(folder / "plots" / "validation.tsv", (row | {"score": row[headline]} for row in validation))
+    write_table(folder / "plots" / "validation.tsv", (row | {"score": row.get(headline, "")} for row in validation))
 
 
 def _columns(history: list[dict[str, float]], wanted: tuple[str, ...]) -> list[dict[str, float]]:

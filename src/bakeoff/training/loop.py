@@ -49,7 +49,7 @@ def fit(
 ) -> dict[str, Any]:
     """Train for `rhythm.steps` steps, the last of which is always validated; returns which step was best."""
     train_step = compiled_step(network, optimizer, task)
-    best = {"best_metric": task.headline, "best_value": -math.inf, "best_step": 0}
+    best: dict[str, Any] = {"best_metric": task.headline, "best_value": None, "best_step": 0}
     logged, since = 0, time.monotonic()
     for done, (images, targets) in enumerate(batches, start=1):
         rate = schedule(done - 1)
@@ -58,7 +58,7 @@ def fit(
         if last or done % rhythm.log_every == 0:
             values = {name: float(value) for name, value in losses.items()}
             now = time.monotonic()
-            speed = (done - logged) * len(images) / (now - since)
+            speed = (done - logged) * len(images) / max(now - since, 1e-9)
             logged, since = done, now
             _require_finite(values["train/loss"], done, rate)
             for log in logs:
@@ -70,8 +70,11 @@ def fit(
             result = validate()
             for log in logs:
                 log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
-            if result[task.headline] > best["best_value"]:
-                best |= {"best_value": result[task.headline], "best_step": done}
+            value = result.get(task.headline)  # None if there is nothing to count it on, such as no box in any image
+            if best["best_step"] == 0 or (
+                value is not None and (best["best_value"] is None or value > best["best_value"])
+            ):
+                best |= {"best_value": value, "best_step": done}
                 keep_best()
             since += time.monotonic() - pause
         if last:

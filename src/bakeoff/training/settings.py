@@ -33,4 +33,4 @@ class Train:
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
-        return math.ceil(self.epochs * examples / self.batch_size)
+        return math.ceil(round(self.epochs * examples / self.batch_size, 6))  # 1.1 * 50 is 55, not a little more

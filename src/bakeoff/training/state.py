@@ -21,4 +21,7 @@ def read_state(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
         raise DataError(f"{path.as_posix()}: missing, so training never finished; run `dvc repro train`")
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None

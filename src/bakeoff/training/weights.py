@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import warnings
 from pathlib import Path
 
 import keras
@@ -30,7 +31,9 @@ def restore(model: Network, num_classes: int, path: Path) -> keras.Model:
         raise DataError(f"{path.as_posix()}: missing; run `dvc repro train`")
     network = model.build(num_classes)
     try:
-        network.load_weights(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras counts what it skips before it says what is wrong
+            network.load_weights(path)
     except (ValueError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(
