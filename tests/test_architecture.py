@@ -71,7 +71,7 @@ def test_a_stage_command_needs_no_shell(stage: str) -> None:
     assert PIPELINE[stage]["cmd"] == f"python -m bakeoff.stages.{stage}"
 
 
-@pytest.mark.parametrize("stage", ["train", "evaluate"])
+@pytest.mark.parametrize("stage", ["train", "evaluate", "export"])
 def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str) -> None:
     """`variant` names a run and `track` says where copies go; neither decides a result."""
     [keys] = [entry["models/config/run.yaml"] for entry in PIPELINE[stage]["params"]]

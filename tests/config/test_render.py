@@ -30,6 +30,7 @@ lr: {use: cosine}
 optimizer: {use: adam}
 train: {use: demo, steps: 400}
 evaluate: {use: standard}
+export: {use: saved_model}
 track: {use: none}
 seed: 0
 """

@@ -13,7 +13,7 @@ from workspace_copy import Workspace, tiny_workspace
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace after its first `dvc repro`, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone")
-    assert workspace.repro() == {"build_records", "render_config", "train", "evaluate"}
+    assert workspace.repro() == {"build_records", "render_config", "train", "evaluate", "export"}
     workspace.commit()
     return workspace
 
@@ -30,7 +30,8 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/config/run.yaml", "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
         "models/evaluation/metrics.json", "models/evaluation/examples.jsonl", "models/evaluation/pictures.jpg",
-        "models/evaluation/plots/precision_recall.tsv", "mlflow.db",
+        "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
+        "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip
         assert (built.folder / path).is_file(), path
 
@@ -48,7 +49,7 @@ def test_nothing_runs_twice(workspace: Workspace) -> None:
 
 def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
     workspace.edit("conf/lr/cosine.yaml", "kind: cosine", "kind: cosine\nhold_steps: 1")
-    assert workspace.repro() == {"render_config", "train", "evaluate"}
+    assert workspace.repro() == {"render_config", "train", "evaluate", "export"}
 
 
 def test_an_edit_of_evaluate_does_not_train(workspace: Workspace) -> None:

@@ -1,15 +1,19 @@
 """Each task from its source to its metrics, through the stage functions, and back from the files."""
 
+import io
 import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from bakeoff.config.run import load
 from bakeoff.errors import DataError
 from bakeoff.stages.build_records import build_records, chosen_source
 from bakeoff.stages.evaluate import evaluate
+from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
 from bakeoff.stages.train import train
 from imports import ROOT
@@ -29,7 +33,13 @@ VARIANTS = {
     },
 }
 HEADLINES = {"detection": "mAP_50", "classification": "accuracy", "video": "accuracy"}
-REST = ("memory: medium", "optimizer: adam", "evaluate: {use: standard, pictures: 3}", "track: none")
+REST = (
+    "memory: medium",
+    "optimizer: adam",
+    "evaluate: {use: standard, pictures: 3}",
+    "export: saved_model",
+    "track: none",
+)
 PARAMS, RECORDS, RUN = Path("params.yaml"), Path("data/records"), Path("models/config/run.yaml")
 
 
@@ -63,6 +73,33 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(task: str, folder: Pa
     assert [json.loads(line)["example"] for line in examples] == list(range(derived.validation_examples))
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
     assert list((folder / "judged/plots").iterdir()) != []
+    export(run, derived, RECORDS, folder / "trained", folder / "exported")
+    assert (folder / "exported/labels.txt").read_text() == (RECORDS / "labels.txt").read_text()
+    assert_exported_model_answers_as_evaluation_did(folder)
+
+
+def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
+    """From the first validation example's raw pixels, decoded by another library, to its line in examples.jsonl."""
+    import tensorflow as tf
+
+    [line, *_] = (folder / "judged/examples.jsonl").read_text(encoding="utf-8").splitlines()
+    expected = json.loads(line)
+    data = next(iter(tf.data.TFRecordDataset(str(RECORDS / "validation-00000-of-00001")))).numpy()
+    feature = tf.train.Example.FromString(data).features.feature
+    encoded = feature["image/encoded"].bytes_list.value or feature["clip/frames"].bytes_list.value
+    frames = np.stack([np.asarray(Image.open(io.BytesIO(frame))) for frame in encoded])
+    images = frames if feature["image/encoded"].bytes_list.value else frames[None]
+    answer = tf.saved_model.load(str(folder / "exported/saved_model")).signatures["serving_default"]
+    found = {key: value.numpy() for key, value in answer(images=tf.constant(images)).items()}
+    labels = (folder / "exported/labels.txt").read_text(encoding="utf-8").split()
+    if "boxes" in found:
+        count = int(found["count"][0])
+        assert count == len(expected["found"])
+        scores = [row["score"] for row in expected["found"]]
+        np.testing.assert_allclose(found["scores"][0, :count], scores, atol=2e-3)
+    else:
+        assert labels[int(found["classes"][0]) - 1] == expected["given"]
+        np.testing.assert_allclose(found["scores"][0], expected["probability"], atol=2e-3)
 
 
 def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folder: Path) -> None:

@@ -20,6 +20,7 @@ from bakeoff.records import SOURCES
 from bakeoff.records.manifest import Manifest, read_manifest
 from bakeoff.records.record import TRAIN, VALIDATION, Source
 from bakeoff.tasks.evaluation import Evaluate
+from bakeoff.tasks.export import Export
 from bakeoff.tracking.settings import TRACKERS, Track
 from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
 from bakeoff.training.settings import Train
@@ -32,6 +33,7 @@ KINDS: dict[str, Mapping[str, type]] = {
     "optimizer": OPTIMIZERS,
     "train": {"train": Train},
     "evaluate": {"evaluate": Evaluate},
+    "export": {"export": Export},
     "track": TRACKERS,
 }
 
@@ -68,6 +70,7 @@ class Run:
     optimizer: Optimizer
     train: Train
     evaluate: Evaluate
+    export: Export
     track: Track
     derived: Derived | None = None  # None until the records are known
 

@@ -1,0 +1,49 @@
+"""run.yaml + models/train -> models/export: a SavedModel and its labels."""
+
+from pathlib import Path
+
+from bakeoff import workspace
+from bakeoff.config.run import Derived, Run, fitting_manifest, load
+from bakeoff.errors import said_plainly
+from bakeoff.progress import say
+from bakeoff.quiet import load_tensorflow
+
+SAVED_MODEL = "saved_model"
+
+
+def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> None:
+    load_tensorflow()
+    import tensorflow as tf
+
+    from bakeoff.input import pixels
+    from bakeoff.records.shards import write_labels
+    from bakeoff.tasks.servable import save_servable
+    from bakeoff.tasks.task import task_of
+    from bakeoff.training.weights import restore
+
+    manifest = fitting_manifest(records, derived)
+    network = restore(run.model, derived.num_classes, trained / f"{run.export.weights}.weights.h5")
+
+    def resize(images: tf.Tensor) -> tf.Tensor:
+        def fitted(image: tf.Tensor) -> tf.Tensor:
+            return pixels.fit({"image": image}, run.model.input_size, run.model.frames)["image"]
+
+        return tf.map_fn(fitted, images, fn_output_signature=tf.float32)
+
+    with workspace.building(out) as partial:
+        save_servable(network, task_of(run.model, manifest.classes), resize, partial / SAVED_MODEL)
+        write_labels(manifest.classes, partial)
+
+
+def main() -> None:
+    with said_plainly():
+        workspace.require_own_code()
+        run, derived = load(workspace.RUN)
+        export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED)
+        size = sum(file.stat().st_size for file in workspace.EXPORTED.rglob("*") if file.is_file())
+        say(f"export: SavedModel of the {run.export.weights} weights, {size / 1e6:.1f} MB, with its labels")
+        say(f"  {SAVED_MODEL}/, labels.txt and label_map.pbtxt: {workspace.EXPORTED.as_posix()}/")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The bakeoff command, as a process of its own."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imports import ROOT
+from workspace_copy import environment
+
+
+def bakeoff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bakeoff.cli", *arguments], cwd=folder, env=environment(), capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A workspace in which nothing ran yet."""
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    return tmp_path
+
+
+def test_help_names_every_command() -> None:
+    done = bakeoff("--help")
+    assert done.returncode == 0
+    assert "ui" in done.stdout and "127.0.0.1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["uii"], "argument COMMAND: invalid choice: 'uii'"),
+        ([], "the following arguments are required: COMMAND"),
+        (["ui", "--port", "many"], "argument --port: invalid int value: 'many'"),
+        (["ui", "--prot", "5000"], "unrecognized arguments: --prot 5000"),
+    ],
+)
+def test_a_mistyped_command_is_refused(arguments: list[str], message: str) -> None:
+    done = bakeoff(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_the_ui_outside_of_a_workspace_says_so(tmp_path: Path) -> None:
+    done = bakeoff("ui", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"{tmp_path}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone\n"
+    )
+
+
+def test_the_ui_before_any_run_says_what_makes_one(empty: Path) -> None:
+    done = bakeoff("ui", folder=empty)
+    assert done.returncode == 2
+    assert done.stderr == f"{empty / 'mlflow.db'}: no run has been tracked here yet; run `make repro`\n"
+
+
+def test_a_port_that_is_taken_is_named(empty: Path) -> None:
+    (empty / "mlflow.db").touch()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = bakeoff("ui", "--port", str(port), folder=empty)
+    assert done.returncode == 2
+    assert done.stderr == f"port {port} is taken or not allowed; choose another with --port\n"

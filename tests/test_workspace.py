@@ -1,0 +1,65 @@
+"""Where things are, and folders that appear whole."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_main_workspace_is_the_one_that_dvc_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    assert workspace.main_workspace() == folder.resolve()
+    monkeypatch.setenv("DVC_ROOT", str(folder / "main"))
+    assert workspace.main_workspace() == (folder / "main").resolve()
+
+
+def test_a_command_works_from_any_folder_below_the_workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "dvc.yaml").touch()
+    (folder / "conf/lr").mkdir(parents=True)
+    monkeypatch.chdir(folder / "conf/lr")
+    workspace.enter()
+    assert Path.cwd() == folder
+
+
+def test_a_folder_outside_of_any_workspace_is_refused(folder: Path) -> None:
+    with pytest.raises(
+        WorkspaceError, match=r"not in a bakeoff workspace \(no dvc.yaml and conf/ here or above\); cd into"
+    ):
+        workspace.enter()
+
+
+def test_a_finished_folder_takes_the_place_of_the_old_one(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out/old").touch()
+    with workspace.building(folder / "out") as partial:
+        (partial / "new").touch()
+        assert (folder / "out/old").exists()
+    assert [path.name for path in folder.rglob("*")] == ["out", "new"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_folder_that_fails_leaves_the_old_one(error: type[BaseException], folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out/old").touch()
+    with pytest.raises(error), workspace.building(folder / "out") as partial:
+        (partial / "new").touch()
+        raise error
+    assert [path.name for path in folder.rglob("*")] == ["out", "old"]
+
+
+def test_what_a_killed_build_left_does_not_get_into_the_next(folder: Path) -> None:
+    for name in ("out.partial", "out.old"):
+        (folder / name).mkdir()
+        (folder / name / "stale").touch()
+    (folder / "out").mkdir()
+    with workspace.building(folder / "out") as partial:
+        assert list(partial.iterdir()) == []
+    assert [path.name for path in folder.rglob("*")] == ["out"]
