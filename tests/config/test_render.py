@@ -222,7 +222,7 @@ def test_a_hand_edited_run_yaml_is_checked_like_any_other(render: Render) -> Non
 
 def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
     _, derived = load(render())
-    split = Split(4, 100, 1, {"a": 4}, ())
+    split = Split(4, 100, 1, {"a": 4}, (Shard("train-00000-of-00001", 4, 100, "00"),))
     Manifest("classification", ("a", "b"), {"train": split, "validation": split}).write(Path("records"))
     message = "was rendered for 10 classes and detection, records has 2 and classification; run `dvc repro`"
     with pytest.raises(ConfigError, match=message):

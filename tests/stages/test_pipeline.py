@@ -10,10 +10,18 @@ from workspace_copy import Workspace, tiny_workspace
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """One workspace after its first `dvc repro`, committed."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """One workspace after its first `dvc repro train`."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone")
-    assert workspace.repro() == {"build_records", "render_config", "train", "evaluate", "export"}
+    assert workspace.repro("train") == {"build_records", "render_config", "train"}
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def built(trained: Workspace) -> Workspace:
+    """The same after the whole of `dvc repro`, committed."""
+    workspace = trained
+    assert workspace.repro() == {"evaluate", "export"}
     workspace.commit()
     return workspace
 
@@ -21,6 +29,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture
 def workspace(built: Workspace, tmp_path: Path) -> Workspace:
     return built.copy(tmp_path / "clone")
+
+
+def test_training_leaves_its_files_before_anything_else_runs(trained: Workspace) -> None:
+    assert (trained.folder / "models/train/state.json").is_file()
 
 
 def test_the_files_are_where_the_design_says(built: Workspace) -> None:
@@ -49,7 +61,7 @@ def test_nothing_runs_twice(workspace: Workspace) -> None:
 
 def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
     workspace.edit("conf/lr/cosine.yaml", "kind: cosine", "kind: cosine\nhold_steps: 1")
-    assert workspace.repro() == {"render_config", "train", "evaluate", "export"}
+    assert workspace.repro("evaluate") == {"render_config", "train", "evaluate"}
 
 
 def test_an_edit_of_evaluate_does_not_train(workspace: Workspace) -> None:
@@ -86,7 +98,7 @@ def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(wor
     before = {
         path: (workspace.folder / path).read_bytes() for path in ("params.yaml", "dvc.lock", "models/train/state.json")
     }
-    workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential")
+    workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential", "evaluate")
     assert workspace.run("git", "status", "--porcelain").stdout == ""
     assert {path: (workspace.folder / path).read_bytes() for path in before} == before
     [(run, name, experiment)] = set(_runs(workspace)) - runs_before
