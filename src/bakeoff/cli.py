@@ -1,4 +1,4 @@
-"""The `bakeoff` command."""
+"""Look at what was trained here. Training itself runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
 import os
