@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ def test_plots_of_two_variants_can_be_compared(workspace: Workspace) -> None:
 
 def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:
     """(id, name, DVC experiment) of every run in the main workspace's store."""
-    with sqlite3.connect(workspace.folder / "mlflow.db") as store:
+    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
         return store.execute(
             "SELECT runs.run_uuid, name, value FROM runs "
             "LEFT JOIN tags ON tags.run_uuid = runs.run_uuid AND key = 'DVC_EXP_NAME' WHERE status = 'FINISHED'"
