@@ -5,7 +5,8 @@ from pathlib import Path
 from bakeoff import workspace
 from bakeoff.config.compose import compose
 from bakeoff.config.parse import Problems
-from bakeoff.config.run import Run, parse_run, resolve, write
+from bakeoff.config.resolve import resolve
+from bakeoff.config.run import Run, parse_run, write
 from bakeoff.errors import said_plainly
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest

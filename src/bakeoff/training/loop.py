@@ -10,7 +10,6 @@ import keras
 import tensorflow as tf
 
 from bakeoff.errors import BakeoffError
-from bakeoff.lr import Schedule
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Task, Tensors
 
@@ -40,7 +39,7 @@ def fit(
     *,
     task: Task,
     batches: Iterable[tuple[tf.Tensor, Tensors]],
-    schedule: Schedule,
+    schedule: Callable[[int], float],
     rhythm: Rhythm,
     validate: Callable[[], dict[str, Any]],
     logs: Sequence[Log],
