@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.compose import compose
-from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.config.parse import parse_kind
 from bakeoff.errors import said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
@@ -34,9 +34,9 @@ def build_records(source: Source, out: Path) -> Manifest:
 
 def chosen_source(params: Path, conf: Path) -> Source:
     composed = compose(params, conf, groups=["data"])
-    problems = Problems(composed.file_of)
-    source = parse_kind(SOURCES, composed.tree["data"], "data", problems)
-    problems.raise_any()
+    composed.problems.raise_any()
+    source = parse_kind(SOURCES, composed.tree["data"], "data", composed.problems)
+    composed.problems.raise_any()
     return source
 
 
