@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
+from bakeoff.networks.classifier import require_classifier
 
 if TYPE_CHECKING:
     import keras
@@ -16,6 +17,8 @@ CHANNELS = (32, 64, 128)
 class Cnn:
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    background: ClassVar[bool] = False
+    auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 48
     width: float = 1.0
     dropout: float = 0.2
@@ -37,6 +40,8 @@ class ClipCnn:
     """Space and time apart, as S3D has it: 1x3x3 then 3x1x1 convolutions."""
 
     task: ClassVar[str] = "video"
+    background: ClassVar[bool] = False
+    auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 64
     frames: int = 16
     width: float = 1.0
@@ -59,6 +64,4 @@ def _require_shared(network: Cnn | ClipCnn) -> None:
     smallest = 2 ** (len(STRIDES) + 1)
     require(network.input_size >= smallest, "input_size", network.input_size, f"{smallest} or more")
     require(0 < network.width <= 4, "width", network.width, "above 0, at most 4")
-    require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
-    require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
-    require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
+    require_classifier(network)
