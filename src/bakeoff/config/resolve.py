@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bakeoff.config.checks import check
+from bakeoff.config.facts import Facts
 from bakeoff.config.parse import Problems
 from bakeoff.config.run import Derived, Draft, Run
 from bakeoff.errors import OutOfRange
-from bakeoff.input.memory import RUNTIME_BYTES, Buffers, Memory
+from bakeoff.input.memory import Buffers, Load, Memory
 from bakeoff.lr import Schedule, batch_factor
 from bakeoff.networks import Network
 from bakeoff.records.manifest import Manifest, Split
@@ -17,6 +18,14 @@ from bakeoff.training.phases import WHOLE_RUN, Span
 from bakeoff.training.settings import Train
 
 
+@dataclass(frozen=True)
+class Records:
+    """What is known of the records; the manifest is None where there are none."""
+
+    manifest: Manifest | None
+    boxes: np.ndarray | None = None  # (n, 4) of the training split, for detection
+
+
 def resolve(
     draft: Draft, manifest: Manifest | None, problems: Problems, *, is_set: Callable[[str], bool]
 ) -> Run | None:
@@ -24,12 +33,15 @@ def resolve(
     spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
     if draft.train and draft.lr and manifest and spans:
         draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
+    fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
+    facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
     buffers = None
-    if draft.memory and draft.model and manifest and spans:
+    if draft.memory and draft.model and manifest and facts and spans:
         largest = max(span.batch_size for span in spans)
-        buffers = _buffers(draft.memory, draft.model, largest, manifest.splits[TRAIN], problems)
-    check(draft, manifest, spans, problems, is_set)
-    if problems.lines or manifest is None or buffers is None or draft.memory is None or draft.train is None:
+        load = Load(largest, draft.model.frames * draft.model.input_size**2, facts.parameters, facts.activation_bytes)
+        buffers = _buffers(draft.memory, load, manifest.splits[TRAIN], problems)
+    check(draft, records, facts, spans, problems, is_set)
+    if problems.lines or not (manifest and facts and buffers and draft.memory and draft.train):
         return None
     train, validation, last = manifest.splits[TRAIN], manifest.splits[VALIDATION], spans[-1]
     examples = last.first_example + last.steps * last.batch_size * draft.train.accumulate_batches
@@ -41,10 +53,11 @@ def resolve(
         steps=last.end_step,
         epochs=round(examples / train.examples, 3),
         phases=tuple(spans),
+        parameters=facts.parameters,
         prefetch_batches=buffers.prefetch_batches,
         decode_threads=buffers.decode_threads,
         memory_budget_bytes=draft.memory.budget_bytes,
-        memory_estimate_bytes=RUNTIME_BYTES + buffers.input_bytes,
+        memory_estimate_bytes=buffers.bytes,
     )
     return draft.whole(derived)
 
@@ -104,10 +117,9 @@ def _with_schedules(
     return replace(draft, train=replace(train, phases=tuple(phases)))
 
 
-def _buffers(memory: Memory, model: Network, batch_size: int, train: Split, problems: Problems) -> Buffers | None:
-    pixels = model.frames * model.input_size**2
+def _buffers(memory: Memory, load: Load, train: Split, problems: Problems) -> Buffers | None:
     try:
-        return memory.buffers(batch_size=batch_size, pixels=pixels, split=train)
+        return memory.buffers(load, train)
     except OutOfRange as error:
         problems.refused("memory.", error)
         return None

@@ -56,6 +56,7 @@ class Derived:
     steps: int
     epochs: float
     phases: tuple[Span, ...]  # one for a run without phases
+    parameters: int
     prefetch_batches: int
     decode_threads: int
     memory_budget_bytes: int

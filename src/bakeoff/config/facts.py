@@ -11,8 +11,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import bakeoff.networks
 from bakeoff.networks import Network
 from bakeoff.networks.selection import select
+from bakeoff.quiet import load_tensorflow
 
 FLOAT_BYTES = 4
 
@@ -58,6 +60,7 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
 
 
 def _told(network: Network, num_classes: int) -> Facts:
+    load_tensorflow()
     model: Any = network.build(num_classes)
     trained = {id(variable) for variable in model.trainable_variables}
     variables = tuple(
@@ -81,8 +84,8 @@ def _read(path: Path) -> Facts | None:
 
 
 def _fingerprint(network: Network, num_classes: int) -> str:
-    """Other for other settings, other code of this room and another Keras."""
+    """Other for other settings, other code of the networks and another Keras."""
     digest = hashlib.sha256(f"{network!r} {num_classes} {metadata.version('keras')}".encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(bakeoff.networks.__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
