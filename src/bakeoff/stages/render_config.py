@@ -1,26 +1,33 @@
 """params.yaml + conf/ + the records' manifest -> models/config/run.yaml."""
 
+import sys
 from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.compose import compose
-from bakeoff.config.parse import Problems
 from bakeoff.config.resolve import resolve
-from bakeoff.config.run import Run, parse_run, write
-from bakeoff.errors import said_plainly
+from bakeoff.config.run import Run, parse_draft, write
+from bakeoff.errors import DataError, said_plainly
 from bakeoff.progress import say
-from bakeoff.records.manifest import read_manifest
+from bakeoff.records.manifest import Manifest, read_manifest
 
 
 def render_config(params: Path, conf: Path, records: Path, out: Path) -> Run:
     composed = compose(params, conf)
-    problems = Problems(composed.file_of)
-    run = parse_run(composed.tree, problems)
-    resolved = resolve(run, read_manifest(records), problems) if run else None
+    problems = composed.problems
+    draft = parse_draft(composed.tree, problems)
+    manifest: Manifest | None = None
+    try:
+        manifest = read_manifest(records)
+    except DataError as error:
+        problems.note(str(error))
+    run = resolve(draft, manifest, problems, is_set=lambda key: composed.layer_of(key) is not None)
+    for warning in problems.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     problems.raise_any()
-    assert resolved is not None
-    write(resolved, out)
-    return resolved
+    assert run is not None
+    write(run, out)
+    return run
 
 
 def main() -> None:
