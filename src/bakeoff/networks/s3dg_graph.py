@@ -5,7 +5,7 @@ its BatchNorm, temporal and self_gating/transformer_W are .norm, .temporal and .
 1xkxk stays a 3-D convolution, because a 2-D one over all frames is no faster (benchmarks/clip_convolutions.py).
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import keras
 
@@ -39,7 +39,12 @@ MIXED = {
     "mixed_5b": Mixed(256, 160, 320, 32, 128, 128),
     "mixed_5c": Mixed(384, 192, 384, 48, 128, 128),
 }
-POOLED_BEFORE = {"mixed_3b": ((1, 3, 3), (1, 2, 2)), "mixed_4b": ((3, 3, 3), 2), "mixed_5b": ((2, 2, 2), 2)}
+Triple: TypeAlias = tuple[int, int, int]  # time, height, width
+POOLED_BEFORE: dict[str, tuple[Triple, Triple]] = {
+    "mixed_3b": ((1, 3, 3), (1, 2, 2)),
+    "mixed_4b": ((3, 3, 3), (2, 2, 2)),
+    "mixed_5b": ((2, 2, 2), (2, 2, 2)),
+}
 
 
 def build(settings: "S3dG", num_classes: int) -> keras.Model:
@@ -61,7 +66,7 @@ def _mixed(x: Tensor, channels: Mixed, settings: "S3dG", name: str) -> Tensor:
     at = [f"{name}.branch_{number}" for number in range(4)]
     wide = _normed(x, channels.before_wide, settings, f"{at[1]}.conv2d_0a")
     thin = _normed(x, channels.before_thin, settings, f"{at[2]}.conv2d_0a")
-    pooled = _max_pool(x, (3, 3, 3), 1, f"{at[3]}.max_pool_0a")
+    pooled = _max_pool(x, (3, 3, 3), (1, 1, 1), f"{at[3]}.max_pool_0a")
     branches = {
         f"{at[0]}.conv2d_0a": _normed(x, channels.point, settings, f"{at[0]}.conv2d_0a"),
         f"{at[1]}.conv2d_0b": _separable(wide, channels.wide, settings, f"{at[1]}.conv2d_0b"),
@@ -92,7 +97,7 @@ def _normed(
     settings: "S3dG",
     name: str,
     *,
-    kernel: tuple[int, int, int] = (1, 1, 1),
+    kernel: Triple = (1, 1, 1),
     strides: int = 1,
 ) -> Tensor:
     """Convolution, batch norm without a factor, ReLU."""
@@ -126,7 +131,7 @@ def _gated(x: Tensor, settings: "S3dG", name: str) -> Tensor:
     return keras.layers.Multiply(name=f"{name}.gated")([x, shares])
 
 
-def _max_pool(x: Tensor, window: tuple[int, int, int], strides: int | tuple[int, int, int], name: str) -> Tensor:
+def _max_pool(x: Tensor, window: Triple, strides: Triple, name: str) -> Tensor:
     return keras.layers.MaxPooling3D(window, strides, padding="same", name=name)(x)
 
 
