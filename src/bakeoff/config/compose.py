@@ -1,7 +1,7 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from bakeoff.config.choice import EXPERIMENT, Choice, Chooser, Layer
 from bakeoff.config.parse import Problems
-from bakeoff.config.yaml_file import Place, read_mapping
+from bakeoff.config.yaml_file import Document, Place, read_mapping
 from bakeoff.errors import ConfigError
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
@@ -27,8 +27,7 @@ class Composed:
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, Choice] = {}
-        self._params = params
-        self.said: Layer | None = None  # params.yaml, once it is read
+        self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
 
     def layer_of(self, key: str) -> Layer | None:
         """The file that sets the key; None if its value is a default."""
@@ -40,23 +39,27 @@ class Composed:
         """`file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
         if inner and (layer := self.layer_of(key)) is not None:
-            return f"{layer.path.as_posix()}:{layer.line_of(tuple(inner))}"
+            return layer.shown(tuple(inner))
         if inner and inner != ["use"] and group in self.chosen:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()
-        lines = self.said.document.lines if self.said else {}
-        line = lines.get(tuple([group, *inner])) or lines.get((group,))
-        return f"{self._params.as_posix()}:{line}" if line else self._params.as_posix()
+        for place in ((group, *inner), (group,)):
+            for layer in self.said:
+                if layer.line_of(place) is not None:
+                    return layer.shown(place)
+        return self.said[-1].path.as_posix()
 
 
-def compose(params: Path, conf: Path, groups: Iterable[str] | None = None) -> Composed:
-    """The variant that params.yaml chooses, or only some of its groups, each apart from the others."""
+def compose(
+    params: Path, conf: Path, *, groups: Iterable[str] | None = None, overrides: Sequence[str] = ()
+) -> Composed:
+    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart."""
     composed = Composed(params)
     problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    chooser = Chooser(params, conf, every_group, problems)
-    composed.said = Layer(params, chooser.said, ())
+    chooser = Chooser(params, conf, every_group, problems, overrides)
+    composed.said = chooser.layers
     chooser.check_keys()
     preset = chooser.preset() if groups is None else None
     noted = len(problems.lines)

@@ -1,5 +1,6 @@
 """params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +22,9 @@ class Variant:
     problems: Problems
 
 
-def read_variant(params: Path, conf: Path, records: Path, *, facts: Path) -> Variant:
-    """`facts` is the folder that keeps what is known of networks."""
-    composed = compose(params, conf)
+def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
+    """`facts` is the folder that keeps what is known of networks; `overrides` are Hydra's."""
+    composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_draft(composed.tree, problems)
     run = resolve(

@@ -4,10 +4,13 @@ import sys
 from pathlib import Path
 
 from bakeoff import workspace
+from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.run import Run, write
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import said_plainly
 from bakeoff.progress import say
+
+PICTURE = "lr.svg"
 
 
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
@@ -18,6 +21,7 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
     variant.problems.raise_any()
     assert variant.run is not None
     write(variant.run, out)
+    (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
     return variant.run
 
 
