@@ -27,6 +27,7 @@ class Composed:
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, Choice] = {}
+        self.preset: str | None = None
         self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
 
     def layer_of(self, key: str) -> Layer | None:
@@ -34,6 +35,10 @@ class Composed:
         group, *inner = _place(key)
         layers = self.chosen[str(group)].layers if group in self.chosen else ()
         return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
+
+    def origin_of_choice(self, group: str) -> str:
+        """Who chose the group's option: a line of params.yaml, or the preset."""
+        return f"experiment {self.preset}" if self.chosen[group].by_preset else self.place_of(f"{group}.use")
 
     def place_of(self, key: str) -> str:
         """`file:line` where the key is set, or the file where it would be."""
@@ -62,6 +67,7 @@ def compose(
     composed.said = chooser.layers
     chooser.check_keys()
     preset = chooser.preset() if groups is None else None
+    composed.preset = preset.name if preset else None
     noted = len(problems.lines)
     for group in wanted:
         before = len(problems.lines)
@@ -72,17 +78,17 @@ def compose(
         trees = {group: _alone(conf, group, choice, composed) for group, choice in composed.chosen.items()}
         plain = {group: tree for group, tree in trees.items() if tree is not None}
     else:
-        plain = _together(conf, composed, None if preset is None else preset.name)
+        plain = _together(conf, composed)
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
-def _together(conf: Path, composed: Composed, experiment: str | None) -> dict[str, Any]:
+def _together(conf: Path, composed: Composed) -> dict[str, Any]:
     """All groups in one Hydra composition, so that values can refer to each other."""
     overrides = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
-    if experiment is not None:
-        overrides.append(f"{EXPERIMENT}={experiment}")
+    if composed.preset is not None:
+        overrides.append(f"{EXPERIMENT}={composed.preset}")
     try:
         tree = _composition(conf, PRIMARY, overrides)
     except HydraException as error:

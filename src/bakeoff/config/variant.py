@@ -9,7 +9,7 @@ from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of
 from bakeoff.config.parse import Problems
 from bakeoff.config.resolve import resolve
-from bakeoff.config.run import Run, parse_draft
+from bakeoff.config.run import Draft, Run, parse_draft
 from bakeoff.errors import DataError
 from bakeoff.records.box_table import read_boxes
 from bakeoff.records.manifest import read_manifest
@@ -18,6 +18,7 @@ from bakeoff.records.manifest import read_manifest
 @dataclass(frozen=True)
 class Variant:
     run: Run | None  # None if there are problems
+    draft: Draft  # as it was said, before anything followed from it
     composed: Composed
     problems: Problems
 
@@ -34,7 +35,7 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
         facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
         is_set=lambda key: composed.layer_of(key) is not None,
     )
-    return Variant(run, composed, problems)
+    return Variant(run, draft, composed, problems)
 
 
 def _read_records(folder: Path, problems: Problems) -> Records:
