@@ -1,5 +1,6 @@
 """Hyper-parameters -> keras.Model. The settings here import no TensorFlow; their `build` does."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from bakeoff.networks.cnn import ClipCnn, Cnn
@@ -19,6 +20,10 @@ class Network(Protocol):
     @property
     def frames(self) -> int:
         """1 for images."""
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of parts, each with patterns over variable paths."""
 
     def build(self, num_classes: int) -> "keras.Model": ...
 

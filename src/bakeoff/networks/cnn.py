@@ -1,5 +1,6 @@
 """Small convolutional classifiers for CPUs: one for images, one for clips."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -8,6 +9,7 @@ from bakeoff.errors import require
 if TYPE_CHECKING:
     import keras
 
+PARTS: dict[str, tuple[str, ...]] = {"backbone": ("backbone.*",), "head": ("classes",)}
 STRIDES = (2, 2, 2)
 CHANNELS = (32, 64, 128)
 
@@ -24,6 +26,10 @@ class Cnn:
 
     def __post_init__(self) -> None:
         _require_shared(self)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        return PARTS
 
     def build(self, num_classes: int) -> "keras.Model":
         """Images (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
@@ -47,6 +53,10 @@ class ClipCnn:
     def __post_init__(self) -> None:
         require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")
         _require_shared(self)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        return PARTS
 
     def build(self, num_classes: int) -> "keras.Model":
         """Clips (batch, frames, size, size, 3) -> {"classes": logits (batch, k)}."""

@@ -3,6 +3,7 @@
 Plain 3x3 convolutions: on CPUs they train about three times as fast as depthwise ones of the same size.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -70,6 +71,10 @@ class Ssd:
         require(0 <= self.head_convolutions <= 8, "head_convolutions", self.head_convolutions, "between 0 and 8")
         momentum = self.batch_norm_momentum
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        return {"backbone": ("backbone.*",), "neck": ("pyramid.*",), "head": ("head.*",)}
 
     def build(self, num_classes: int) -> "keras.Model":
         """Images 0..255 (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}."""
