@@ -10,8 +10,9 @@ from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tracking import tracker
+from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
-from bakeoff.training.state import in_words, write_state
+from bakeoff.training.state import summary, write_state
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
@@ -29,6 +30,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
+    from bakeoff.training.origin import origin_of
+    from bakeoff.training.starting import in_words, load_first_weights, write_report
     from bakeoff.training.step import compiled_prediction
     from bakeoff.training.work import Work
 
@@ -47,11 +50,16 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         shape_of=run.batches_of,
         together=run.train.accumulate_batches,
     )
-    name = fingerprint(as_tree(run), records=manifest.digest, devices=str(strategy.num_replicas_in_sync))
+    origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
+    first = load_first_weights(learner.network, run.model, run.train.init, origin)
+    devices = str(strategy.num_replicas_in_sync)
+    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
     with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
         found = work.newest()
         if found.position.step:
             say(f"train: goes on after step {found.position.step:,} of {derived.steps:,}, from {work.folder}")
+        for line in in_words(first):
+            say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
             copy = tracker.start(run.track, run.name, source_tags(manifest.digest))
@@ -91,6 +99,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "lineage": {"fingerprint": name, "started_from": run.train.init.weights},
                     "mlflow_run_id": copy.run_id,
                 }
+                write_report(first, partial)
                 write_state(partial, state)
             copy.tags({"bakeoff.weights_sha256": digest})
             copy.folder(out, "train")
@@ -102,7 +111,7 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
-        say(f"train: {in_words(state)}")
+        say(f"train: {summary(state)}")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 

@@ -35,7 +35,7 @@ class Checkpoint:
 
 def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Beside, synced, renamed: a kill at any moment leaves what was there before or the new file, whole."""
-    flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    flat = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     entries = [
         {"name": name, "type": array.dtype.str, "shape": array.shape, "digest": _digest(_bytes_of(array)).hex()}
         for name, array in flat.items()
@@ -55,6 +55,11 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
         raise
     partial.replace(path)
     _sync_folder(path.parent)
+
+
+def is_one(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(FORMAT)) == FORMAT
 
 
 def read(path: Path) -> Checkpoint:

@@ -88,7 +88,7 @@ def run_legs(
         work.save(Position(number, done), facts, learner.state, now=done == leg.span.end_step)
 
     def keep_best(done: int) -> None:
-        work.keep_best(Position(number, done), learner.kept_weights())
+        work.keep_best(Position(number, done), learner.kept_names, learner.kept_weights())
 
     for number, leg in enumerate(legs[at.leg :], start=at.leg):
         if number > at.leg and leg.start == "best":

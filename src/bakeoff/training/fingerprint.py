@@ -6,6 +6,7 @@ Two runs with one fingerprint end in the same weights, so the one may go on wher
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "t
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
 NO_MATTER = ("fresh", "checkpoint_every_steps", "checkpoint_every_seconds")  # of `train`: how, not what
+LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16
 
 
@@ -23,7 +25,8 @@ def fingerprint(tree: Mapping[str, Any], **others: str) -> str:
         "derived": {key: tree["derived"][key] for key in DECIDING_NUMBERS}
     }
     said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
-    content = hashlib.sha256(json.dumps([said, others], sort_keys=True).encode())
+    versions = {name: version(name) for name in LIBRARIES}
+    content = hashlib.sha256(json.dumps([said, others, versions], sort_keys=True).encode())
     for file in _code():
         content.update(f"\n{file.relative_to(HERE).as_posix()}\n".encode())
         content.update(file.read_bytes())

@@ -75,6 +75,10 @@ class Learner:
         for name, variable in variables.items():
             variable.assign(arrays[name])
 
+    @property
+    def kept_names(self) -> list[str]:
+        return [weight.path for weight in self.kept.weights]
+
     def kept_weights(self) -> dict[str, np.ndarray]:
         return {f"{number:05d}": np.array(weight) for number, weight in enumerate(self.kept.weights)}
 

@@ -27,7 +27,7 @@ def read_state(folder: Path) -> dict[str, Any]:
         raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None
 
 
-def in_words(state: dict[str, Any]) -> str:
+def summary(state: dict[str, Any]) -> str:
     """One line for whoever watched the training."""
     best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
     memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"

@@ -111,9 +111,9 @@ class Work:
         if now:
             self.wait()
 
-    def keep_best(self, position: Position, arrays: Arrays) -> None:
+    def keep_best(self, position: Position, paths: Sequence[str], arrays: Arrays) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
-        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {}, arrays))
+        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": list(paths)}, arrays))
 
     def best(self, position: Position) -> Arrays:
         self.wait()
