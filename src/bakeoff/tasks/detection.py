@@ -8,17 +8,16 @@ import tensorflow as tf
 
 from bakeoff import boxes
 from bakeoff.metrics.detection import Boxes, DetectionScore
-from bakeoff.networks.anchors import BOX_SCALES
-from bakeoff.networks.ssd import Ssd
+from bakeoff.networks.detector import Detector
 from bakeoff.tasks.matching import match
 
 
 class Detection:
     headline: ClassVar[str] = "mAP_50"
 
-    def __init__(self, model: Ssd, classes: Sequence[str]) -> None:
+    def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)
-        self.anchors = tf.constant(model.anchors.boxes(model.input_size, model.strides))
+        self.anchors = tf.constant(model.anchor_boxes())
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Which class (0 is the background) and which coded box each anchor should answer."""
@@ -27,7 +26,7 @@ class Detection:
         # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
         classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
-        coded = boxes.code(tf.gather(truth, matched + 1), self.anchors, BOX_SCALES)
+        coded = boxes.code(tf.gather(truth, matched + 1), self.anchors, self.model.box_scales)
         return {"classes": tf.gather(classes, matched + 1), "boxes": coded}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -46,7 +45,7 @@ class Detection:
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Detections of a batch, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
         rule = self.model.suppression
-        decoded = boxes.decode(outputs["boxes"], self.anchors, BOX_SCALES)
+        decoded = boxes.decode(outputs["boxes"], self.anchors, self.model.box_scales)
         kept = tf.image.combined_non_max_suppression(
             decoded[:, :, None],
             tf.sigmoid(outputs["classes"]),
