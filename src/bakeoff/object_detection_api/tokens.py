@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 MAX_SHOWN = 40  # characters of the file that a message repeats
-ESCAPE = re.compile(r"\\(?:([abfnrtv\\'\"?])|([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\")
+ESCAPE = re.compile(
+    r"\\(?:([abfnrtv\\'\"?])|([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\"
+)
 SIMPLE = dict(zip("abfnrtv\\'\"?", "\a\b\f\n\r\t\v\\'\"?", strict=True))
 
 
