@@ -11,8 +11,8 @@ from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
 
 ADAM_BETAS = (0.9, 0.999)  # fixed there
 TF2_RMSPROP = (
-    "Under TensorFlow 2 that API hands `decay` to Keras, which divides the rate by 1 + decay * step; under TensorFlow 1 "
-    "it is the memory of the mean square, as in bakeoff."
+    "Under TensorFlow 2 that API hands `decay` to Keras, which divides the rate by 1 + decay * step. Under "
+    "TensorFlow 1 it is the memory of the mean square, as in bakeoff."
 )
 
 

@@ -41,7 +41,7 @@ def _phases(first: Leg, later: list[Leg]) -> Lines:
     if not later:
         return []
     following = "; ".join(
-        f"{leg.span.name!r}: {leg.span.steps} steps of {leg.span.batch_size} rate {leg.rate(leg.span.first_step):g} first"
+        f"{leg.span.name!r}, {leg.span.steps} steps of {leg.span.batch_size}, rate {leg.rate(leg.span.first_step):g}"
         for leg in later
     )
     return comment(
