@@ -12,18 +12,26 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bakeoff.errors import ConfigError, OutOfRange, choices
 
-Located = Callable[[str], str]  # a full key, "lr.peak" -> the file that sets it
+Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
 class Problems:
-    """All mistakes of a variant, so that they can be said in one go."""
+    """All mistakes of a variant, so that they can be said in one go, and what is odd without being one."""
 
-    def __init__(self, file_of: Located) -> None:
+    def __init__(self, place_of: Located) -> None:
         self.lines: list[str] = []
-        self._file_of = file_of
+        self.warnings: list[str] = []
+        self._place_of = place_of
 
     def add(self, key: str, text: str) -> None:
-        self.lines.append(f"{self._file_of(key)}: {key}: {text}")
+        self.note(f"{self._place_of(key)}: {key}: {text}")
+
+    def note(self, line: str) -> None:
+        if line not in self.lines:
+            self.lines.append(line)
+
+    def warn(self, key: str, text: str) -> None:
+        self.warnings.append(f"{self._place_of(key)}: {key}: {text}")
 
     def refused(self, prefix: str, error: OutOfRange) -> None:
         self.add(f"{prefix}{error.key}", error.reason)

@@ -5,11 +5,12 @@ Stages after render_config call `load`: the same parser, no Hydra, no overrides.
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bakeoff.config.parse import Problems, kind_of, parse, parse_kind
+from bakeoff.config.seal import is_whole, require_unedited, sealed
 from bakeoff.config.yaml_file import read_mapping, write_mapping
 from bakeoff.errors import ConfigError, require
 from bakeoff.input.memory import Memory
@@ -40,7 +41,7 @@ KINDS: dict[str, Mapping[str, type]] = {
 
 HEAD = (
     "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
-    "# Later stages read only this. An edit here is overwritten: edit params.yaml or conf/.\n"
+    "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
 )
 
 
@@ -55,6 +56,7 @@ class Derived:
     steps: int
     epochs: float
     phases: tuple[Span, ...]  # one for a run without phases
+    parameters: int
     prefetch_batches: int
     decode_threads: int
     memory_budget_bytes: int
@@ -103,32 +105,57 @@ class Run:
         return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting)
 
 
-def parse_run(tree: Mapping[str, Any], problems: Problems) -> Run | None:
-    """The checked variant, or None with every mistake noted."""
-    groups = {group: parse_kind(kinds, tree.get(group), group, problems) for group, kinds in KINDS.items()}
-    derived = parse(Derived, tree["derived"], "derived", problems) if "derived" in tree else None
-    for key in tree.keys() - KINDS.keys() - {"variant", "seed", "derived"}:
-        problems.add(key, "no such key")
+@dataclass(frozen=True)
+class Draft:
+    """What could be read of a variant; a part with a mistake is None."""
+
+    variant: dict[str, str]
+    seed: int | None
+    data: Source | None
+    model: Network | None
+    memory: Memory | None
+    lr: Schedule | None
+    optimizer: Optimizer | None
+    train: Train | None
+    evaluate: Evaluate | None
+    export: Export | None
+    track: Track | None
+
+    def whole(self, derived: Derived | None) -> Run:
+        """Nothing may be missing."""
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Run(**parts, derived=derived)
+
+
+def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
+    """The checked groups, with every mistake noted; a group that the tree lacks has been noted already."""
+    groups: dict[str, Any] = {
+        group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
+        for group, kinds in KINDS.items()
+    }
     seed = tree.get("seed")
     if type(seed) is not int:
         problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else repr(seed)}")
+        seed = None
     elif not 0 <= seed < 2**31:
         problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
-    if problems.lines:
-        return None
-    return Run(variant=dict(tree["variant"]), seed=tree["seed"], derived=derived, **groups)
+    return Draft(variant=dict(tree.get("variant", {})), seed=seed, **groups)
 
 
-def as_tree(run: Run) -> dict[str, Any]:
+def as_tree(run: Run | Draft) -> dict[str, Any]:
     """Plain values, a group of several kinds with the one it is: what run.yaml holds."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
     for group, kinds in KINDS.items():
-        tree[group] = _settings(getattr(run, group), kinds)
-    return tree | ({"derived": _plain(asdict(run.derived))} if run.derived else {})
+        if (settings := getattr(run, group)) is not None:
+            tree[group] = _settings(settings, kinds)
+    return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) and run.derived else {})
 
 
 def write(run: Run, path: Path) -> None:
-    write_mapping(path, as_tree(run), head=HEAD)
+    """Refuses to overwrite an edit."""
+    tree = as_tree(run)
+    require_unedited(path, tree)
+    write_mapping(path, sealed(tree), head=HEAD)
 
 
 def load(path: Path) -> tuple[Run, Derived]:
@@ -136,12 +163,18 @@ def load(path: Path) -> tuple[Run, Derived]:
     if not path.is_file():
         raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
     problems = Problems(lambda key: path.as_posix())
-    run = parse_run(read_mapping(path), problems)
+    tree = read_mapping(path)
+    for key in (*KINDS, "variant", "derived"):
+        if key not in tree:
+            problems.add(key, "is missing; run `dvc repro --force render_config`")
+    for key in tree.keys() - KINDS.keys() - {"variant", "seed", "derived", "digest"}:
+        problems.add(key, "no such key")
+    if not is_whole(tree):
+        problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
+    draft = parse_draft(tree, problems)
+    derived = parse(Derived, tree.get("derived", {}), "derived", problems)
     problems.raise_any()
-    assert run is not None
-    if run.derived is None:
-        raise ConfigError(f"{path.as_posix()}: derived: is missing; run `dvc repro --force render_config`")
-    return run, run.derived
+    return draft.whole(derived), derived
 
 
 def fitting_manifest(records: Path, derived: Derived) -> Manifest:

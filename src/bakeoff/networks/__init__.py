@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
+from bakeoff.networks.inception import InceptionV3
+from bakeoff.networks.s3dg import S3dG
 from bakeoff.networks.ssd import Ssd
 from bakeoff.networks.ssd_fpn import SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
@@ -42,5 +45,10 @@ NETWORKS: dict[str, type[Network]] = {
     "ssd_multibox": SsdMultibox,
     "ssd_fpn": SsdFpn,
     "cnn": Cnn,
+    "mobilenet_v2": MobileNetV2,
+    "mobilenet_v3": MobileNetV3,
+    "efficientnet_v2_b0": EfficientNetV2B0,
+    "inception_v3": InceptionV3,
     "clip_cnn": ClipCnn,
+    "s3dg": S3dG,
 }

@@ -31,7 +31,7 @@ class Backbone:
     name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50"] = "mobilenet_v2"
     depth_multiplier: float = 1.0  # of the channels, also of those that the detector adds
     min_depth: int = 16  # channels
-    override_hyperparameters: bool = True  # initialiser, L2 weight and epsilon as the detector's own convolutions
+    override_hyperparameters: bool = True  # initialiser and epsilon of the detector, not of keras.applications
 
     def __post_init__(self) -> None:
         require(0 < self.depth_multiplier <= 4, "depth_multiplier", self.depth_multiplier, "above 0, at most 4")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
+from bakeoff.networks.classifier import require_classifier
 
 if TYPE_CHECKING:
     import keras
@@ -21,6 +22,8 @@ class Cnn:
     frames: ClassVar[int] = 1
     smallest_input: ClassVar[int] = SMALLEST_INPUT
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
+    background: ClassVar[bool] = False
+    auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 48
     width: float = 1.0
     dropout: float = 0.2
@@ -44,6 +47,8 @@ class ClipCnn:
     task: ClassVar[str] = "video"
     smallest_input: ClassVar[int] = SMALLEST_INPUT
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
+    background: ClassVar[bool] = False
+    auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 64
     frames: int = 16
     width: float = 1.0
@@ -66,6 +71,4 @@ def _require_shared(network: Cnn | ClipCnn) -> None:
     fits = network.input_size >= SMALLEST_INPUT
     require(fits, "input_size", network.input_size, f"{SMALLEST_INPUT} or more")
     require(0 < network.width <= 4, "width", network.width, "above 0, at most 4")
-    require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
-    require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
-    require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
+    require_classifier(network)

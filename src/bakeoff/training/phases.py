@@ -19,7 +19,7 @@ class Phase:
 
     name: str
     steps: int | None = None  # either these
-    epochs: float | None = None  # or these
+    epochs: float | None = None  # or these, or an equal share of train.steps or train.epochs
     batch_size: int | None = None  # None: train.batch_size
     lr: Schedule | None = field(default=None, metadata={"kinds": SCHEDULES})  # None: the group `lr`
     trainable: tuple[str, ...] = ()  # patterns or part names; none: train.trainable
@@ -28,8 +28,13 @@ class Phase:
     def __post_init__(self) -> None:
         plain = self.name.replace("_", "").replace("-", "")
         require(plain.isascii() and plain.isalnum(), "name", self.name, "made of letters, digits, - and _")
-        require_length(self.steps, self.epochs)
+        if self.has_length:
+            require_length(self.steps, self.epochs)
         require(self.batch_size is None or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or null")
+
+    @property
+    def has_length(self) -> bool:
+        return self.steps is not None or self.epochs is not None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Train:
     batch_size: int
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
-    phases: tuple[Phase, ...] = ()  # or these, each with its own length
+    phases: tuple[Phase, ...] = ()  # legs, each with its own length or an equal share of the run's
     init: Init = field(default_factory=Init)
     trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
@@ -45,13 +45,15 @@ class Train:
     def __post_init__(self) -> None:
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         if self.phases:
-            for key in ("steps", "epochs"):
+            own = [phase.has_length for phase in self.phases]
+            require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
+            for key in ("steps", "epochs") if any(own) else ():
                 require(getattr(self, key) is None, key, getattr(self, key), "null when each phase has its own length")
             names = [phase.name for phase in self.phases]
             require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
             first = self.phases[0].start
             require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
-        else:
+        if not self.phases or not any(own):
             require_length(self.steps, self.epochs)
         require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
         for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
