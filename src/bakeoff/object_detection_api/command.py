@@ -3,26 +3,31 @@
 import argparse
 import re
 from pathlib import Path
+from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import ConfigError
-from bakeoff.object_detection_api.options import write_options
-from bakeoff.object_detection_api.pipeline import MOST_BYTES, imported
 from bakeoff.progress import say
 
-HELP = "carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_to(commands: Any) -> None:
+    command = commands.add_parser(
+        "import-config", help="carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
+    )
     # Made absolute at once: the command itself runs in the workspace's own folder.
-    parser.add_argument("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
-    parser.add_argument("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
-    parser.add_argument("--force", action="store_true", help="replace options of this name")
+    command.add_argument("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
+    command.add_argument("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
+    command.add_argument("--force", action="store_true", help="replace options of this name")
+    command.set_defaults(run=import_config)
 
 
 def import_config(arguments: argparse.Namespace) -> None:
     """Writes the options into the workspace that is the current folder, and says what it could not carry over."""
+    from bakeoff.object_detection_api.options import write_options
+    from bakeoff.object_detection_api.pipeline import imported
+
     path: Path = arguments.file
     name = _name(arguments.name, path)
     found = imported(_content(path), path.name)
@@ -36,6 +41,8 @@ def import_config(arguments: argparse.Namespace) -> None:
 
 
 def _content(path: Path) -> bytes:
+    from bakeoff.object_detection_api.pipeline import MOST_BYTES
+
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
