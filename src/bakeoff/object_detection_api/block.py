@@ -155,27 +155,31 @@ def _block(kind: str, message: Message, *, key: str, line: int, mistakes: Mistak
                 text = f"{full}: cannot stand beside {first.name} (line {first.line}); only one of them can be chosen"
                 mistakes.add(field.line, text)
                 continue
-        value = _value(kind_of, field, key=full, mistakes=mistakes)
+        if field.value is None:
+            continue
+        value = _value(kind_of, field.value, key=full, line=field.line, mistakes=mistakes)
         if value is not None:
             said.setdefault(field.name, []).append(Said(field.line, value))
     return Block(kind, key, line, said)
 
 
-def _value(kind: FieldType, field: Field, *, key: str, mistakes: Mistakes) -> "Value | Block | None":
+def _value(
+    kind: FieldType, value: Scalar | Message, *, key: str, line: int, mistakes: Mistakes
+) -> "Value | Block | None":
     """None: the mistake is noted."""
     is_message = kind.type in schema.MESSAGES
-    if isinstance(field.value, Message):
+    if isinstance(value, Message):
         if is_message:
-            return _block(kind.type, field.value, key=key, line=field.line, mistakes=mistakes)
-        mistakes.add(field.line, f"{key}: must be {_noun(kind)}, got a block {{ }}")
+            return _block(kind.type, value, key=key, line=line, mistakes=mistakes)
+        mistakes.add(line, f"{key}: must be {_noun(kind)}, got a block {{ }}")
         return None
     if is_message:
-        mistakes.add(field.line, f"{key}: must be a block {{ }}, got {field.value.text!r}")
+        mistakes.add(line, f"{key}: must be a block {{ }}, got {value.text!r}")
         return None
     try:
-        return value_of(field.value, kind.type)
+        return value_of(value, kind.type)
     except WrongValue as wrong:
-        mistakes.add(field.line, f"{key}: {wrong}")
+        mistakes.add(line, f"{key}: {wrong}")
         return None
 
 

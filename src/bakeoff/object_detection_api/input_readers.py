@@ -1,10 +1,12 @@
 """`train_input_reader`, `eval_input_reader` and `eval_config` of a variant.
 
-They have no counterpart to import: data, memory and evaluation stay the workspace's own.
+Nothing of them is imported: data, memory and evaluation stay the workspace's own.
 """
 
 from bakeoff import workspace
 from bakeoff.config.run import Run
+from bakeoff.object_detection_api.block import Block
+from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
 from bakeoff.records.manifest import Manifest, Split
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -55,6 +57,16 @@ def _reader(run: Run, manifest: Manifest, name: str) -> list[Lines]:
         field("num_parallel_batches", run.derived.decode_threads),
         field("num_prefetch_batches", run.derived.prefetch_batches),
     ]
+
+
+def read(root: Block, report: Report) -> None:
+    """Looks into the readers, so that the report says each of their fields and why it is left behind."""
+    training, evaluation = root.inner("train_input_reader"), root.inners("eval_input_reader")
+    if not training.flag("shuffle"):
+        report.lost(training, "shuffle", "training examples are always shuffled here")
+    for reader in evaluation:
+        if reader.flag("shuffle") and reader.has("shuffle"):
+            report.lost(reader, "shuffle", "validation examples always come in order here")
 
 
 def shuffle_buffer_size(budget_bytes: int, split: Split) -> int:

@@ -59,8 +59,8 @@ def imported(source: bytes, file: str) -> Imported:
     ssd = model.ssd_of(root, file)
     report = Report()
     settings = {"model": model.read(ssd, report)} | training.read(root.inner("train_config"), report)
-    for name in ("train_input_reader", "eval_config", "eval_input_reader"):
-        root.inners(name)  # looked into, so that the report says each of their fields and why
+    root.inner("eval_config")
+    input_readers.read(root, report)
     for left in root.left():
         report.leftover(left)
     lines = [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(report.lines)]

@@ -10,7 +10,7 @@ constant     one rate
 from bisect import bisect_right
 
 from bakeoff.lr import Constant, Cosine, Exponential, Manual, Schedule
-from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
+from bakeoff.object_detection_api.text_writer import Lines, block, comment, field, inline
 
 SAMPLES = 100  # at most, of a schedule that has to be sampled
 LOOKS = 20_000  # steps at which the samples are compared with the schedule
@@ -127,7 +127,7 @@ def _stairs(first: float, later: list[tuple[int, float]], *, warmup: bool) -> Li
     return block(
         "manual_step_learning_rate",
         field("initial_learning_rate", first),
-        *[block("schedule", field("step", step), field("learning_rate", rate)) for step, rate in later],
+        *[inline("schedule", field("step", step), field("learning_rate", rate)) for step, rate in later],
         field("warmup", warmup),
     )
 

@@ -35,7 +35,7 @@ class Field:
     listed: bool = False  # one of a list in brackets
 
 
-Value: TypeAlias = Scalar | Message
+Value: TypeAlias = Scalar | Message | None  # None: of an empty list
 
 
 def read(source: str) -> Message:
@@ -92,7 +92,7 @@ class _Reader:
                 raise SyntaxMistake(line, f"after {name!r} must stand : before a list of plain values")
             found.append(Field(name, self._message(depth) if is_block else self._scalar(), line, listed=True))
         self._take()
-        return found
+        return found or [Field(name, None, opened.line, listed=True)]
 
     def _message(self, depth: int) -> Message:
         opened = self._take()

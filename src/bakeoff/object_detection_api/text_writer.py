@@ -28,6 +28,11 @@ def block(name: str, *parts: Lines) -> Lines:
     return [f"{name} {{", *(f"{INDENT}{line}" for line in inner), "}"]
 
 
+def inline(name: str, *parts: Lines) -> Lines:
+    """A block on one line."""
+    return [f"{name} {{ {' '.join(line for part in parts for line in part)} }}"]
+
+
 def comment(text: str) -> Lines:
     return [f"# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH)]
 

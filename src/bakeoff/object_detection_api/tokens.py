@@ -90,7 +90,7 @@ def _unquoted(quoted: str, line: int) -> str:
             return SIMPLE[simple]
         code = int(octal, 8) if octal else int(hexadecimal or short or long or "-1", 16)
         if code < 0 or code > 0x10FFFF or (octal and code > 0xFF) or 0xD800 <= code < 0xE000:
-            raise SyntaxMistake(line, f"no such escape in a text: {quoted[found.start() + 1 :][:MAX_SHOWN]!r}")
+            raise SyntaxMistake(line, f"no such escape in a text: {quoted[found.start() + 2 : -1][:MAX_SHOWN]!r}")
         # A byte above 127 is kept apart as a lone surrogate until all bytes of its letter are there.
         single_byte = not (short or long) and code > 0x7F
         return chr(0xDC00 + code) if single_byte else chr(code)
