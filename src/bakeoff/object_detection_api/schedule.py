@@ -21,10 +21,7 @@ def written(schedule: Schedule, steps: int, factor: float) -> Lines:
     """The block for a run of `steps` steps whose rates are multiplied by `factor` (1: `lr.scale_with_batch` is off)."""
     inner = _exactly(schedule, steps, factor)
     scaled = comment(f"Rates are those of the variant times {factor:g} (lr.scale_with_batch).") if factor != 1 else []
-    if inner is None:
-        name = type(schedule).__name__
-        inner = _sampled(schedule, steps, factor, f"that API has no such schedule ({name})")
-    return block("learning_rate", scaled, inner)
+    return block("learning_rate", scaled, _sampled(schedule, steps, factor) if inner is None else inner)
 
 
 def _exactly(schedule: Schedule, steps: int, factor: float) -> Lines | None:
@@ -99,26 +96,30 @@ def _warmed_stairs(schedule: Exponential, steps: int, factor: float) -> Lines | 
     ]
 
 
-def _sampled(schedule: Schedule, steps: int, factor: float, why: str) -> Lines:
-    """Stairs of equal length, each at the rate of its middle."""
-    number = min(SAMPLES, steps)
-    starts = [steps * stair // number for stair in range(number)]
+def _sampled(schedule: Schedule, steps: int, factor: float) -> Lines:
+    """Stairs of equal length, each at the rate of its middle; a warm-up stays the line that it is."""
+    rise = getattr(schedule, "warmup_steps", 0)
+    number = min(SAMPLES, steps - rise)
+    if number == 1 and not rise:
+        return block("constant_learning_rate", field("learning_rate", _times(schedule(0), factor)))
+    starts = [rise + (steps - rise) * stair // number for stair in range(number)]
     ends = [*starts[1:], steps]
     rates = [schedule((start + end - 1) // 2) for start, end in zip(starts, ends, strict=True)]
-    looked_at = {*range(0, steps, max(1, steps // LOOKS)), *starts, *(end - 1 for end in ends)}
+    if rise:
+        rates[0] = schedule(rise)  # where the line ends
+    looked_at = {*range(rise, steps, max(1, steps // LOOKS)), *starts, *(end - 1 for end in ends)}
     off = max(abs(schedule(step) - rates[bisect_right(starts, step) - 1]) for step in looked_at)
     highest = max(schedule(step) for step in looked_at)
-    if number == 1:
-        return block("constant_learning_rate", field("learning_rate", _times(rates[0], factor)))
+    stairs = [(start, _times(rate, factor)) for start, rate in zip(starts, rates, strict=True)]
     return [
         *comment(
-            f"Not the variant's own schedule: {why}. The nearest that it can say is {number} stairs, which differ "
-            f"from it by at most {100 * off / highest:.1f} % of the highest rate."
+            f"Not the variant's own schedule, for that API has no such one ({type(schedule).__name__}). The nearest "
+            f"that it can say is {number} stairs, off by at most {100 * off / highest:.1f} % of the highest rate."
         ),
-        *_stairs(
-            _times(rates[0], factor),
-            [(start, _times(rate, factor)) for start, rate in zip(starts[1:], rates[1:], strict=True)],
-            warmup=False,
+        *(
+            _stairs(_times(schedule(0), factor), stairs, warmup=True)
+            if rise
+            else _stairs(stairs[0][1], stairs[1:], warmup=False)
         ),
     ]
 
