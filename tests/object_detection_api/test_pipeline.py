@@ -1,13 +1,6 @@
 """What render_config writes for that API, read by protobuf's own parser."""
 
-import re
-
-from google.protobuf import text_format
-import pytest
-
-from bakeoff.object_detection_api.pipeline import pipeline_config
-from bakeoff.records.manifest import Manifest
-from bakeoff.object_detection_api.pipeline import imported
+from bakeoff.object_detection_api.pipeline import imported, pipeline_config
 
 
 def test_every_detection_option_is_written_as_a_pipeline_that_protobuf_reads(detector, variant, manifest, parse):
