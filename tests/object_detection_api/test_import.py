@@ -3,19 +3,15 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bakeoff.config.run import Run
-from bakeoff.errors import ConfigError
-from bakeoff.object_detection_api.pipeline import MOST_BYTES, Imported, imported, pipeline_config
-from bakeoff.records.manifest import Manifest
+from bakeoff.object_detection_api.pipeline import Imported, imported
 
 Variant = Callable[..., Run]
 FILES = Path(__file__).parent / "files"
 TF1, TF2 = (FILES / name for name in ("tf1.config", "tf2.config"))
-SAID = {"num_steps": True}  # export settings under which the file holds the run's length
 
 
 def read(path: Path, *changes: tuple[str, str]) -> Imported:
@@ -30,137 +26,6 @@ def read(path: Path, *changes: tuple[str, str]) -> Imported:
 def line_of(path: Path, text: str, *, last: bool = False) -> int:
     lines = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line]
     return lines[-1 if last else 0]
-
-
-def again(run: Run, manifest: Manifest, variant: Variant) -> Run:
-    """The variant after a way through a pipeline.config."""
-    found = imported(pipeline_config(run, manifest).encode(), "pipeline.config").settings
-    return variant(**found, export=SAID)
-
-
-def same(one: Run, other: Run) -> None:
-    for group in ("model", "lr", "optimizer", "train"):
-        assert getattr(one, group) == getattr(other, group)
-
-
-def test_every_detection_option_comes_back_as_it_was(detector: str, variant: Variant, manifest: Manifest) -> None:
-    run = variant(model=detector, export=SAID)
-    same(again(run, manifest, variant), run)
-
-
-FTC_ML = {  # starting model: option, batch, warm-up, rate, rate to start from
-    "SSD MobileNet v2 320x320": ("ssd_mobilenet_v2_300", 32, 2000, 0.8, 0.1333),
-    "SSD MobileNet V2 FPNLite 320x320": ("ssd_mobilenet_v2_fpnlite_320", 32, 1000, 0.08, 0.02667),
-    "SSD MobileNet V1 FPN 640x640": ("ssd_mobilenet_v1_fpn_640", 16, 2000, 0.04, 0.01333),
-    "SSD MobileNet V2 FPNLite 640x640": ("ssd_mobilenet_v2_fpnlite_640", 16, 1000, 0.08, 0.02667),
-}
-
-
-@pytest.mark.parametrize("name", FTC_ML)
-def test_the_starting_models_of_ftc_ml_come_back_as_they_were(name: str, variant: Variant, manifest: Manifest) -> None:
-    model, batch_size, warmup, peak, start = FTC_ML[name]
-    run = variant(
-        model=model,
-        lr={"kind": "cosine", "peak": peak, "warmup_steps": warmup, "warmup_from": start},
-        optimizer={"kind": "momentum", "momentum": 0.9, "nesterov": False},
-        train={"batch_size": batch_size, "steps": 3000, "augment": {"mirror": 0.5}},
-        export=SAID,
-    )
-    same(again(run, manifest, variant), run)
-    assert pipeline_config(again(run, manifest, variant), manifest) == pipeline_config(run, manifest)
-
-
-CHANGES: dict[str, dict[str, Any]] = {
-    "softmax with hard examples": {
-        "loss": {"classes": "softmax"},
-        "mining": {"max_examples": 64, "max_overlap": 0.7, "ranked_by": "both", "min_negatives_per_image": 2},
-    },
-    "hard examples as the paper has them": {"loss": {"classes": "sigmoid"}, "mining": {}},
-    "weights of the loss": {
-        "loss": {
-            "class_weight": 0.5, "box_weight": 2.0, "background_weight": 0.25, "smooth_l1_delta": 0.111,
-            "divide_by_matches": False, "divide_boxes_by_code_size": True, "focal_alpha": 0.75, "focal_gamma": 1.5,
-        }
-    },
-    "a gap in matching": {"loss": {"matched_from": 0.6, "background_below": 0.3, "match_every_box": False}},
-    "suppression": {
-        "suppression": {"min_score": 0.2, "max_overlap": 0.3, "max_detections": 80, "max_detections_per_class": 20}
-    },
-    "box scales": {"box_scales": [8.0, 9.0, 4.0, 3.0]},
-    "convolutions": {
-        "convolutions": {
-            "activation": "relu", "initializer": "truncated_normal", "initial_deviation": 0.03, "l2_weight": 0.0,
-            "batch_norm_momentum": 0.9, "batch_norm_epsilon": 0.01,
-        },
-        "predictor_convolutions": {"activation": "relu", "l2_weight": 1e-3},
-    },
-    "backbone": {
-        "backbone": {
-            "name": "mobilenet_v1", "depth_multiplier": 0.75, "min_depth": 8, "override_hyperparameters": False
-        }
-    },
-}  # fmt: skip
-OF_PYRAMIDS: dict[str, dict[str, Any]] = {
-    "anchors": {"anchors": {"scale": 3.0, "aspect_ratios": [0.5, 1.7], "scales_per_octave": 3}},
-    "levels": {"pyramid": {"min_level": 2, "max_level": 6, "depth": 64}},
-    "heads": {"predictor": {"depth": 64, "layers_before": 2, "kernel": 5, "dropout": 0.2, "class_bias": -2.0}},
-}
-OF_MAPS: dict[str, dict[str, Any]] = {
-    "anchors": {
-        "anchors": {
-            "min_scale": 0.1, "max_scale": 0.8, "aspect_ratios": [1.0, 1.5], "interpolated_scale_aspect_ratio": 0.0,
-            "reduce_boxes_in_lowest_layer": False,
-        }
-    },
-    "maps": {"num_maps": 4, "depthwise_maps": True},
-    "heads": {"predictor": {"kernel": 3, "depthwise": True, "layers_before": 1, "max_depth": 64, "dropout": 0.1}},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CHANGES.keys() | OF_PYRAMIDS.keys())
-def test_a_pyramid_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
-    tree = {"kind": "ssd_fpn", "input_size": 320} | (CHANGES | OF_PYRAMIDS)[name]
-    run = variant(model=tree, export=SAID)
-    same(again(run, manifest, variant), run)
-
-
-@pytest.mark.parametrize("name", CHANGES.keys() | OF_MAPS.keys())
-def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
-    tree = {"kind": "ssd_multibox", "input_size": 320} | (CHANGES | OF_MAPS)[name]
-    run = variant(model=tree, export=SAID)
-    same(again(run, manifest, variant), run)
-
-
-TRAINING: dict[str, dict[str, Any]] = {
-    "adam": {"optimizer": {"kind": "adam", "epsilon": 1e-3}},
-    "clipped": {"optimizer": {"kind": "momentum", "nesterov": False, "momentum": 0.8, "clip_norm": 10.0}},
-    "averaged": {"train": {"batch_size": 4, "steps": 500, "ema_decay": 0.999}, "lr": {"kind": "constant", "peak": 0.1}},
-    "from a checkpoint": {"train": {"batch_size": 4, "steps": 5000, "init": {"weights": "zoo/ckpt-0"}}},
-    "from a checkpoint's backbone": {
-        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "model.ckpt-7", "warm_start": ["backbone"]}}
-    },
-    "from a checkpoint's backbone and neck": {
-        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "ckpt-1", "warm_start": ["backbone", "neck"]}}
-    },
-    "changed colours and crops": {
-        "train": {
-            "batch_size": 4,
-            "steps": 5000,
-            "augment": {
-                "mirror": 0.3, "zoom_in": 0.7, "zoom_out": 1.5, "stretch": 1.3, "brightness": 0.15, "contrast": 0.3,
-                "saturation": 0.45, "hue": 0.1,
-            },
-        }
-    },
-    "crops alone": {"train": {"batch_size": 4, "steps": 5000, "augment": {"zoom_in": 0.5, "stretch": 2.0}}},
-    "zoomed out alone": {"train": {"batch_size": 4, "steps": 5000, "augment": {"zoom_out": 4.0}}},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TRAINING)
-def test_training_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
-    run = variant(**TRAINING[name], export=SAID)
-    same(again(run, manifest, variant), run)
 
 
 def test_a_file_of_tensorflow_2_becomes_the_option_of_its_model(variant: Variant) -> None:
@@ -333,71 +198,6 @@ def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str,
     assert all(re.match(r"tf2\.config:\d+: ", line) for line in found.report)
     assert holds(found.settings["model"])
     assert variant(**found.settings).model  # and it is a network that can be built
-
-
-@pytest.mark.parametrize(
-    "path, change, said",
-    [
-        (TF2, ("matcher {", "macher {"), "tf2.config:9: model.ssd.macher: no such field; did you mean 'matcher'? one of: "),
-        (TF2, ("num_classes: 90", "num_classes: many"), "tf2.config:7: model.ssd.num_classes: must be a whole number, at most 2147483647, got many"),
-        (TF2, ("batch_size: 128", "batch_size: -1"), "train_config.batch_size: must be a whole number, 0 or more, at most 4294967295, got -1"),
-        (TF2, ("batch_size: 128", "batch_size: 1e9"), "train_config.batch_size: must be a whole number"),
-        (TF2, ("gamma: 2.0", "gamma: nan"), "weighted_sigmoid_focal.gamma: must be a finite number, got nan"),
-        (TF2, ("gamma: 2.0", "gamma: 1e400"), "weighted_sigmoid_focal.gamma: must be a finite number, got 1e400"),
-        (TF2, ("gamma: 2.0", "gamma: 'two'"), "weighted_sigmoid_focal.gamma: must be a number, got 'two'"),
-        (TF2, ("activation: RELU_6", "activation: RELU6"), "conv_hyperparams.activation: no such choice RELU6; did you mean 'RELU_6'? one of: NONE, RELU, RELU_6, SWISH"),
-        (TF2, ("freeze_batchnorm: false", "freeze_batchnorm: no"), "tf2.config:6: model.ssd.freeze_batchnorm: must be true or false, got no"),
-        (TF2, ("type: 'ssd_mobilenet_v2_fpn_keras'", "type: ssd"), "model.ssd.feature_extractor.type: must be a text in quotes, got ssd"),
-        (TF2, ("freeze_batchnorm: false", "freeze_batchnorm: false freeze_batchnorm: true"), "model.ssd.freeze_batchnorm: is there twice, first in line 6; it holds one true or false"),
-        (TF2, ("freeze_batchnorm: false", "freeze_batchnorm: [false]"), "model.ssd.freeze_batchnorm: is no list; it holds one true or false"),
-        (TF2, ("freeze_batchnorm: false", "freeze_batchnorm { }"), "model.ssd.freeze_batchnorm: must be true or false, got a block { }"),
-        (TF2, ("similarity_calculator { iou_similarity { } }", "similarity_calculator: 'iou'"), "model.ssd.similarity_calculator: must be a block { }, got 'iou'"),
-        (TF2, ("optimizer {", "optimizer { adam_optimizer { }"), "train_config.optimizer.momentum_optimizer: cannot stand beside adam_optimizer (line "),
-        (TF2, ("  ssd {", "  faster_rcnn {"), "tf2.config:4: model: only `ssd` can be carried over, got a faster_rcnn model"),
-        (TF2, ("  ssd {", "  center_net {"), "tf2.config:4: model: only `ssd` can be carried over, got a center_net model"),
-        (TF2, ("model {", "item {"), "tf2.config: not a pipeline.config: it has no block `model { ssd { … } }`"),
-        (TF2, ("      score_converter: SIGMOID\n    }\n", "      score_converter: SIGMOID\n"), "not protobuf text format: the block opened in line 3 is never closed"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_said_with_its_line(path: Path, change: tuple[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
-        read(path, change)
-
-
-def test_all_mistakes_come_at_once() -> None:
-    with pytest.raises(ConfigError) as refused:
-        read(TF2, ("matcher {", "macher {"), ("num_steps: 50000", "num_steps: 5.5"), ("gamma: 2.0", "gama: 2"))
-    lines = str(refused.value).splitlines()
-    assert [line.split(": ")[1] for line in lines] == [
-        "model.ssd.macher",
-        "model.ssd.loss.classification_loss.weighted_sigmoid_focal.gama",
-        "train_config.num_steps",
-    ]
-    assert all(re.match(r"tf2\.config:\d+: ", line) for line in lines)
-
-
-@pytest.mark.parametrize(
-    "content, said",
-    [
-        (b"\x00\x01\x02", "p.config: a binary file; pipeline.config is a text"),
-        (b"\xff\xfe\x00m", "p.config: not a text in UTF-8 (byte 0); pipeline.config is one"),
-        (b"", "p.config: not a pipeline.config: it has no block `model { ssd { … } }`"),
-        (b"# YAML\nmodel:\n  ssd:\n    num_classes: 3\n", "p.config:3: not protobuf text format: a field's name must stand here, got ':'; it looks like YAML"),
-        (b"model:\n  ssd: 3\n", "p.config:2: not protobuf text format: a field's name must stand here, got ':'; it looks like YAML"),
-        (b'{"model": {"ssd": {}}}', "p.config:1: not protobuf text format: a field's name must stand here, got '{'; it looks like JSON"),
-        (b"item { id: 1 name: 'ball' }", "p.config: not a pipeline.config: it has no block"),
-        (b"model { }", "p.config:1: model: only `ssd` can be carried over, got no model"),
-        (b" " * (MOST_BYTES + 1), f"p.config: must be at most {MOST_BYTES:,} bytes, got more; is it a pipeline.config?"),
-        (b"model {" * 10_000, "p.config:1: not protobuf text format: blocks must not be nested deeper than 64"),
-        (b"model { ssd { } } train_config { num_steps: " + b"9" * 400_000 + b" }", "train_config.num_steps: must be a whole number"),
-    ],
-    ids=["binary", "utf-16", "empty", "yaml", "short yaml", "json", "label map", "no model", "too long", "too deep", "too large a number"],
-)  # fmt: skip
-def test_what_is_no_pipeline_config_is_refused(content: bytes, said: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        imported(content, "p.config")
-    assert said in str(refused.value)
-    assert len(str(refused.value)) < 1000
 
 
 def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:
