@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.differences import flat
 from bakeoff.config.overrides import applied, parsed, place
 from bakeoff.config.parse import Problems
 from bakeoff.config.yaml_file import Document, Place, read_document
@@ -19,6 +20,7 @@ from bakeoff.errors import ConfigError, choices
 
 PRESET = "preset"
 EXPERIMENT = "experiment"
+MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
@@ -146,6 +148,9 @@ class Chooser:
         if preset is not None and isinstance(of_preset, dict):
             layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
         option = self._option_layers(group, use)
+        for inner, value in flat(changes, f"{group}.").items():
+            if value == MISSING:  # merged, it would leave what it was meant to replace
+                self._problems.add(inner, f"must be a value, got {MISSING}")
         return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:

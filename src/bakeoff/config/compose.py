@@ -43,8 +43,10 @@ class Composed:
     def place_of(self, key: str) -> str:
         """`file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
-        if inner and (layer := self.layer_of(key)) is not None:
-            return layer.shown(tuple(inner))
+        for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
+            for layer in self.chosen[str(group)].layers if group in self.chosen else ():
+                if layer.line_of(tuple(inner[:depth])) is not None:
+                    return layer.shown(tuple(inner[:depth]))
         if inner and inner != ["use"] and group in self.chosen:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()

@@ -72,7 +72,8 @@ class MultiLabelScore:
         """Precision at each recall, of all decisions together."""
         truth, scores = self._tables()
         recalls, precisions = _curve(truth.ravel(), scores.ravel()) if truth.any() else (np.zeros(0), np.zeros(0))
-        chosen = np.unique(np.linspace(0, max(0, len(recalls) - 1), 101).astype(int)) if len(recalls) else []
+        last = max(0, len(recalls) - 1)
+        chosen = np.unique(np.linspace(0, last, 101).astype(int)).tolist() if len(recalls) else []
         rows = [{"recall": round(float(recalls[i]), 4), "precision": round(float(precisions[i]), 4)} for i in chosen]
         return {"precision_recall": rows}
 
