@@ -85,7 +85,9 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
     assert read | {"derived"} == set(keys)
 
 
-@pytest.mark.parametrize("module", ["bakeoff.cli", "bakeoff.config.run", "bakeoff.config.compose"])
+@pytest.mark.parametrize(
+    "module", ["bakeoff.cli", "bakeoff.config.run", "bakeoff.config.compose", "bakeoff.object_detection_api.options"]
+)
 def test_what_does_not_compute_does_not_import_tensorflow(module: str) -> None:
     heavy = "{'tensorflow', 'keras', 'mlflow', 'sklearn'} & set(sys.modules)"
     done = subprocess.run(

@@ -56,8 +56,8 @@ def read(ssd: Block, report: Report, *, shared: bool) -> dict[str, Any]:
         predictor["depthwise"] = False
     if chosen == SHARED and shared:
         predictor |= {"depth": inner.whole("depth"), "share_tower": inner.flag("share_prediction_tower")}
-    elif chosen == OWN and not shared:
-        predictor |= _own_depth(inner, layers)
+    elif not shared:
+        predictor |= _own_depth(inner, chosen, layers)
     normalised = predictor["layers_before"] > 0
     return {
         "predictor": predictor,
@@ -65,8 +65,11 @@ def read(ssd: Block, report: Report, *, shared: bool) -> dict[str, Any]:
     }
 
 
-def _own_depth(inner: Block, layers: int) -> dict[str, Any]:
-    low, high = inner.whole("min_depth"), inner.whole("max_depth")
+def _own_depth(inner: Block, chosen: str, layers: int) -> dict[str, Any]:
+    """How deep the layers before are."""
+    low, high = (
+        (inner.whole("depth"),) * 2 if chosen == SHARED else (inner.whole("min_depth"), inner.whole("max_depth"))
+    )
     if layers and high == 0:  # that API then leaves the layers out
         return {"min_depth": 0, "max_depth": 0, "layers_before": 0}
     return {"min_depth": low, "max_depth": max(low, high)}

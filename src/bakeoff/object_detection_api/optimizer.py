@@ -62,7 +62,7 @@ def read(train: Block, report: Report) -> tuple[dict[str, Any], dict[str, Any], 
     if chosen is None:
         report.changed(train, "optimizer", "the file says none, and that API would refuse it; momentum here")
         lr: dict[str, Any] = {"kind": "constant", "peak": 0.002}
-        return {"kind": "momentum", "nesterov": False}, lr, _averaging(said)
+        return {"kind": "momentum", "nesterov": False}, lr, _averaging(said, report)
     inner = said.inner(chosen)
     settings: dict[str, Any]
     if chosen == "momentum_optimizer":
@@ -78,10 +78,13 @@ def read(train: Block, report: Report) -> tuple[dict[str, Any], dict[str, Any], 
         settings = {"kind": "adam", "beta_1": ADAM_BETAS[0], "beta_2": ADAM_BETAS[1]}
         settings["epsilon"] = inner.number("epsilon")
     settings["clip_norm"] = train.number("gradient_clipping_by_norm")
-    return settings, schedule_reader.read(inner, report), _averaging(said)
+    return settings, schedule_reader.read(inner, report), _averaging(said, report)
 
 
-def _averaging(said: Block) -> float:
+def _averaging(said: Block, report: Report) -> float:
     """That API averages unless told not to."""
     decay = said.number("moving_average_decay")
+    if not said.has("use_moving_average"):
+        text = f"is not there, which means true there; train.ema_decay: {decay:g}"
+        report.changed(said, "use_moving_average", text)
     return decay if said.flag("use_moving_average") else 0.0

@@ -7,12 +7,13 @@ import struct
 from bakeoff.errors import choices
 from bakeoff.object_detection_api.schema import ENUMS
 from bakeoff.object_detection_api.text_reader import Scalar
-from bakeoff.object_detection_api.tokens import Kind
+from bakeoff.object_detection_api.tokens import MAX_SHOWN, Kind
 
 Value = bool | int | float | str
 TRUE, FALSE = {"true", "True", "t", "1"}, {"false", "False", "f", "0"}
 LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1)}
-INFINITE = {"inf", "infinity"}
+NOT_FINITE = {"inf", "infinity", "nan"}
+LONGEST = 24  # digits of an integer
 FLOAT_DIGITS = 9  # significant digits from which a text may be a float32 written out in full
 
 
@@ -46,7 +47,7 @@ def default_of(text: str | None, kind: str) -> Value:
 
 def _text(scalar: Scalar) -> str:
     if scalar.kind is not Kind.TEXT:
-        raise WrongValue(f"must be a text in quotes, got {scalar.text}")
+        raise WrongValue(f"must be a text in quotes, got {_shown(scalar)}")
     return scalar.text
 
 
@@ -66,25 +67,23 @@ def _whole(scalar: Scalar, kind: str) -> int:
 
 
 def _integer(text: str) -> int | None:
-    """Decimal, hexadecimal `0x1F` or octal `017`."""
+    """Decimal, hexadecimal `0x1F` or octal `017`; None also for one that is longer than any that fits."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     for pattern, base in ((r"0[xX][0-9a-fA-F]+", 16), (r"0[0-7]+", 8), (r"0|[1-9]\d*", 10)):
-        if re.fullmatch(pattern, digits):
+        if len(digits) <= LONGEST and re.fullmatch(pattern, digits):
             return sign * int(digits, base)
     return None
 
 
 def _number(scalar: Scalar) -> float:
+    """Always decimal."""
     text = scalar.text.lower()
-    if scalar.kind is Kind.WORD and text.lstrip("-") in INFINITE | {"nan"}:
-        number = float(text)
-    elif scalar.kind is Kind.NUMBER:
-        whole = _integer(text)
-        number = float(text.rstrip("f")) if whole is None else float(whole)
-    else:
+    named = scalar.kind is Kind.WORD and text.lstrip("-") in NOT_FINITE
+    if not named and (scalar.kind is not Kind.NUMBER or "x" in text):
         raise WrongValue(f"must be a number, got {_shown(scalar)}")
+    number = float(text if named else text.rstrip("f"))
     if not math.isfinite(number):
-        raise WrongValue(f"must be a finite number, got {scalar.text}")
+        raise WrongValue(f"must be a finite number, got {_shown(scalar)}")
     return shortest(number, text)
 
 
@@ -115,8 +114,9 @@ def _enum(scalar: Scalar, names: dict[str, int]) -> str:
         return scalar.text
     if scalar.kind is Kind.NUMBER and scalar.text in by_number:
         return by_number[scalar.text]
-    raise WrongValue(f"no such choice {_shown(scalar)}; {choices(scalar.text, names)}")
+    raise WrongValue(f"no such choice {_shown(scalar)}; {choices(_shown(scalar), names)}")
 
 
 def _shown(scalar: Scalar) -> str:
-    return repr(scalar.text) if scalar.kind is Kind.TEXT else scalar.text
+    text = scalar.text if len(scalar.text) <= MAX_SHOWN else f"{scalar.text[:MAX_SHOWN]}…"
+    return repr(text) if scalar.kind is Kind.TEXT else text
