@@ -1,4 +1,4 @@
-"""Validation examples with what was found in them, on one sheet: boxes, or the class that was given.
+"""Validation examples with what was found in them, on one sheet: boxes, or the classes that were given.
 
 Found boxes are drawn in colour with class and score, true ones as thin white frames; a wrong class is red.
 """
@@ -33,11 +33,26 @@ def _tile(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], mi
     draw = ImageDraw.Draw(image)
     if "boxes" in values:
         _boxes(draw, values, classes, min_score)
+    elif "class_scores" in values:
+        _several(draw, values, classes, min_score)
     else:
         right = values["given"] == values["truth"]
         text = classes[values["given"] - 1] + ("" if right else f" (is {classes[values['truth'] - 1]})")
         _label(draw, (4, 4), f"{text} {values['score']:.2f}", RIGHT if right else WRONG)
     return image
+
+
+def _several(draw: ImageDraw.ImageDraw, values: dict[str, Any], classes: Sequence[str], min_score: float) -> None:
+    """Every label given, best first, and the true ones that were missed."""
+    lines = []
+    for place in np.argsort(-values["class_scores"], kind="stable"):
+        score, right = values["class_scores"][place], place + 1 in values["true_classes"]
+        if score >= min_score:
+            lines.append((f"{classes[place]} {score:.2f}", RIGHT if right else WRONG))
+        elif right:
+            lines.append((f"(is {classes[place]}) {score:.2f}", WRONG))
+    for row, (text, colour) in enumerate(lines):
+        _label(draw, (4, 4 + 18 * row), text, colour)
 
 
 def _boxes(draw: ImageDraw.ImageDraw, values: dict[str, Any], classes: Sequence[str], min_score: float) -> None:

@@ -7,16 +7,21 @@ memory: low                      conf/memory/low.yaml as it stands
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.differences import flat
+from bakeoff.config.overrides import applied, parsed, place
 from bakeoff.config.parse import Problems
 from bakeoff.config.yaml_file import Document, Place, read_document
 from bakeoff.errors import ConfigError, choices
 
 PRESET = "preset"
 EXPERIMENT = "experiment"
+MISSING = "???"  # Hydra's word for a value that is still to be given
+COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
 
@@ -31,6 +36,11 @@ class Layer:
 
     def line_of(self, place: Place) -> int | None:
         return self.document.lines.get((*self.prefix, *place))
+
+    def shown(self, place: Place) -> str:
+        """`file:line`; the command line has no lines."""
+        line = self.line_of(place)
+        return self.path.as_posix() if line is None or self.path == COMMAND_LINE else f"{self.path.as_posix()}:{line}"
 
 
 @dataclass(frozen=True)
@@ -53,10 +63,18 @@ class Preset:
 class Chooser:
     """Reads params.yaml against conf/; every mistake is noted in `problems`."""
 
-    def __init__(self, params: Path, conf: Path, groups: list[str], problems: Problems) -> None:
+    def __init__(
+        self, params: Path, conf: Path, groups: list[str], problems: Problems, overrides: Sequence[str] = ()
+    ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
-        self.said = read_document(params)
-        self._params = Layer(params, self.said, ())
+        document = read_document(params)
+        over = {place(override, groups): number for number, override in enumerate(parsed(overrides))}
+        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in over)}
+        self.said = Document(applied(document.values, overrides, groups), under)
+        self.layers = (
+            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),  # type: ignore[arg-type]
+            Layer(params, self.said, ()),
+        )
 
     def check_keys(self) -> None:
         known = [*self._groups, EXPERIMENT, "seed"]
@@ -125,11 +143,14 @@ class Chooser:
             folder = (self._conf / group).as_posix()
             at(f"no such option {use!r} in {folder}/; {choices(str(use), self._options_of(group))}")
             return None
-        layers = [Layer(self._params.path, self.said, (group,))]
+        layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
         of_preset = preset.layer.document.values.get(group) if preset is not None else None
         if preset is not None and isinstance(of_preset, dict):
             layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
         option = self._option_layers(group, use)
+        for inner, value in flat(changes, f"{group}.").items():
+            if value == MISSING:  # merged, it would leave what it was meant to replace
+                self._problems.add(inner, f"must be a value, got {MISSING}")
         return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:

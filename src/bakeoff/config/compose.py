@@ -1,7 +1,7 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from bakeoff.config.choice import EXPERIMENT, Choice, Chooser, Layer
 from bakeoff.config.parse import Problems
-from bakeoff.config.yaml_file import Place, read_mapping
+from bakeoff.config.yaml_file import Document, Place, read_mapping
 from bakeoff.errors import ConfigError
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
@@ -27,8 +27,8 @@ class Composed:
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, Choice] = {}
-        self._params = params
-        self.said: Layer | None = None  # params.yaml, once it is read
+        self.preset: str | None = None
+        self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
 
     def layer_of(self, key: str) -> Layer | None:
         """The file that sets the key; None if its value is a default."""
@@ -36,29 +36,40 @@ class Composed:
         layers = self.chosen[str(group)].layers if group in self.chosen else ()
         return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
 
+    def origin_of_choice(self, group: str) -> str:
+        """Who chose the group's option: a line of params.yaml, or the preset."""
+        return f"experiment {self.preset}" if self.chosen[group].by_preset else self.place_of(f"{group}.use")
+
     def place_of(self, key: str) -> str:
         """`file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
-        if inner and (layer := self.layer_of(key)) is not None:
-            return f"{layer.path.as_posix()}:{layer.line_of(tuple(inner))}"
+        for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
+            for layer in self.chosen[str(group)].layers if group in self.chosen else ():
+                if layer.line_of(tuple(inner[:depth])) is not None:
+                    return layer.shown(tuple(inner[:depth]))
         if inner and inner != ["use"] and group in self.chosen:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()
-        lines = self.said.document.lines if self.said else {}
-        line = lines.get(tuple([group, *inner])) or lines.get((group,))
-        return f"{self._params.as_posix()}:{line}" if line else self._params.as_posix()
+        for place in ((group, *inner), (group,)):
+            for layer in self.said:
+                if layer.line_of(place) is not None:
+                    return layer.shown(place)
+        return self.said[-1].path.as_posix()
 
 
-def compose(params: Path, conf: Path, groups: Iterable[str] | None = None) -> Composed:
-    """The variant that params.yaml chooses, or only some of its groups, each apart from the others."""
+def compose(
+    params: Path, conf: Path, *, groups: Iterable[str] | None = None, overrides: Sequence[str] = ()
+) -> Composed:
+    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart."""
     composed = Composed(params)
     problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    chooser = Chooser(params, conf, every_group, problems)
-    composed.said = Layer(params, chooser.said, ())
+    chooser = Chooser(params, conf, every_group, problems, overrides)
+    composed.said = chooser.layers
     chooser.check_keys()
     preset = chooser.preset() if groups is None else None
+    composed.preset = preset.name if preset else None
     noted = len(problems.lines)
     for group in wanted:
         before = len(problems.lines)
@@ -69,17 +80,17 @@ def compose(params: Path, conf: Path, groups: Iterable[str] | None = None) -> Co
         trees = {group: _alone(conf, group, choice, composed) for group, choice in composed.chosen.items()}
         plain = {group: tree for group, tree in trees.items() if tree is not None}
     else:
-        plain = _together(conf, composed, None if preset is None else preset.name)
+        plain = _together(conf, composed)
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
-def _together(conf: Path, composed: Composed, experiment: str | None) -> dict[str, Any]:
+def _together(conf: Path, composed: Composed) -> dict[str, Any]:
     """All groups in one Hydra composition, so that values can refer to each other."""
     overrides = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
-    if experiment is not None:
-        overrides.append(f"{EXPERIMENT}={experiment}")
+    if composed.preset is not None:
+        overrides.append(f"{EXPERIMENT}={composed.preset}")
     try:
         tree = _composition(conf, PRIMARY, overrides)
     except HydraException as error:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from bakeoff.config.checks import check
+from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts
 from bakeoff.config.parse import Problems
 from bakeoff.config.run import Derived, Draft, Run
@@ -11,25 +11,23 @@ from bakeoff.errors import OutOfRange
 from bakeoff.input.memory import Buffers, Load, Memory
 from bakeoff.lr import Schedule, batch_factor
 from bakeoff.networks import Network
-from bakeoff.records.manifest import Manifest, Split
+from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.training.length import steps_for
 from bakeoff.training.phases import WHOLE_RUN, Span
 from bakeoff.training.settings import Train
 
 
-@dataclass(frozen=True)
-class Records:
-    """What is known of the records; the manifest is None where there are none."""
-
-    manifest: Manifest | None
-    boxes: np.ndarray | None = None  # (n, 4) of the training split, for detection
-
-
 def resolve(
-    draft: Draft, manifest: Manifest | None, problems: Problems, *, is_set: Callable[[str], bool]
+    draft: Draft,
+    records: Records,
+    problems: Problems,
+    *,
+    facts_of: Callable[[Network, int], Facts],
+    is_set: Callable[[str], bool],
 ) -> Run | None:
     """The whole variant, or None with every mistake noted that shows in what could be read of it."""
+    manifest = records.manifest
     spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
     if draft.train and draft.lr and manifest and spans:
         draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)

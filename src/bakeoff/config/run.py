@@ -5,7 +5,7 @@ Stages after render_config call `load`: the same parser, no Hydra, no overrides.
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +142,13 @@ def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
     return Draft(variant=dict(tree.get("variant", {})), seed=seed, **groups)
 
 
-def as_tree(run: Run) -> dict[str, Any]:
+def as_tree(run: Run | Draft) -> dict[str, Any]:
     """Plain values, a group of several kinds with the one it is: what run.yaml holds."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
     for group, kinds in KINDS.items():
-        tree[group] = _settings(getattr(run, group), kinds)
-    return tree | ({"derived": _plain(asdict(run.derived))} if run.derived else {})
+        if (settings := getattr(run, group)) is not None:
+            tree[group] = _settings(settings, kinds)
+    return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) and run.derived else {})
 
 
 def write(run: Run, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""run.yaml ends with a digest of itself, so that an edit shows, by hand or by `dvc exp run -S models/config/run.yaml:…`.
+"""run.yaml ends with a digest of itself, so that an edit by hand or by `dvc exp run -S models/config/run.yaml:…` shows.
 
 render_config would overwrite it, and DVC would record a result without it; so it is refused.
 """

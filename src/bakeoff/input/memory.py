@@ -1,7 +1,7 @@
 """What the run may use: `conf/memory/`. Buffers follow from it and from the sizes in the data set.
 
 The rule, in bytes: what TensorFlow takes once loaded, plus the network in training, plus batches that wait, plus
-images being decoded, must stay under the budget. As many batches wait as fit into a tenth of what is left, from 1 to 16.
+images being decoded, must stay under the budget. As many batches wait as fit into a tenth of what is left, 1 to 16.
 """
 
 import re

@@ -4,36 +4,31 @@ import sys
 from pathlib import Path
 
 from bakeoff import workspace
-from bakeoff.config.compose import compose
-from bakeoff.config.resolve import resolve
-from bakeoff.config.run import Run, parse_draft, write
-from bakeoff.errors import DataError, said_plainly
+from bakeoff.config.lr_picture import lr_svg
+from bakeoff.config.run import Run, write
+from bakeoff.config.variant import read_variant
+from bakeoff.errors import said_plainly
 from bakeoff.progress import say
-from bakeoff.records.manifest import Manifest, read_manifest
+
+PICTURE = "lr.svg"
 
 
-def render_config(params: Path, conf: Path, records: Path, out: Path) -> Run:
-    composed = compose(params, conf)
-    problems = composed.problems
-    draft = parse_draft(composed.tree, problems)
-    manifest: Manifest | None = None
-    try:
-        manifest = read_manifest(records)
-    except DataError as error:
-        problems.note(str(error))
-    run = resolve(draft, manifest, problems, is_set=lambda key: composed.layer_of(key) is not None)
-    for warning in problems.warnings:
+def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
+    """`facts` is the folder that keeps what is known of networks."""
+    variant = read_variant(params, conf, records, facts=facts)
+    for warning in variant.problems.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    problems.raise_any()
-    assert run is not None
-    write(run, out)
-    return run
+    variant.problems.raise_any()
+    assert variant.run is not None
+    write(variant.run, out)
+    (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
+    return variant.run
 
 
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN)
+        run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         assert run.derived is not None
         numbers, batch = run.derived, run.train.batch_size
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"

@@ -1,45 +1,53 @@
-"""Classification of images and of clips: one label an example."""
+"""Classification of images and of clips: one label an example, or several."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.metrics.classification import Answer, ClassificationScore
-from bakeoff.networks.cnn import ClipCnn, Cnn
+from bakeoff.errors import ConfigError
+from bakeoff.metrics.classification import ClassificationScore
+from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.networks.classifier import Classifier
+from bakeoff.tasks.labels import OneLabel, SeveralLabels
+
+Tensors = dict[str, tf.Tensor]
 
 
 class Classification:
-    headline: ClassVar[str] = "accuracy"
-
-    def __init__(self, model: Cnn | ClipCnn, classes: Sequence[str]) -> None:
-        self.model, self.classes = model, tuple(classes)
-
-    def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        return {"label": example["label"]}
-
-    def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        count, smoothing = len(self.classes), self.model.label_smoothing
-        wanted = tf.one_hot(targets["label"] - 1, count) * (1 - smoothing) + smoothing / count
-        return {"classes": tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, outputs["classes"]))}
-
-    def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Class ids 1..k and their probabilities."""
-        probabilities = tf.nn.softmax(outputs["classes"])
-        return {"classes": tf.argmax(probabilities, axis=-1) + 1, "scores": tf.reduce_max(probabilities, axis=-1)}
-
-    def score(self) -> ClassificationScore:
-        return ClassificationScore(self.classes)
-
-    def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> ClassificationScore:
-        given = zip(batch["label"].numpy(), found["classes"].numpy(), found["scores"].numpy(), strict=True)
-        return self.score().update([Answer(int(truth), int(label), float(score)) for truth, label, score in given])
-
-    def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        """Pixels and answer of each example, as `pictures` draws them."""
-        for row, answer in enumerate(self.judge(batch, found).answers):
-            yield (
-                batch["image"][row].numpy(),
-                {"truth": answer.truth, "given": answer.given, "score": answer.probability},
+    def __init__(self, model: Classifier, classes: Sequence[str], multi_label: bool = False) -> None:
+        if multi_label and model.background:
+            raise ConfigError(
+                "model.background: must be false for records with several labels an example, got True; "
+                "there, an example without any label is background"
             )
+        self.model, self.classes = model, tuple(classes)
+        self.labels = SeveralLabels(self.classes) if multi_label else OneLabel(self.classes, model.background)
+
+    @property
+    def headline(self) -> str:
+        return self.labels.headline
+
+    def encode(self, example: Tensors) -> Tensors:
+        return {self.labels.key: example[self.labels.key]}
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> Tensors:
+        truth, smoothing = targets[self.labels.key], self.model.label_smoothing
+        losses = {"classes": self.labels.loss(truth, outputs["classes"], smoothing)}
+        if self.model.auxiliary_weight:
+            auxiliary = self.labels.loss(truth, outputs["auxiliary"], smoothing)
+            losses["auxiliary"] = self.model.auxiliary_weight * auxiliary
+        return losses
+
+    def predict(self, outputs: Tensors) -> Tensors:
+        return self.labels.predict(outputs["classes"])
+
+    def score(self) -> ClassificationScore | MultiLabelScore:
+        return self.labels.score()
+
+    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore | MultiLabelScore:
+        return self.labels.judge(batch, found)
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+        """Pixels and answer of each example, as `pictures` draws them."""
+        return zip(batch["image"].numpy(), self.labels.shown(batch, found), strict=True)

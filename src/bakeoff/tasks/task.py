@@ -1,7 +1,7 @@
 """The tasks, and what each of them can do."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import tensorflow as tf
@@ -28,7 +28,9 @@ class Score(Protocol):
 
 
 class Task(Protocol):
-    headline: ClassVar[str]  # the number of `Score.result` that says which weights are best; higher is better
+    @property
+    def headline(self) -> str:
+        """The number of `Score.result` that says which weights are best; higher is better."""
 
     def encode(self, example: Tensors) -> Tensors: ...
 
@@ -50,8 +52,9 @@ TASKS: dict[str, Callable[..., Task]] = {
 }
 
 
-def task_of(model: Network, classes: Sequence[str]) -> Task:
-    return TASKS[model.task](model, classes)
+def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False) -> Task:
+    """`multi_label`: whether an example may have several labels; of detection, every example may."""
+    return TASKS[model.task](model, classes, **({"multi_label": True} if multi_label else {}))
 
 
 def score_all(task: Task, predict: Callable[[tf.Tensor], Tensors], batches: Iterable[Tensors]) -> Score:
