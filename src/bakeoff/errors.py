@@ -38,9 +38,10 @@ class WorkspaceError(BakeoffError):
 class OutOfRange(ValueError):
     """A settings object refuses one of its own fields; the parser knows the file and the full key."""
 
-    def __init__(self, key: str, value: object, rule: str) -> None:
-        super().__init__(f"{key}: must be {rule}, got {value!r}")
-        self.key, self.value, self.rule = key, value, rule
+    def __init__(self, key: str, value: object, rule: str, why: str = "") -> None:
+        self.key = key
+        self.reason = f"must be {rule}, got {value!r}" + (f"; {why}" if why else "")
+        super().__init__(f"{key}: {self.reason}")
 
 
 def require(condition: bool, key: str, value: object, rule: str) -> None:

@@ -27,6 +27,11 @@ def main_workspace() -> Path:
     return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
 
 
+def facts() -> Path:
+    """What was learned of networks, kept for the next time; the same whoever asks."""
+    return main_workspace() / IN_FLIGHT / "networks"
+
+
 def enter() -> None:
     """Make the workspace that holds this folder the current one, as git and DVC do."""
     here = Path.cwd()

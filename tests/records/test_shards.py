@@ -305,8 +305,9 @@ def test_manifests_of_the_same_content_have_the_same_digest() -> None:
         replace(MANIFEST, classes=("cat", "dog", "emu")),
         replace(MANIFEST, splits=MANIFEST.splits | {TRAIN: split_of(shard(TRAIN, "c"))}),
         replace(MANIFEST, splits=MANIFEST.splits | {VALIDATION: split_of(shard(VALIDATION, "a"))}),
+        replace(MANIFEST, multi_label=True),
     ],
-    ids=["task", "order of classes", "one more class", "training shard", "validation shard"],
+    ids=["task", "order of classes", "one more class", "training shard", "validation shard", "labels an example"],
 )
 def test_digest_changes_with_the_content(other: Manifest) -> None:
     assert other.digest != MANIFEST.digest
@@ -338,8 +339,9 @@ def tampered(folder: Path, change: Callable[[dict], object]) -> None:
         lambda tree: tree["splits"]["train"]["shards"][0].update(sha256="0" * 64),
         lambda tree: tree["splits"]["train"]["shards"].clear(),
         lambda tree: tree.update(digest="0" * 64),
+        lambda tree: tree.update(multi_label=True),
     ],
-    ids=["class added", "classes turned round", "task", "shard", "shard removed", "digest"],
+    ids=["class added", "classes turned round", "task", "shard", "shard removed", "digest", "labels an example"],
 )
 def test_tampered_manifest_is_refused(change: Callable[[dict], object], tmp_path: Path) -> None:
     tampered(tmp_path, change)
@@ -351,6 +353,13 @@ def test_manifest_whose_examples_do_not_add_up_is_refused(tmp_path: Path) -> Non
     """The number of examples decides the order, the epochs and the steps."""
     tampered(tmp_path, lambda tree: tree["splits"]["train"].update(examples=1))
     with pytest.raises(DataError):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(("key", "value"), [("multi_label", "no"), ("multi_label", 0), ("boxes_sha256", 7)])
+def test_manifest_with_a_value_of_another_kind_is_refused(key: str, value: object, tmp_path: Path) -> None:
+    tampered(tmp_path, lambda tree: tree.update({key: value}))
+    with pytest.raises(DataError, match=rf"manifest\.json: cannot be read \(TypeError: {key} must be"):
         read_manifest(tmp_path)
 
 

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.anchors import Anchors
-from bakeoff.networks.ssd import DetectionLoss, Ssd, Suppression
+from bakeoff.networks.detector import DetectionLoss, Suppression
+from bakeoff.networks.ssd import Ssd
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import TASKS, score_all, task_of
 

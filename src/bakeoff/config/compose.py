@@ -1,11 +1,7 @@
-"""params.yaml + conf/ -> one tree of plain values, composed by Hydra.
+"""params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
-params.yaml says `lr: {use: cosine, peak: 0.08}`: conf/lr/cosine.yaml with another peak; `lr: cosine` is the
-option as it stands.
-"""
-
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,66 +9,133 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
+from bakeoff.config.choice import EXPERIMENT, Choice, Chooser, Layer
 from bakeoff.config.parse import Problems
-from bakeoff.config.yaml_file import read_mapping
-from bakeoff.errors import ConfigError, choices
+from bakeoff.config.yaml_file import Document, Place, read_mapping
+from bakeoff.errors import ConfigError
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What params.yaml says of one group."""
-
-    use: str
-    changes: dict[str, Any]
-
-
 class Composed:
-    """The composed tree, and for every key the file that set it."""
+    """The composed groups; one with a mistake in its choice or its files is missing, the mistake is in `problems`."""
 
-    def __init__(self, tree: dict[str, Any], chosen: dict[str, Choice], params: Path, conf: Path) -> None:
-        self.tree = tree
-        self._chosen, self._params, self._conf = chosen, params, conf
+    def __init__(self, params: Path) -> None:
+        self.tree: dict[str, Any] = {}
+        self.problems = Problems(self.place_of)
+        self.chosen: dict[str, Choice] = {}
+        self.preset: str | None = None
+        self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
 
-    def file_of(self, key: str) -> str:
-        group, *inner = key.split(".")
-        if group not in self._chosen:
-            return self._params.as_posix()
-        changed: Any = self._chosen[group].changes
-        for name in inner:
-            name = name.partition("[")[0]
-            if not isinstance(changed, dict) or name not in changed:
-                return (self._conf / group / f"{self._chosen[group].use}.yaml").as_posix()
-            changed = changed[name]
-        return self._params.as_posix() if inner else (self._conf / group / f"{self._chosen[group].use}.yaml").as_posix()
+    def layer_of(self, key: str) -> Layer | None:
+        """The file that sets the key; None if its value is a default."""
+        group, *inner = _place(key)
+        layers = self.chosen[str(group)].layers if group in self.chosen else ()
+        return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
+
+    def origin_of_choice(self, group: str) -> str:
+        """Who chose the group's option: a line of params.yaml, or the preset."""
+        return f"experiment {self.preset}" if self.chosen[group].by_preset else self.place_of(f"{group}.use")
+
+    def place_of(self, key: str) -> str:
+        """`file:line` where the key is set, or the file where it would be."""
+        group, *inner = _place(key)
+        if inner and (layer := self.layer_of(key)) is not None:
+            return layer.shown(tuple(inner))
+        if inner and inner != ["use"] and group in self.chosen:
+            option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
+            return option.path.as_posix()
+        for place in ((group, *inner), (group,)):
+            for layer in self.said:
+                if layer.line_of(place) is not None:
+                    return layer.shown(place)
+        return self.said[-1].path.as_posix()
 
 
-def compose(params: Path, conf: Path, groups: Iterable[str] | None = None) -> Composed:
-    """The variant that params.yaml chooses, or only some of its groups."""
+def compose(
+    params: Path, conf: Path, *, groups: Iterable[str] | None = None, overrides: Sequence[str] = ()
+) -> Composed:
+    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart."""
+    composed = Composed(params)
+    problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    said = read_mapping(params)
-    chosen = _choices(said, every_group, params, conf)
-    for choice, group in ((chosen[group], group) for group in wanted):
-        read_mapping(conf / group / f"{choice.use}.yaml")  # says a mistake in YAML by file and line
-    overrides = [f"{group}={chosen[group].use}" for group in every_group]
+    chooser = Chooser(params, conf, every_group, problems, overrides)
+    composed.said = chooser.layers
+    chooser.check_keys()
+    preset = chooser.preset() if groups is None else None
+    composed.preset = preset.name if preset else None
+    noted = len(problems.lines)
+    for group in wanted:
+        before = len(problems.lines)
+        choice = chooser.choice(group, preset)
+        if choice is not None and len(problems.lines) == before:
+            composed.chosen[group] = choice
+    if len(problems.lines) > noted or set(composed.chosen) != set(wanted) or groups is not None:
+        trees = {group: _alone(conf, group, choice, composed) for group, choice in composed.chosen.items()}
+        plain = {group: tree for group, tree in trees.items() if tree is not None}
+    else:
+        plain = _together(conf, composed)
+    values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
+    composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
+    return composed
+
+
+def _together(conf: Path, composed: Composed) -> dict[str, Any]:
+    """All groups in one Hydra composition, so that values can refer to each other."""
+    overrides = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
+    if composed.preset is not None:
+        overrides.append(f"{EXPERIMENT}={composed.preset}")
     try:
-        GlobalHydra.instance().clear()
-        with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"):
-            composed = hydra_compose(PRIMARY, overrides)
-        OmegaConf.set_struct(composed, False)
-        for group in wanted:
-            composed[group] = OmegaConf.merge(composed[group], chosen[group].changes)
-        plain = {group: OmegaConf.to_container(composed[group], resolve=True) for group in wanted}
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(f"{conf.as_posix()}: {_first_line(error)}") from None
-    values = {key: value for key, value in said.items() if key not in every_group}
-    tree = values | plain | {"variant": {group: chosen[group].use for group in every_group}}
-    return Composed(tree, chosen, params, conf)
+        tree = _composition(conf, PRIMARY, overrides)
+    except HydraException as error:
+        composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
+        return {}
+    for group, choice in composed.chosen.items():
+        tree[group] = OmegaConf.merge(tree[group], *choice.changes)
+    resolved = {group: _resolved(tree, group, composed) for group in composed.chosen}
+    return {group: value for group, value in resolved.items() if value is not None}
+
+
+def _alone(conf: Path, group: str, choice: Choice, composed: Composed) -> dict[str, Any] | None:
+    """One group without the others: for a stage that needs no more, or to find what else is wrong."""
+    try:
+        tree = _composition(conf, f"{group}/{choice.use}", [])
+    except HydraException as error:
+        composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
+        return None
+    tree[group] = OmegaConf.merge(tree.get(group, {}), *choice.changes)
+    return _resolved(tree, group, composed)
+
+
+def _composition(conf: Path, name: str, overrides: list[str]) -> DictConfig:
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"):
+        tree = hydra_compose(name, overrides)
+    OmegaConf.set_struct(tree, False)
+    return tree
+
+
+def _resolved(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
+    try:
+        value = OmegaConf.to_container(tree[group], resolve=True, throw_on_missing=True)
+    except InterpolationKeyError as error:
+        if set(tree) == {group}:
+            return None  # it may refer to another group, which has its own mistake
+        composed.problems.add(
+            str(error.full_key or group), f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}"
+        )
+        return None
+    except OmegaConfBaseException as error:
+        key = str(getattr(error, "full_key", None) or group)
+        text = _one_line(error).split(" full_key:")[0]
+        composed.problems.add(key, f"cannot be resolved: {text}")
+        return None
+    assert isinstance(value, dict)
+    return {str(key): item for key, item in value.items()}
 
 
 def _groups(conf: Path) -> list[str]:
@@ -80,37 +143,14 @@ def _groups(conf: Path) -> list[str]:
     defaults = read_mapping(path).get("defaults")
     if not isinstance(defaults, list):
         raise ConfigError(f"{path.as_posix()}: defaults: must list the groups")
-    return [next(iter(entry)) for entry in defaults if isinstance(entry, dict)]
+    names = [next(iter(entry)) for entry in defaults if isinstance(entry, dict)]
+    return [name for name in names if name != EXPERIMENT]
 
 
-def _choices(said: dict[str, Any], groups: list[str], params: Path, conf: Path) -> dict[str, Choice]:
-    problems = Problems(lambda key: params.as_posix())
-    for key in said:
-        if key not in groups and key != "seed":
-            problems.add(str(key), f"no such key; {choices(str(key), [*groups, 'seed'])}")
-    if "seed" not in said:
-        problems.add("seed", "is missing; it must be a whole number")
-    chosen = {}
-    for group in groups:
-        options = sorted(file.stem for file in (conf / group).glob("*.yaml"))
-        entry = said.get(group)
-        if isinstance(entry, dict):
-            changes = {key: value for key, value in entry.items() if key != "use"}
-            use = entry.get("use")
-        else:
-            use, changes = entry, {}
-        if use is None:
-            key = group if group not in said or entry is None else f"{group}.use"
-            problems.add(key, f"is missing; one of: {', '.join(options)}")
-        elif not isinstance(use, str) or use not in options:
-            problems.add(
-                f"{group}.use", f"no such option {use!r} in {(conf / group).as_posix()}/; {choices(str(use), options)}"
-            )
-        else:
-            chosen[group] = Choice(use, changes)
-    problems.raise_any()
-    return chosen
+def _place(key: str) -> Place:
+    """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
+    return tuple(int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key))
 
 
-def _first_line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(line.strip() for line in str(error).splitlines() if line.strip())

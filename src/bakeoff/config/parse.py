@@ -12,21 +12,29 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bakeoff.errors import ConfigError, OutOfRange, choices
 
-Located = Callable[[str], str]  # a full key, "lr.peak" -> the file that sets it
+Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
 class Problems:
-    """All mistakes of a variant, so that they can be said in one go."""
+    """All mistakes of a variant, so that they can be said in one go, and what is odd without being one."""
 
-    def __init__(self, file_of: Located) -> None:
+    def __init__(self, place_of: Located) -> None:
         self.lines: list[str] = []
-        self._file_of = file_of
+        self.warnings: list[str] = []
+        self._place_of = place_of
 
     def add(self, key: str, text: str) -> None:
-        self.lines.append(f"{self._file_of(key)}: {key}: {text}")
+        self.note(f"{self._place_of(key)}: {key}: {text}")
+
+    def note(self, line: str) -> None:
+        if line not in self.lines:
+            self.lines.append(line)
+
+    def warn(self, key: str, text: str) -> None:
+        self.warnings.append(f"{self._place_of(key)}: {key}: {text}")
 
     def refused(self, prefix: str, error: OutOfRange) -> None:
-        self.add(f"{prefix}{error.key}", f"must be {error.rule}, got {error.value!r}")
+        self.add(f"{prefix}{error.key}", error.reason)
 
     def raise_any(self) -> None:
         if self.lines:
@@ -84,7 +92,7 @@ def _object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
                 wrong = True
             continue
         try:
-            values[name] = _value(hints[name], tree[name], f"{prefix}{name}", problems)
+            values[name] = _field(field, hints[name], tree[name], f"{prefix}{name}", problems)
         except _Wrong:
             wrong = True
     if wrong:
@@ -96,11 +104,30 @@ def _object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
         raise _Wrong from None
 
 
+def _field(field: dataclasses.Field, hint: Any, value: Any, key: str, problems: Problems) -> Any:
+    """A field that holds one of several kinds of settings says in its metadata which there are."""
+    if "kinds" not in field.metadata:
+        return _value(hint, value, key, problems)
+    if value is None and field.default is None:
+        return None
+    settings = parse_kind(field.metadata["kinds"], value, key, problems)
+    if settings is None:
+        raise _Wrong
+    return settings
+
+
 def _value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        [inner] = [part for part in get_args(hint) if part is not type(None)]
-        return None if value is None else _value(inner, value, key, problems)
+        if value is None and type(None) in get_args(hint):
+            return None
+        choices_of = [part for part in get_args(hint) if part is not type(None)]
+        if len(choices_of) == 1:
+            return _value(choices_of[0], value, key, problems)
+        fitting = [
+            part for part in choices_of if (value in get_args(part) if _is_literal(part) else type(value) is part)
+        ]
+        return value if fitting else _refuse(hint, value, key, problems)
     if origin is Literal:
         if value in get_args(hint):
             return value
@@ -134,9 +161,14 @@ def _said(hint: Any) -> str:
     }
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return f"{_said(next(part for part in get_args(hint) if part is not type(None)))} or null"
+        return " or ".join("null" if part is type(None) else _said(part) for part in get_args(hint))
     if origin is Literal:
-        return f"one of {', '.join(map(str, get_args(hint)))}"
+        one_of = "one of " if len(get_args(hint)) > 1 else ""
+        return f"{one_of}{', '.join(map(str, get_args(hint)))}"
     if origin is tuple:
         return f"a list, each {_said(get_args(hint)[0])}"
     return names.get(hint, "a mapping")
+
+
+def _is_literal(hint: Any) -> bool:
+    return get_origin(hint) is Literal

@@ -5,24 +5,26 @@ Stages after render_config call `load`: the same parser, no Hydra, no overrides.
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bakeoff.config.parse import Problems, kind_of, parse, parse_kind
+from bakeoff.config.seal import is_whole, require_unedited, sealed
 from bakeoff.config.yaml_file import read_mapping, write_mapping
-from bakeoff.errors import ConfigError, OutOfRange, require
-from bakeoff.input.memory import RUNTIME_BYTES, Memory
+from bakeoff.errors import ConfigError, require
+from bakeoff.input.memory import Memory
 from bakeoff.input.shape import Shape
 from bakeoff.lr import SCHEDULES, Schedule
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.records import SOURCES
 from bakeoff.records.manifest import Manifest, read_manifest
-from bakeoff.records.record import TRAIN, VALIDATION, Source
+from bakeoff.records.record import Source
 from bakeoff.tasks.evaluation import Evaluate
 from bakeoff.tasks.export import Export
 from bakeoff.tracking.settings import TRACKERS, Track
 from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
+from bakeoff.training.phases import Leg, Span
 from bakeoff.training.settings import Train
 
 KINDS: dict[str, Mapping[str, type]] = {
@@ -39,7 +41,7 @@ KINDS: dict[str, Mapping[str, type]] = {
 
 HEAD = (
     "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
-    "# Later stages read only this. An edit here is overwritten: edit params.yaml or conf/.\n"
+    "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
 )
 
 
@@ -53,6 +55,8 @@ class Derived:
     validation_examples: int
     steps: int
     epochs: float
+    phases: tuple[Span, ...]  # one for a run without phases
+    parameters: int
     prefetch_batches: int
     decode_threads: int
     memory_budget_bytes: int
@@ -82,6 +86,18 @@ class Run:
         """Says the variant in a list of runs."""
         return " · ".join(self.variant[group] for group in ("model", "lr", "memory"))
 
+    @property
+    def legs(self) -> list[Leg]:
+        """What the step loop runs, one after the other; the records must be known."""
+        assert self.derived is not None
+        train = self.train
+        if not train.phases:
+            return [Leg(self.derived.phases[0], self.lr, train.trainable, "last")]
+        return [
+            Leg(span, phase.lr or self.lr, phase.trainable or train.trainable, phase.start)
+            for span, phase in zip(self.derived.phases, train.phases, strict=True)
+        ]
+
     def batches_of(self, size: int) -> Shape:
         """Batches of `size` examples as this variant's network takes them; the records must be known."""
         assert self.derived is not None
@@ -89,70 +105,57 @@ class Run:
         return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting)
 
 
-def parse_run(tree: Mapping[str, Any], problems: Problems) -> Run | None:
-    """The checked variant, or None with every mistake noted."""
-    groups = {group: parse_kind(kinds, tree.get(group), group, problems) for group, kinds in KINDS.items()}
-    derived = parse(Derived, tree["derived"], "derived", problems) if "derived" in tree else None
-    for key in tree.keys() - KINDS.keys() - {"variant", "seed", "derived"}:
-        problems.add(key, "no such key")
+@dataclass(frozen=True)
+class Draft:
+    """What could be read of a variant; a part with a mistake is None."""
+
+    variant: dict[str, str]
+    seed: int | None
+    data: Source | None
+    model: Network | None
+    memory: Memory | None
+    lr: Schedule | None
+    optimizer: Optimizer | None
+    train: Train | None
+    evaluate: Evaluate | None
+    export: Export | None
+    track: Track | None
+
+    def whole(self, derived: Derived | None) -> Run:
+        """Nothing may be missing."""
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Run(**parts, derived=derived)
+
+
+def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
+    """The checked groups, with every mistake noted; a group that the tree lacks has been noted already."""
+    groups: dict[str, Any] = {
+        group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
+        for group, kinds in KINDS.items()
+    }
     seed = tree.get("seed")
     if type(seed) is not int:
         problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else repr(seed)}")
+        seed = None
     elif not 0 <= seed < 2**31:
         problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
-    if problems.lines:
-        return None
-    return Run(variant=dict(tree["variant"]), seed=tree["seed"], derived=derived, **groups)
+    return Draft(variant=dict(tree.get("variant", {})), seed=seed, **groups)
 
 
-def resolve(run: Run, manifest: Manifest, problems: Problems) -> Run | None:
-    """The variant with everything filled in that follows from the records."""
-    if run.model.task != manifest.task:
-        fitting = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if cls.task == manifest.task))
-        problems.add("model", f"{run.variant['model']!r} is for {run.model.task}, the records are for {manifest.task}; "
-                              f"choose an option of kind {fitting}")  # fmt: skip
-        return None
-    train, validation = manifest.splits[TRAIN], manifest.splits[VALIDATION]
-    steps = run.train.steps_for(train.examples)
-    lr = buffers = None
-    try:
-        lr = run.lr.over(steps)
-    except OutOfRange as error:
-        problems.add(f"lr.{error.key}", f"must be {error.rule}, got the run's {error.value} steps")
-    pixels = run.model.frames * run.model.input_size**2
-    try:
-        buffers = run.memory.buffers(batch_size=run.train.batch_size, pixels=pixels, split=train)
-    except OutOfRange as error:
-        problems.refused("memory.", error)
-    if lr is None or buffers is None:
-        return None
-    derived = Derived(
-        task=manifest.task,
-        num_classes=len(manifest.classes),
-        train_examples=train.examples,
-        validation_examples=validation.examples,
-        steps=steps,
-        epochs=round(steps * run.train.batch_size / train.examples, 3),
-        prefetch_batches=buffers.prefetch_batches,
-        decode_threads=buffers.decode_threads,
-        memory_budget_bytes=run.memory.budget_bytes,
-        memory_estimate_bytes=RUNTIME_BYTES + buffers.input_bytes,
-    )
-    return dataclasses.replace(run, lr=lr, derived=derived)
-
-
-def as_tree(run: Run) -> dict[str, Any]:
+def as_tree(run: Run | Draft) -> dict[str, Any]:
     """Plain values, a group of several kinds with the one it is: what run.yaml holds."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
     for group, kinds in KINDS.items():
-        settings = getattr(run, group)
-        kind = {"kind": kind_of(kinds, settings)} if len(kinds) > 1 else {}
-        tree[group] = kind | _plain(asdict(settings))
-    return tree | ({"derived": asdict(run.derived)} if run.derived else {})
+        if (settings := getattr(run, group)) is not None:
+            tree[group] = _settings(settings, kinds)
+    return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) and run.derived else {})
 
 
 def write(run: Run, path: Path) -> None:
-    write_mapping(path, as_tree(run), head=HEAD)
+    """Refuses to overwrite an edit."""
+    tree = as_tree(run)
+    require_unedited(path, tree)
+    write_mapping(path, sealed(tree), head=HEAD)
 
 
 def load(path: Path) -> tuple[Run, Derived]:
@@ -160,12 +163,18 @@ def load(path: Path) -> tuple[Run, Derived]:
     if not path.is_file():
         raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
     problems = Problems(lambda key: path.as_posix())
-    run = parse_run(read_mapping(path), problems)
+    tree = read_mapping(path)
+    for key in (*KINDS, "variant", "derived"):
+        if key not in tree:
+            problems.add(key, "is missing; run `dvc repro --force render_config`")
+    for key in tree.keys() - KINDS.keys() - {"variant", "seed", "derived", "digest"}:
+        problems.add(key, "no such key")
+    if not is_whole(tree):
+        problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
+    draft = parse_draft(tree, problems)
+    derived = parse(Derived, tree.get("derived", {}), "derived", problems)
     problems.raise_any()
-    assert run is not None
-    if run.derived is None:
-        raise ConfigError(f"{path.as_posix()}: derived: is missing; run `dvc repro --force render_config`")
-    return run, run.derived
+    return draft.whole(derived), derived
 
 
 def fitting_manifest(records: Path, derived: Derived) -> Manifest:
@@ -179,8 +188,18 @@ def fitting_manifest(records: Path, derived: Derived) -> Manifest:
     return manifest
 
 
-def _plain(value: Any) -> Any:
+def _settings(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """A settings object as a tree; where several kinds may stand, with the one it is."""
+    tree: dict[str, Any] = {"kind": kind_of(kinds, settings)} if kinds and len(kinds) > 1 else {}
+    for field in dataclasses.fields(settings):
+        tree[field.name] = _plain(getattr(settings, field.name), field.metadata.get("kinds"))
+    return tree
+
+
+def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
     """Tuples as lists, as YAML has them."""
+    if dataclasses.is_dataclass(value):
+        return _settings(value, kinds)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,7 +1,7 @@
 """What the run may use: `conf/memory/`. Buffers follow from it and from the sizes in the data set.
 
-The rule, in bytes: what TensorFlow takes once loaded, plus batches that wait, plus images being decoded,
-must stay under the budget. As many batches wait as fit into a tenth of what is left, from 1 to 16.
+The rule, in bytes: what TensorFlow takes once loaded, plus the network in training, plus batches that wait, plus
+images being decoded, must stay under the budget. As many batches wait as fit into a tenth of what is left, 1 to 16.
 """
 
 import re
@@ -11,17 +11,28 @@ from bakeoff.errors import require
 from bakeoff.records.manifest import Split
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-RUNTIME_BYTES = 1050 * 10**6  # of a process that trains a small network on a CPU, its data aside, as measured
+RUNTIME_BYTES = 1000 * 10**6  # of a process that trains on a CPU, its data and its network aside, as measured
 WAITING_SHARE = 0.1
 MOST_WAITING_BATCHES = 16
 FLOAT_BYTES = 4
+COPIES_OF_WEIGHTS = 4  # themselves, gradients, and two numbers that the optimizer keeps of each
 
 
 @dataclass(frozen=True)
 class Buffers:
     prefetch_batches: int
     decode_threads: int
-    input_bytes: int  # what the two take together
+    bytes: int  # of the whole process at its peak, as far as it can be foreseen
+
+
+@dataclass(frozen=True)
+class Load:
+    """What has to fit: batches of float examples, and the network that they go through."""
+
+    batch_size: int
+    pixels: int  # of an example
+    parameters: int
+    activation_bytes: int  # of all layers' outputs for one example
 
 
 @dataclass(frozen=True)
@@ -39,16 +50,17 @@ class Memory:
         assert size is not None
         return size
 
-    def buffers(self, *, batch_size: int, pixels: int, split: Split) -> Buffers:
-        """For batches of `batch_size` float examples of `pixels` pixels each, made from the examples of `split`."""
-        batch = batch_size * pixels * 3 * FLOAT_BYTES
+    def buffers(self, load: Load, split: Split) -> Buffers:
+        """For a training on examples of `split`."""
+        batch = load.batch_size * load.pixels * 3 * FLOAT_BYTES
         decoding = self.decode_threads * split.decoded_bytes // max(1, split.examples) * (1 + FLOAT_BYTES)
-        least = RUNTIME_BYTES + decoding + 2 * batch  # one in use, one waiting
-        rule = f"at least {-(-least // 10**6)}MB for train.batch_size={batch_size} (or a smaller batch)"
+        network = load.parameters * FLOAT_BYTES * COPIES_OF_WEIGHTS + load.batch_size * load.activation_bytes
+        fixed = RUNTIME_BYTES + network + decoding + batch  # one batch in use
+        least = fixed + batch  # and one waiting
+        rule = f"at least {-(-least // 10**6)}MB for train.batch_size={load.batch_size} (or a smaller batch)"
         require(least <= self.budget_bytes, "budget", self.budget, rule)
-        left = self.budget_bytes - RUNTIME_BYTES - decoding - batch
-        waiting = max(1, min(MOST_WAITING_BATCHES, int(left * WAITING_SHARE) // batch))
-        return Buffers(waiting, self.decode_threads, decoding + (1 + waiting) * batch)
+        waiting = max(1, min(MOST_WAITING_BATCHES, int((self.budget_bytes - fixed) * WAITING_SHARE) // batch))
+        return Buffers(waiting, self.decode_threads, fixed + waiting * batch)
 
 
 def _bytes(text: str) -> int | None:

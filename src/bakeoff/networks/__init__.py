@@ -1,5 +1,6 @@
 """Hyper-parameters -> keras.Model. The settings here import no TensorFlow; their `build` does."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
@@ -7,6 +8,8 @@ from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.networks.ssd import Ssd
+from bakeoff.networks.ssd_fpn import SsdFpn
+from bakeoff.networks.ssd_multibox import SsdMultibox
 
 if TYPE_CHECKING:
     import keras
@@ -23,11 +26,24 @@ class Network(Protocol):
     def frames(self) -> int:
         """1 for images."""
 
+    @property
+    def smallest_input(self) -> int:
+        """The least `input_size` that leaves the coarsest of the network's own maps something to see."""
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """Groups of variables -> patterns (fnmatch) over `variable.path`: `backbone`, `neck`, `head`, finer `head.…`.
+
+        Every variable is in one of the groups without a dot.
+        """
+
     def build(self, num_classes: int) -> "keras.Model": ...
 
 
 NETWORKS: dict[str, type[Network]] = {
     "ssd": Ssd,
+    "ssd_multibox": SsdMultibox,
+    "ssd_fpn": SsdFpn,
     "cnn": Cnn,
     "mobilenet_v2": MobileNetV2,
     "mobilenet_v3": MobileNetV3,

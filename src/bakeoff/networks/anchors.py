@@ -1,17 +1,16 @@
-"""Anchor boxes of a detector, and the coding of boxes against them.
+"""Anchor boxes of a detector.
 
 One row per anchor, `[ymin, xmin, ymax, xmax]` as shares of the image, levels from fine to coarse, cells in
 reading order, shapes of a cell last: the order in which the heads' outputs are laid out.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bakeoff.errors import require
-
-BOX_SCALES = (10.0, 10.0, 5.0, 5.0)  # how much finer centres (y, x) and sizes (h, w) are coded than shares of an anchor
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,7 @@ class Anchors:
     def __post_init__(self) -> None:
         require(self.scale > 0, "scale", self.scale, "above 0")
         require(1 <= self.octave_steps <= 8, "octave_steps", self.octave_steps, "between 1 and 8")
-        positive = bool(self.aspect_ratios) and all(ratio > 0 for ratio in self.aspect_ratios)
-        require(positive, "aspect_ratios", list(self.aspect_ratios), "a list of numbers above 0")
+        _require_ratios(self.aspect_ratios)
 
     @property
     def per_cell(self) -> int:
@@ -43,8 +41,103 @@ class Anchors:
         shapes = []
         for step in range(self.octave_steps):
             side = self.scale * stride / input_size * 2 ** (step / self.octave_steps)
-            shapes += [(side / math.sqrt(ratio), side * math.sqrt(ratio)) for ratio in self.aspect_ratios]
-        half = np.array(shapes) / 2  # (shapes, 2) height, width
-        low = np.stack([y, x], axis=-1)[:, :, None] - half  # (cells, cells, shapes, 2)
-        high = np.stack([y, x], axis=-1)[:, :, None] + half
-        return np.concatenate([low, high], axis=-1).reshape(-1, 4)
+            shapes += [_shape(side, ratio) for ratio in self.aspect_ratios]
+        return _grid(y, x, np.array(shapes))
+
+
+@dataclass(frozen=True)
+class MultiboxAnchors:
+    """Boxes whose scale, a share of the image, grows from map to map: `ssd_anchor_generator`.
+
+    A map of scale s has one box of s for each aspect ratio and one more between s and the next map's scale.
+    """
+
+    min_scale: float = 0.2
+    max_scale: float = 0.95
+    aspect_ratios: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0, 0.3333)  # width / height
+    interpolated_scale_aspect_ratio: float = 1.0  # of the box between two scales; 0: there is none
+    reduce_boxes_in_lowest_layer: bool = True  # to three: a square of 0.1, and ratios 2 and 0.5 of the map's scale
+
+    def __post_init__(self) -> None:
+        require(0 < self.min_scale <= 1, "min_scale", self.min_scale, "above 0, at most 1")
+        rule = f"between min_scale ({self.min_scale:g}) and 1"
+        require(self.min_scale <= self.max_scale <= 1, "max_scale", self.max_scale, rule)
+        between = self.interpolated_scale_aspect_ratio
+        require(between >= 0, "interpolated_scale_aspect_ratio", between, "0 or more")
+        _require_ratios(self.aspect_ratios)
+
+    def shapes(self, num_maps: int) -> list[np.ndarray]:
+        """For each map the boxes of a cell, (boxes, 2) height and width as shares of the image."""
+        scales = [*np.linspace(self.min_scale, self.max_scale, num_maps), 1.0]
+        shapes = []
+        for number, (scale, following) in enumerate(itertools.pairwise(scales)):
+            if number == 0 and self.reduce_boxes_in_lowest_layer:
+                specs = [(0.1, 1.0), (scale, 2.0), (scale, 0.5)]
+            else:
+                specs = [(scale, ratio) for ratio in self.aspect_ratios]
+                if self.interpolated_scale_aspect_ratio:
+                    specs.append((math.sqrt(scale * following), self.interpolated_scale_aspect_ratio))
+            shapes.append(np.array([_shape(side, ratio) for side, ratio in specs]))
+        return shapes
+
+    def per_cell(self, num_maps: int) -> list[int]:
+        return [len(shapes) for shapes in self.shapes(num_maps)]
+
+    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
+        """All anchors of a square input, (anchors, 4). The cells of a map share the image evenly."""
+        levels = []
+        for stride, shapes in zip(strides, self.shapes(len(strides)), strict=True):
+            cells = math.ceil(input_size / stride)
+            centres = (np.arange(cells) + 0.5) / cells
+            levels.append(_grid(*np.meshgrid(centres, centres, indexing="ij"), shapes))
+        return np.concatenate(levels).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class PyramidAnchors:
+    """Boxes of `scale` times a level's stride, every size of an octave for each ratio: `multiscale_anchor_generator`.
+
+    Unlike `Anchors` they are in order of ratio, then size, and a level whose stride does not divide the input has its
+    first centre in the corner of the image, as the Object Detection API has them.
+    """
+
+    scale: float = 4.0
+    aspect_ratios: tuple[float, ...] = (1.0, 2.0, 0.5)  # width / height
+    scales_per_octave: int = 2
+
+    def __post_init__(self) -> None:
+        require(self.scale > 0, "scale", self.scale, "above 0")
+        require(1 <= self.scales_per_octave <= 8, "scales_per_octave", self.scales_per_octave, "between 1 and 8")
+        _require_ratios(self.aspect_ratios)
+
+    @property
+    def per_cell(self) -> int:
+        return len(self.aspect_ratios) * self.scales_per_octave
+
+    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
+        """All anchors of a square input, (anchors, 4)."""
+        octave = [2 ** (step / self.scales_per_octave) for step in range(self.scales_per_octave)]
+        levels = []
+        for stride in strides:
+            first = stride / 2 if input_size % stride == 0 else 0.0
+            centres = (first + np.arange(math.ceil(input_size / stride)) * stride) / input_size
+            side = self.scale * stride / input_size
+            shapes = [_shape(side * size, ratio) for ratio in self.aspect_ratios for size in octave]
+            levels.append(_grid(*np.meshgrid(centres, centres, indexing="ij"), np.array(shapes)))
+        return np.concatenate(levels).astype(np.float32)
+
+
+def _require_ratios(ratios: tuple[float, ...]) -> None:
+    positive = bool(ratios) and all(ratio > 0 for ratio in ratios)
+    require(positive, "aspect_ratios", list(ratios), "a list of numbers above 0")
+
+
+def _shape(side: float, ratio: float) -> tuple[float, float]:
+    """Height and width of a box with the area of a square of `side`."""
+    return side / math.sqrt(ratio), side * math.sqrt(ratio)
+
+
+def _grid(y: np.ndarray, x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+    """Boxes of each of `shapes` (shapes, 2) around centres (rows, columns), shapes of a cell together: (n, 4)."""
+    centre, half = np.stack([y, x], axis=-1)[:, :, None], shapes / 2  # (rows, columns, 1, 2), (shapes, 2)
+    return np.concatenate([centre - half, centre + half], axis=-1).reshape(-1, 4)

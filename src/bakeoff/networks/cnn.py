@@ -1,5 +1,6 @@
 """Small convolutional classifiers for CPUs: one for images, one for clips."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,12 +12,16 @@ if TYPE_CHECKING:
 
 STRIDES = (2, 2, 2)
 CHANNELS = (32, 64, 128)
+SMALLEST_INPUT = 2 ** (len(STRIDES) + 1)
+PARTS: Mapping[str, tuple[str, ...]] = {"backbone": ("backbone.*",), "head": ("classes/*",)}
 
 
 @dataclass(frozen=True)
 class Cnn:
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    smallest_input: ClassVar[int] = SMALLEST_INPUT
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 48
@@ -40,6 +45,8 @@ class ClipCnn:
     """Space and time apart, as S3D has it: 1x3x3 then 3x1x1 convolutions."""
 
     task: ClassVar[str] = "video"
+    smallest_input: ClassVar[int] = SMALLEST_INPUT
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 64
@@ -61,7 +68,7 @@ class ClipCnn:
 
 
 def _require_shared(network: Cnn | ClipCnn) -> None:
-    smallest = 2 ** (len(STRIDES) + 1)
-    require(network.input_size >= smallest, "input_size", network.input_size, f"{smallest} or more")
+    fits = network.input_size >= SMALLEST_INPUT
+    require(fits, "input_size", network.input_size, f"{SMALLEST_INPUT} or more")
     require(0 < network.width <= 4, "width", network.width, "above 0, at most 4")
     require_classifier(network)

@@ -1,6 +1,6 @@
 """`data/records/manifest.json`: what the build made. Written last, so it exists only if the build finished.
 
-{"task": "detection", "classes": ["0", "1", ...], "digest": "9f0c...",
+{"task": "detection", "classes": ["0", "1", ...], "multi_label": false, "boxes_sha256": "41d7...", "digest": "9f0c...",
  "splits": {"train": {"examples": 600, "decoded_bytes": 55711232, "counts": {"0": 189, ...},
                       "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
 """
@@ -37,12 +37,17 @@ class Manifest:
     task: str
     classes: tuple[str, ...]
     splits: dict[str, Split]
+    multi_label: bool = False  # an example of a classification may have any number of labels
+    boxes_sha256: str | None = None  # of boxes.npy, for detection
 
     @property
     def digest(self) -> str:
         """Names the content: equal for equal classes and equal shards."""
         shards = {name: [shard.sha256 for shard in split.shards] for name, split in self.splits.items()}
-        return hashlib.sha256(json.dumps([self.task, self.classes, shards]).encode()).hexdigest()
+        content: list[object] = [self.task, self.classes, shards]
+        if self.multi_label:
+            content.append("multi_label")
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
         tree = asdict(self) | {"digest": self.digest}
@@ -73,4 +78,9 @@ def _parsed(tree: dict) -> tuple[Manifest, str]:
         name: Split(**{**split, "shards": tuple(Shard(**shard) for shard in split["shards"])})
         for name, split in tree["splits"].items()
     }
-    return Manifest(tree["task"], tuple(tree["classes"]), splits), tree["digest"]
+    multi_label, boxes_sha256 = tree["multi_label"], tree["boxes_sha256"]
+    if type(multi_label) is not bool:
+        raise TypeError(f"multi_label must be true or false, got {multi_label!r}")
+    if not isinstance(boxes_sha256, str | None):
+        raise TypeError(f"boxes_sha256 must be a text or null, got {boxes_sha256!r}")
+    return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256), tree["digest"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.records.box_table import BoxTable
 from bakeoff.records.example import encode
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.record import Record, Source
@@ -25,7 +26,9 @@ def index_name(shard: str) -> str:
     return f"index-{shard}.npy"
 
 
-def write_split(source: Source, split: str, folder: Path, done: Callable[[], None]) -> Split:
+def write_split(
+    source: Source, split: str, folder: Path, done: Callable[[], None], boxes: BoxTable | None = None
+) -> Split:
     """Write one split in order, in shards of nearly equal length; `done` is called after each record."""
     classes, total = source.classes(), source.count(split)
     records = iter(source.records(split))
@@ -48,6 +51,8 @@ def write_split(source: Source, split: str, folder: Path, done: Callable[[], Non
                 tally.update(_labels(record))
                 decoded_bytes += len(record.frames) * record.height * record.width * 3
                 frames = max(frames, len(record.frames))
+                if boxes:
+                    boxes.add(record.boxes)
                 done()
         np.save(folder / index_name(file), np.array(index, np.int64).reshape(-1, 2))
         shards.append(Shard(file, examples, offset, _sha256(folder / file)))

@@ -1,31 +1,34 @@
 """params.yaml + conf/ + the records' manifest -> models/config/run.yaml."""
 
+import sys
 from pathlib import Path
 
 from bakeoff import workspace
-from bakeoff.config.compose import compose
-from bakeoff.config.parse import Problems
-from bakeoff.config.run import Run, parse_run, resolve, write
+from bakeoff.config.lr_picture import lr_svg
+from bakeoff.config.run import Run, write
+from bakeoff.config.variant import read_variant
 from bakeoff.errors import said_plainly
 from bakeoff.progress import say
-from bakeoff.records.manifest import read_manifest
+
+PICTURE = "lr.svg"
 
 
-def render_config(params: Path, conf: Path, records: Path, out: Path) -> Run:
-    composed = compose(params, conf)
-    problems = Problems(composed.file_of)
-    run = parse_run(composed.tree, problems)
-    resolved = resolve(run, read_manifest(records), problems) if run else None
-    problems.raise_any()
-    assert resolved is not None
-    write(resolved, out)
-    return resolved
+def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
+    """`facts` is the folder that keeps what is known of networks."""
+    variant = read_variant(params, conf, records, facts=facts)
+    for warning in variant.problems.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    variant.problems.raise_any()
+    assert variant.run is not None
+    write(variant.run, out)
+    (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
+    return variant.run
 
 
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN)
+        run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         assert run.derived is not None
         numbers, batch = run.derived, run.train.batch_size
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"

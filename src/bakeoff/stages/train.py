@@ -54,7 +54,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     run.optimizer.build(network),
                     task=task,
                     batches=batches,
-                    schedule=run.lr,
+                    schedule=run.legs[0].rate,
                     rhythm=loop.Rhythm(derived.steps, run.train.log_every_steps, run.train.validate_every_steps),
                     validate=lambda: score_all(task, predict, validation).result(),
                     logs=(history.add, copy.metrics),

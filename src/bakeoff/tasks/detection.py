@@ -8,49 +8,67 @@ import tensorflow as tf
 
 from bakeoff import boxes
 from bakeoff.metrics.detection import Boxes, DetectionScore
-from bakeoff.networks.anchors import BOX_SCALES
-from bakeoff.networks.ssd import Ssd
-from bakeoff.tasks.matching import match
+from bakeoff.networks.detector import Detector
+from bakeoff.tasks.detection_losses import class_losses, smooth_l1
+from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
+from bakeoff.tasks.mining import hard_examples
 
 
 class Detection:
     headline: ClassVar[str] = "mAP_50"
 
-    def __init__(self, model: Ssd, classes: Sequence[str]) -> None:
+    def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)
-        self.anchors = tf.constant(model.anchors.boxes(model.input_size, model.strides))
+        self.anchors = tf.constant(model.anchor_boxes())
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Which class (0 is the background) and which coded box each anchor should answer."""
+        """Which class (0 is the background, -1 asks nothing) and which coded box each anchor should answer."""
         truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
-        matched = match(boxes.overlaps(self.anchors, truth), self.model.loss.matched_from)  # (anchors,) -1 for none
+        rule = self.model.loss
+        overlap = boxes.overlaps(self.anchors, truth)
+        matched = match(overlap, rule.matched_from, rule.background_below, rule.match_every_box)  # (anchors,)
         # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
         classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
-        coded = boxes.code(tf.gather(truth, matched + 1), self.anchors, BOX_SCALES)
-        return {"classes": tf.gather(classes, matched + 1), "boxes": coded}
+        rows = tf.maximum(matched, BACKGROUND) + 1
+        coded = boxes.code(tf.gather(truth, rows), self.anchors, self.model.box_scales)
+        return {"classes": tf.where(matched == IGNORED, -1, tf.gather(classes, rows)), "boxes": coded}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The parts of the loss; training minimises their sum."""
-        settings = self.model.loss
-        matched = tf.cast(targets["classes"] > 0, tf.float32)  # (batch, anchors)
-        matches = tf.maximum(tf.reduce_sum(matched), 1.0)
-        wanted = tf.one_hot(targets["classes"] - 1, len(self.classes))  # the background is a row of zeros
-        focal = _focal(outputs["classes"], wanted, settings.focal_alpha, settings.focal_gamma)
-        off = _smooth_l1(outputs["boxes"] - targets["boxes"], settings.smooth_l1_delta)
+        rule, truth = self.model.loss, targets["classes"]
+        matched = tf.cast(truth > 0, tf.float32)  # (batch, anchors)
+        asked = matched + tf.cast(truth == 0, tf.float32) * rule.background_weight
+        of_classes = class_losses(outputs["classes"], truth, rule) * asked[..., None]
+        of_boxes = smooth_l1(outputs["boxes"] - targets["boxes"], rule.smooth_l1_delta) * matched[..., None]
+        if self.model.mining:
+            chosen = self._hard_examples(outputs["boxes"], truth, of_classes, of_boxes)[..., None]
+            of_classes, of_boxes = of_classes * chosen, of_boxes * chosen
+        matches = tf.maximum(tf.reduce_sum(matched), 1.0) if rule.divide_by_matches else 1.0
+        box_matches = matches * len(self.model.box_scales) if rule.divide_boxes_by_code_size else matches
         return {
-            "classes": settings.class_weight * tf.reduce_sum(focal) / matches,
-            "boxes": settings.box_weight * tf.reduce_sum(off * matched[..., None]) / matches,
+            "classes": rule.class_weight * tf.reduce_sum(of_classes) / matches,
+            "boxes": rule.box_weight * tf.reduce_sum(of_boxes) / box_matches,
         }
+
+    def _hard_examples(
+        self, codes: tf.Tensor, truth: tf.Tensor, of_classes: tf.Tensor, of_boxes: tf.Tensor
+    ) -> tf.Tensor:
+        assert self.model.mining
+        by_classes = self.model.loss.class_weight * tf.reduce_sum(of_classes, axis=-1)
+        by_boxes = self.model.loss.box_weight * tf.reduce_sum(of_boxes, axis=-1)
+        ranks = {"classes": by_classes, "boxes": by_boxes, "both": by_classes + by_boxes}
+        decoded = boxes.decode(codes, self.anchors, self.model.box_scales)
+        return hard_examples(ranks[self.model.mining.ranked_by], decoded, truth, self.model.mining)
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Detections of a batch, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
         rule = self.model.suppression
-        decoded = boxes.decode(outputs["boxes"], self.anchors, BOX_SCALES)
+        decoded = boxes.decode(outputs["boxes"], self.anchors, self.model.box_scales)
         kept = tf.image.combined_non_max_suppression(
             decoded[:, :, None],
-            tf.sigmoid(outputs["classes"]),
-            max_output_size_per_class=rule.max_detections,
+            self._scores(outputs["classes"]),
+            max_output_size_per_class=rule.max_detections_per_class or rule.max_detections,
             max_total_size=rule.max_detections,
             iou_threshold=rule.max_overlap,
             score_threshold=rule.min_score,
@@ -62,6 +80,10 @@ class Detection:
             "classes": tf.cast(kept.nmsed_classes, tf.int64) + 1,
             "count": kept.valid_detections,
         }
+
+    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
+        """(batch, anchors, k), without the background."""
+        return tf.nn.softmax(logits)[..., 1:] if self.model.loss.scores == "softmax" else tf.sigmoid(logits)
 
     def score(self) -> DetectionScore:
         return DetectionScore(self.classes)
@@ -93,18 +115,3 @@ class Detection:
                 "true_classes": batch["classes"][row].numpy()[real],
             }
             yield image, truth | {key: given[key][row][:count] for key in ("boxes", "classes", "scores")}
-
-
-def _focal(logits: tf.Tensor, wanted: tf.Tensor, alpha: float, gamma: float) -> tf.Tensor:
-    """Binary cross-entropy, less for what is already answered well (Lin et al., arXiv:1708.02002)."""
-    entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
-    answer = tf.sigmoid(logits)
-    missed = wanted * (1 - answer) + (1 - wanted) * answer
-    missed = tf.maximum(missed, 1e-12)  # the slope of a power below 1 has no end at 0
-    weight = wanted * alpha + (1 - wanted) * (1 - alpha)
-    return weight * missed**gamma * entropy
-
-
-def _smooth_l1(difference: tf.Tensor, delta: float) -> tf.Tensor:
-    size = tf.abs(difference)
-    return tf.where(size < delta, size * size / (2 * delta), size - delta / 2)

@@ -2,16 +2,26 @@
 
 import tensorflow as tf
 
+BACKGROUND, IGNORED = -1, -2
 
-def match(overlap: tf.Tensor, enough: float) -> tf.Tensor:
-    """The number of the box that each anchor stands for, or -1: (anchors, boxes) -> (anchors,) int64.
 
-    An anchor stands for the box that it overlaps most, if that is `enough`. Besides, every box that any
-    free anchor overlaps at all gets one of its own, however little that is.
+def match(
+    overlap: tf.Tensor, matched_from: float, background_below: float | None = None, every_box: bool = True
+) -> tf.Tensor:
+    """The number of the box that each anchor stands for, BACKGROUND or IGNORED: (anchors, boxes) -> (anchors,) int64.
+
+    An anchor stands for the box that it overlaps most, if by at least `matched_from`; from `background_below` up to
+    there it is asked nothing. If `every_box` is to be matched, each that any free anchor overlaps at all gets one of
+    its own besides, however little that is.
     """
     anchors, boxes = tf.shape(overlap, tf.int64)[0], tf.shape(overlap, tf.int64)[1]
     padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that no box at all needs no case of its own
-    best = tf.where(tf.reduce_max(padded, axis=1) >= enough, tf.argmax(padded, axis=1), -1)
+    most = tf.reduce_max(padded, axis=1)
+    best = tf.where(most >= matched_from, tf.argmax(padded, axis=1), BACKGROUND)
+    if background_below is not None:
+        best = tf.where((most >= background_below) & (most < matched_from), tf.constant(IGNORED, tf.int64), best)
+    if not every_box:
+        return best
     own = _own_anchors(overlap)  # (boxes,)
     given = own >= 0
     return tf.tensor_scatter_nd_update(best, own[given][:, None], tf.range(boxes)[given])

@@ -1,4 +1,4 @@
-"""What git knows about the code that runs."""
+"""What git knows about the code that runs and about what was rendered before."""
 
 import subprocess
 
@@ -11,6 +11,16 @@ def commit() -> str | None:
 
 def has_uncommitted_changes() -> bool:
     return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
+
+
+def file_at(revision: str, path: str) -> str | None:
+    """The text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
+    text = None if revision.startswith("-") else _git("show", f"{revision}:./{path}")
+    if text is None:
+        refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
+        named = [ref for ref in refs if ref.split("/")[-1] == revision]
+        text = _git("show", f"{named[0]}:./{path}") if named else None
+    return text
 
 
 def _git(*arguments: str) -> str | None:

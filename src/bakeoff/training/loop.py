@@ -10,7 +10,6 @@ import keras
 import tensorflow as tf
 
 from bakeoff.errors import BakeoffError
-from bakeoff.lr import Schedule
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Task, Tensors
 
@@ -40,7 +39,7 @@ def fit(
     *,
     task: Task,
     batches: Iterable[tuple[tf.Tensor, Tensors]],
-    schedule: Schedule,
+    schedule: Callable[[int], float],
     rhythm: Rhythm,
     validate: Callable[[], dict[str, Any]],
     logs: Sequence[Log],
@@ -100,6 +99,8 @@ def compiled_step(
         optimizer.learning_rate = rate
         with tf.GradientTape() as tape:
             parts = task.losses(network(images, training=True), targets)
+            if network.losses:  # what the layers ask for their own weights, such as L2
+                parts = parts | {"weights": tf.add_n(network.losses)}
             loss = tf.add_n(list(parts.values()))
         optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
         return {"train/loss": loss} | {f"train/loss_{name}": part for name, part in parts.items()}

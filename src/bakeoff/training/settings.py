@@ -1,10 +1,27 @@
-"""How long, how much at once, how often to look: `conf/train/`."""
+"""How long, how much at once, how often to look, from which weights: `conf/train/`."""
 
-import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 from bakeoff.errors import require
 from bakeoff.input.augment import Augment
+from bakeoff.training.length import require_length
+from bakeoff.training.phases import Phase
+
+
+@dataclass(frozen=True)
+class Init:
+    """The weights that training starts from."""
+
+    weights: str = "none"  # none, imagenet, a weights file, a folder of another run, an MLflow run id, a TF checkpoint
+    warm_start: tuple[str, ...] = ()  # patterns or part names of what is loaded; none: whatever fits
+    names: str | None = None  # a table `variable<TAB>name in the checkpoint`, for checkpoints of other programs
+
+    def __post_init__(self) -> None:
+        require(bool(self.weights.strip()), "weights", self.weights, "none, imagenet, a path or a run")
+        loads = self.weights != "none"
+        require(loads or not self.warm_start, "warm_start", list(self.warm_start), "empty while init.weights is none")
+        require(loads or self.names is None, "names", self.names, "null while init.weights is none")
 
 
 @dataclass(frozen=True)
@@ -12,25 +29,34 @@ class Train:
     batch_size: int
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
+    phases: tuple[Phase, ...] = ()  # legs, each with its own length or an equal share of the run's
+    init: Init = field(default_factory=Init)
+    trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
+    ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
+    accumulate_batches: int = 1  # gradients of so many batches make one step
+    mixed_precision: bool = False
+    devices: int | Literal["all"] = 1  # a batch is split over them
+    checkpoint_every_steps: int = 100
     log_every_steps: int = 10
-    validate_every_steps: int = 0  # 0: only at the end
+    validate_every_steps: int = 0  # 0: only at the end of each phase
     deterministic: bool = True  # the same variant gives the same weights, to the bit
     augment: Augment = field(default_factory=Augment)
 
     def __post_init__(self) -> None:
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
-        both = (self.steps is None) == (self.epochs is None)
-        require(
-            not both, "steps", self.steps, f"given, or else epochs, not both and not neither (epochs is {self.epochs})"
-        )
-        require(self.steps is None or self.steps >= 1, "steps", self.steps, "1 or more")
-        require(self.epochs is None or self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.log_every_steps >= 1, "log_every_steps", self.log_every_steps, "1 or more")
+        if self.phases:
+            own = [phase.has_length for phase in self.phases]
+            require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
+            for key in ("steps", "epochs") if any(own) else ():
+                require(getattr(self, key) is None, key, getattr(self, key), "null when each phase has its own length")
+            names = [phase.name for phase in self.phases]
+            require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
+            first = self.phases[0].start
+            require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
+        if not self.phases or not any(own):
+            require_length(self.steps, self.epochs)
+        require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
+        for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
+            require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
+        require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
-
-    def steps_for(self, examples: int) -> int:
-        """Steps are what the loop counts; epochs are turned into them here and nowhere else."""
-        if self.steps is not None:
-            return self.steps
-        assert self.epochs is not None
-        return math.ceil(round(self.epochs * examples / self.batch_size, 6))  # 1.1 * 50 is 55, not a little more

@@ -1,4 +1,4 @@
-"""Look at what was trained here. Training itself runs through DVC: `dvc repro`, `dvc exp run`."""
+"""`bakeoff ui`: MLflow's UI on this workspace's store."""
 
 import argparse
 import os
@@ -6,9 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+from typing import Any
 
-from bakeoff import workspace
-from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.tracking.local import store_file, ui_arguments
 
@@ -20,16 +20,10 @@ UI_ENVIRONMENT = {  # of MLflow's server: what it need not say, and what it need
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+def add_to(commands: Any) -> None:
     ui = commands.add_parser("ui", help="open MLflow's UI on this workspace's runs, for this machine only (127.0.0.1)")
     ui.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
-    ui.set_defaults(command=open_ui)
-    arguments = parser.parse_args()
-    with said_plainly():
-        workspace.enter()
-        arguments.command(arguments)
+    ui.set_defaults(run=open_ui)
 
 
 def open_ui(arguments: argparse.Namespace) -> None:
@@ -60,7 +54,3 @@ def _free_port(wanted: int | None) -> int:
             return port
     tried = f"port {wanted} is" if wanted else f"ports {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are"
     raise WorkspaceError(f"{tried} taken or not allowed; choose another with --port")
-
-
-if __name__ == "__main__":
-    main()

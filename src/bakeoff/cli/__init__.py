@@ -1,0 +1,20 @@
+"""Plan a variant and look at what was trained. Training itself runs through DVC: `dvc repro`, `dvc exp run`."""
+
+import argparse
+
+from bakeoff import workspace
+from bakeoff.cli import config, plan, ui
+from bakeoff.errors import said_plainly
+
+COMMANDS = (plan, config, ui)  # in the order of --help; each adds itself and says what it runs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_to(commands)
+    arguments = parser.parse_args()
+    with said_plainly():
+        workspace.enter()
+        arguments.run(arguments)

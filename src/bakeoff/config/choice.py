@@ -1,0 +1,203 @@
+"""params.yaml -> which option each group has, and which files its values come from.
+
+experiment: frc_cosine           a preset: conf/experiment/frc_cosine.yaml chooses options for several groups
+model: {use: preset}             the option that the preset chooses; a group that is not named means the same
+lr: {use: cosine, peak: 0.08}    conf/lr/cosine.yaml, with another peak
+memory: low                      conf/memory/low.yaml as it stands
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.overrides import applied, parsed, place
+from bakeoff.config.parse import Problems
+from bakeoff.config.yaml_file import Document, Place, read_document
+from bakeoff.errors import ConfigError, choices
+
+PRESET = "preset"
+EXPERIMENT = "experiment"
+COMMAND_LINE = Path("command line")
+PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
+OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A file that sets values of a group, and where in the file they are."""
+
+    path: Path
+    document: Document
+    prefix: Place
+
+    def line_of(self, place: Place) -> int | None:
+        return self.document.lines.get((*self.prefix, *place))
+
+    def shown(self, place: Place) -> str:
+        """`file:line`; the command line has no lines."""
+        line = self.line_of(place)
+        return self.path.as_posix() if line is None or self.path == COMMAND_LINE else f"{self.path.as_posix()}:{line}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What params.yaml says of one group."""
+
+    use: str
+    changes: tuple[dict[str, Any], ...]  # of the preset, of params.yaml: later ones win
+    by_preset: bool
+    layers: tuple[Layer, ...]  # nearest first: params.yaml, the preset, the option, what that builds on
+
+
+@dataclass(frozen=True)
+class Preset:
+    name: str
+    options: dict[str, str]
+    layer: Layer
+
+
+class Chooser:
+    """Reads params.yaml against conf/; every mistake is noted in `problems`."""
+
+    def __init__(
+        self, params: Path, conf: Path, groups: list[str], problems: Problems, overrides: Sequence[str] = ()
+    ) -> None:
+        self._conf, self._groups, self._problems = conf, groups, problems
+        document = read_document(params)
+        over = {place(override, groups): number for number, override in enumerate(parsed(overrides))}
+        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in over)}
+        self.said = Document(applied(document.values, overrides, groups), under)
+        self.layers = (
+            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),  # type: ignore[arg-type]
+            Layer(params, self.said, ()),
+        )
+
+    def check_keys(self) -> None:
+        known = [*self._groups, EXPERIMENT, "seed"]
+        for key in self.said.values:
+            if key not in known:
+                self._problems.add(str(key), f"no such key; {choices(str(key), known)}")
+
+    def preset(self) -> Preset | None:
+        name = self.said.values.get(EXPERIMENT)
+        if name is None:
+            return None
+        folder = self._conf / EXPERIMENT
+        if not self._is_option(EXPERIMENT, name):
+            known = choices(str(name), _options(folder))
+            self._problems.add(EXPERIMENT, f"no such preset {name!r} in {folder.as_posix()}/; {known}")
+            return None
+        path = folder / f"{name}.yaml"
+        document = self._read(path)
+        if document is None:
+            return None
+        if PACKAGE not in path.read_text(encoding="utf-8").splitlines():
+            self._problems.note(f"{path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
+        options: dict[str, str] = {}
+        for number, entry in enumerate(_list(document.values.get("defaults"))):
+            group = self._overridden(entry)
+            line = document.lines.get(("defaults", number), 1)
+            if group is None:
+                text = f"must be entries such as `override /lr: cosine`, got {entry!r}"
+                self._problems.note(f"{path.as_posix()}:{line}: defaults: {text}")
+            elif group == OPEN:
+                text = "a preset leaves the data open, params.yaml chooses it"
+                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+            elif group not in self._groups:
+                text = f"no such group; {choices(group, self._groups)}"
+                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+            else:
+                options[group] = next(iter(entry.values()))
+        for key, value in document.values.items():
+            at = f"{path.as_posix()}:{document.lines[(key,)]}: {key}"
+            if key != "defaults" and (key not in self._groups or key == OPEN):
+                allowed = choices(str(key), [group for group in self._groups if group != OPEN])
+                self._problems.note(f"{at}: no key of a preset; {allowed}")
+            elif not isinstance(value, list if key == "defaults" else dict):
+                self._problems.note(f"{at}: must be a {'list' if key == 'defaults' else 'mapping'}, got {value!r}")
+        return Preset(str(name), options, Layer(path, document, ()))
+
+    def choice(self, group: str, preset: Preset | None) -> Choice | None:
+        use, changes, key = self._use(group)
+        by_preset = use == PRESET or (use is None and preset is not None and group in preset.options)
+        if by_preset and preset is not None and group in preset.options:
+            use = preset.options[group]
+        elif use == PRESET:
+            if preset is None and self.said.values.get(EXPERIMENT) is None:
+                self._problems.add(key, f"{PRESET!r} needs an experiment; {choices('', self._options_of(group))}")
+            elif preset is not None:
+                left = f"experiment {preset.name!r} leaves this group open"
+                self._problems.add(key, f"{left}; {choices('', self._options_of(group))}")
+            return None
+        if use is None:
+            if preset is None and self.said.values.get(EXPERIMENT) is not None:
+                return None  # the preset itself is what is wrong
+            self._problems.add(key, f"is missing; {choices('', self._options_of(group))}")
+            return None
+        if not self._is_option(group, use):
+            at = (lambda text: self._problems.add(key, text)) if not by_preset else self._at_preset(preset, group)
+            folder = (self._conf / group).as_posix()
+            at(f"no such option {use!r} in {folder}/; {choices(str(use), self._options_of(group))}")
+            return None
+        layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
+        of_preset = preset.layer.document.values.get(group) if preset is not None else None
+        if preset is not None and isinstance(of_preset, dict):
+            layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
+        option = self._option_layers(group, use)
+        return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
+
+    def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
+        entry = self.said.values.get(group)
+        if isinstance(entry, dict):
+            return entry.get("use"), {key: value for key, value in entry.items() if key != "use"}, f"{group}.use"
+        return entry, {}, group if entry is None else f"{group}.use"
+
+    def _option_layers(self, group: str, use: str) -> list[Layer]:
+        """The option's own file, then those that it builds on."""
+        path = self._conf / group / f"{use}.yaml"
+        document = self._read(path)
+        if document is None:
+            return []
+        layers = [Layer(path, document, ())]
+        for number, base in enumerate(_list(document.values.get("defaults"))):
+            if base == "_self_":
+                continue
+            if base == use or not self._is_option(group, base):
+                line = document.lines.get(("defaults", number), 1)
+                text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
+                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+                continue
+            layers += self._option_layers(group, base)
+        return layers
+
+    def _at_preset(self, preset: Preset | None, group: str) -> Any:
+        assert preset is not None
+        return lambda text: self._problems.note(f"{preset.layer.path.as_posix()}: {group}: {text}")
+
+    def _overridden(self, entry: Any) -> str | None:
+        [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
+        match = re.fullmatch(r"override /(\w+)", str(key))
+        return match[1] if match and isinstance(value, str) else None
+
+    def _read(self, path: Path) -> Document | None:
+        try:
+            return read_document(path)
+        except ConfigError as error:
+            self._problems.note(str(error))
+            return None
+
+    def _options_of(self, group: str) -> list[str]:
+        return _options(self._conf / group)
+
+    def _is_option(self, group: str, name: object) -> bool:
+        return isinstance(name, str) and name in self._options_of(group)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _options(folder: Path) -> list[str]:
+    return sorted(file.stem for file in folder.glob("*.yaml"))

@@ -1,0 +1,123 @@
+"""A parsed variant + the records' manifest -> the variant with every number filled in that follows from them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bakeoff.config.checks import Records, check
+from bakeoff.config.facts import Facts
+from bakeoff.config.parse import Problems
+from bakeoff.config.run import Derived, Draft, Run
+from bakeoff.errors import OutOfRange
+from bakeoff.input.memory import Buffers, Load, Memory
+from bakeoff.lr import Schedule, batch_factor
+from bakeoff.networks import Network
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.training.length import steps_for
+from bakeoff.training.phases import WHOLE_RUN, Span
+from bakeoff.training.settings import Train
+
+
+def resolve(
+    draft: Draft,
+    records: Records,
+    problems: Problems,
+    *,
+    facts_of: Callable[[Network, int], Facts],
+    is_set: Callable[[str], bool],
+) -> Run | None:
+    """The whole variant, or None with every mistake noted that shows in what could be read of it."""
+    manifest = records.manifest
+    spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
+    if draft.train and draft.lr and manifest and spans:
+        draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
+    fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
+    facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
+    buffers = None
+    if draft.memory and draft.model and manifest and facts and spans:
+        largest = max(span.batch_size for span in spans)
+        load = Load(largest, draft.model.frames * draft.model.input_size**2, facts.parameters, facts.activation_bytes)
+        buffers = _buffers(draft.memory, load, manifest.splits[TRAIN], problems)
+    check(draft, records, facts, spans, problems, is_set)
+    if problems.lines or not (manifest and facts and buffers and draft.memory and draft.train):
+        return None
+    train, validation, last = manifest.splits[TRAIN], manifest.splits[VALIDATION], spans[-1]
+    examples = last.first_example + last.steps * last.batch_size * draft.train.accumulate_batches
+    derived = Derived(
+        task=manifest.task,
+        num_classes=len(manifest.classes),
+        train_examples=train.examples,
+        validation_examples=validation.examples,
+        steps=last.end_step,
+        epochs=round(examples / train.examples, 3),
+        phases=tuple(spans),
+        parameters=facts.parameters,
+        prefetch_batches=buffers.prefetch_batches,
+        decode_threads=buffers.decode_threads,
+        memory_budget_bytes=draft.memory.budget_bytes,
+        memory_estimate_bytes=buffers.bytes,
+    )
+    return draft.whole(derived)
+
+
+def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems) -> list[Span]:
+    """The legs of the run, one after the other; none if its length cannot be told."""
+    legs = [(phase.name, phase.steps, phase.epochs, phase.batch_size, phase.lr) for phase in train.phases] or [
+        (WHOLE_RUN, train.steps, train.epochs, None, None)
+    ]
+    shares = _shares(train, examples, problems) if train.phases else None
+    spans: list[Span] = []
+    first_step = first_example = 0
+    for place, (name, steps, epochs, own_batch, own_lr) in enumerate(legs):
+        batch_size = own_batch or train.batch_size
+        together = batch_size * train.accumulate_batches
+        length = shares[place] if shares else steps_for(steps, epochs, examples=examples, batch_size=together)
+        schedule = own_lr or lr
+        rate_factor = batch_factor(schedule, together) if schedule else 1.0
+        spans.append(Span(name, first_step, length, first_example, batch_size, rate_factor))
+        first_step += length
+        first_example += length * together
+    return spans
+
+
+def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None:
+    """The steps of phases that divide the run's own length among them, the last one taking what is left over."""
+    if train.steps is None and train.epochs is None:
+        return None
+    together = train.batch_size * train.accumulate_batches
+    steps, number = steps_for(train.steps, train.epochs, examples=examples, batch_size=together), len(train.phases)
+    if steps < number:
+        problems.add("train.phases", f"must be at most as many as the run's {steps} steps, got {number} phases")
+        return [1] * number
+    share = steps // number
+    return [share] * (number - 1) + [steps - share * (number - 1)]
+
+
+def _with_schedules(
+    draft: Draft, train: Train, lr: Schedule, spans: list[Span], examples: int, problems: Problems
+) -> Draft:
+    """With the schedule of each leg filled in for its length, where it stands in the variant."""
+
+    def filled(schedule: Schedule, span: Span, prefix: str) -> Schedule:
+        together = span.batch_size * train.accumulate_batches
+        try:
+            return schedule.over(span.steps, steps_per_epoch=examples / together)
+        except OutOfRange as error:
+            problems.refused(prefix, error)
+            return schedule
+
+    if not train.phases:
+        return replace(draft, lr=filled(lr, spans[0], "lr."))
+    phases = []
+    for place, (phase, span) in enumerate(zip(train.phases, spans, strict=True)):
+        prefix = f"train.phases[{place}].lr." if phase.lr else "lr."
+        phases.append(replace(phase, lr=filled(phase.lr or lr, span, prefix)))
+    return replace(draft, train=replace(train, phases=tuple(phases)))
+
+
+def _buffers(memory: Memory, load: Load, train: Split, problems: Problems) -> Buffers | None:
+    try:
+        return memory.buffers(load, train)
+    except OutOfRange as error:
+        problems.refused("memory.", error)
+        return None

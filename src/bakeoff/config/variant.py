@@ -1,0 +1,48 @@
+"""params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.config.checks import Records
+from bakeoff.config.compose import Composed, compose
+from bakeoff.config.facts import facts_of
+from bakeoff.config.parse import Problems
+from bakeoff.config.resolve import resolve
+from bakeoff.config.run import Draft, Run, parse_draft
+from bakeoff.errors import DataError
+from bakeoff.records.box_table import read_boxes
+from bakeoff.records.manifest import read_manifest
+
+
+@dataclass(frozen=True)
+class Variant:
+    run: Run | None  # None if there are problems
+    draft: Draft  # as it was said, before anything followed from it
+    composed: Composed
+    problems: Problems
+
+
+def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
+    """`facts` is the folder that keeps what is known of networks; `overrides` are Hydra's."""
+    composed = compose(params, conf, overrides=overrides)
+    problems = composed.problems
+    draft = parse_draft(composed.tree, problems)
+    run = resolve(
+        draft,
+        _read_records(records, problems),
+        problems,
+        facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
+        is_set=lambda key: composed.layer_of(key) is not None,
+    )
+    return Variant(run, draft, composed, problems)
+
+
+def _read_records(folder: Path, problems: Problems) -> Records:
+    try:
+        manifest = read_manifest(folder)
+        boxes = read_boxes(folder, manifest) if manifest.boxes_sha256 else None
+    except DataError as error:
+        problems.note(str(error))
+        return Records(None)
+    return Records(manifest, boxes)

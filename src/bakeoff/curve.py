@@ -1,0 +1,76 @@
+"""A curve over the steps of a run, as an SVG picture whose bytes depend on nothing but the curve."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 760, 320
+LEFT, RIGHT, TOP, BOTTOM = 78, 24, 56, 46
+INK, FAINT, LINE, MARK = "#222222", "#dddddd", "#1f6fb2", "#b2551f"
+FONT = "font-family='sans-serif' font-size='12'"
+TICKS = 5
+LETTER = 6.5  # pixels of a letter of a mark, about
+ROWS_OF_MARKS = 2
+
+
+@dataclass(frozen=True)
+class Mark:
+    step: int
+    text: str
+
+
+def curve_svg(title: str, points: Sequence[tuple[int, float]], marks: Sequence[Mark], *, steps: int) -> str:
+    """Points are (step, value) in order; marks are lines across with a word above."""
+    top = _nice(max((value for _, value in points), default=0.0))
+
+    def x(step: float) -> str:
+        return f"{LEFT + (WIDTH - LEFT - RIGHT) * step / max(1, steps):.1f}"
+
+    def y(value: float) -> str:
+        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top:.1f}"
+
+    rows = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{HEIGHT}' viewBox='0 0 {WIDTH} {HEIGHT}'>",
+        f"<rect width='{WIDTH}' height='{HEIGHT}' fill='white'/>",
+        f"<text x='{LEFT}' y='18' {FONT} font-weight='bold' fill='{INK}'>{escape(title)}</text>",
+    ]
+    for number in range(TICKS + 1):
+        value, step = top * number / TICKS, round(steps * number / TICKS)
+        rows += [
+            f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y(value)}' y2='{y(value)}' stroke='{FAINT}'/>",
+            f"<text x='{LEFT - 8}' y='{y(value)}' dy='4' text-anchor='end' {FONT} fill='{INK}'>{value:.3g}</text>",
+            f"<text x='{x(step)}' y='{HEIGHT - BOTTOM + 18}' text-anchor='middle' {FONT} fill='{INK}'>{step:,}</text>",
+        ]
+    rows += [*_drawn(marks, x), f"<text x='{x(steps / 2)}' y='{HEIGHT - 8}' text-anchor='middle' {FONT}>step</text>"]
+    path = " ".join(f"{x(step)},{y(value)}" for step, value in points)
+    rows.append(f"<polyline points='{path}' fill='none' stroke='{LINE}' stroke-width='2'/>")
+    return "\n".join([*rows, "</svg>"]) + "\n"
+
+
+def _drawn(marks: Sequence[Mark], x: Callable[[float], str]) -> list[str]:
+    """Each a dashed line; words that would lie on another go a row down or are left out."""
+    ends = [0.0] * ROWS_OF_MARKS
+    rows = []
+    for mark in marks:
+        at = x(mark.step)
+        rows.append(
+            f"<line x1='{at}' x2='{at}' y1='{TOP - 4}' y2='{HEIGHT - BOTTOM}' stroke='{MARK}' stroke-dasharray='3 3'/>"
+        )
+        width = LETTER * len(mark.text)
+        start = min(float(at), WIDTH - width)
+        free = next((row for row, end in enumerate(ends) if end <= start), None)
+        if free is not None:
+            ends[free] = start + width + LETTER
+            rows.append(
+                f"<text x='{start:.1f}' y='{TOP - 20 + 13 * free}' {FONT} fill='{MARK}'>{escape(mark.text)}</text>"
+            )
+    return rows
+
+
+def _nice(value: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten: five ticks below it are round."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value * (1 - 1e-9))

@@ -1,0 +1,90 @@
+"""What a schedule is, and the rules that several of them share."""
+
+from dataclasses import replace
+from typing import Any, Protocol, Self, TypeVar
+
+from bakeoff.errors import OutOfRange, require
+
+Turn = tuple[int, str]  # a step where the schedule changes its course, and what begins there
+Ending = TypeVar("Ending", bound="EndingSchedule")
+
+
+class Schedule(Protocol):
+    @property
+    def scale_with_batch(self) -> int | None:
+        """The batch that the rates are meant for; None: for any."""
+
+    def __call__(self, step: int) -> float: ...
+
+    def over(self, steps: int, *, steps_per_epoch: float) -> Self:
+        """Filled in for a run of so many steps; refuses what makes no sense in one."""
+
+    def turns(self) -> list[Turn]:
+        """Where its course changes, for whoever draws it; `over` comes first."""
+
+
+class WarmedSchedule(Schedule, Protocol):
+    @property
+    def peak(self) -> float: ...
+
+    @property
+    def warmup_steps(self) -> int: ...
+
+    @property
+    def warmup_from(self) -> float | None: ...
+
+
+class EndingSchedule(Schedule, Protocol):
+    @property
+    def total_steps(self) -> int | None: ...
+
+
+def risen(schedule: WarmedSchedule, step: int) -> float:
+    """The peak from `warmup_steps` on; before, a line up to it.
+
+    Without `warmup_from` the line would have been at 0 one step before the first.
+    """
+    peak, warmup = schedule.peak, schedule.warmup_steps
+    if step >= warmup:
+        return peak
+    start = peak / (warmup + 1) if schedule.warmup_from is None else schedule.warmup_from
+    return start + (peak - start) * step / warmup
+
+
+def of_length(schedule: Ending, steps: int) -> Ending:
+    """Ends with the run, unless told otherwise; one that ends earlier would leave steps at its last rate."""
+    total = schedule.total_steps
+    if total is None:
+        filled: Any = schedule
+        return replace(filled, total_steps=steps)
+    if total < steps:
+        why = f"the rate would stay {schedule(total):g} from step {total} on"
+        raise OutOfRange("total_steps", total, f"at least the run's {steps} steps, or null", why)
+    return schedule
+
+
+def turn(step: int, what: str) -> list[Turn]:
+    return [(step, what)] if step else []
+
+
+def require_warmed(schedule: WarmedSchedule) -> None:
+    require_scaled(schedule)
+    require(schedule.peak > 0, "peak", schedule.peak, "above 0")
+    require(schedule.warmup_steps >= 0, "warmup_steps", schedule.warmup_steps, "0 or more")
+    start = schedule.warmup_from
+    fits = start is None or 0 <= start <= schedule.peak
+    require(fits, "warmup_from", start, f"between 0 and peak={schedule.peak:g}, or null")
+
+
+def require_scaled(schedule: Schedule) -> None:
+    meant = schedule.scale_with_batch
+    require(meant is None or meant >= 1, "scale_with_batch", meant, "1 or more, or null")
+
+
+def require_total(total_steps: int | None, least: int) -> None:
+    require(total_steps is None or total_steps >= least, "total_steps", total_steps, f"{least} or more, or null")
+
+
+def require_shorter(key: str, value: int, steps: int) -> None:
+    """Of a part that must leave something of the run."""
+    require(value == 0 or value < steps, key, value, f"under the run's {steps} steps")

@@ -1,0 +1,108 @@
+"""What every detector states beside its graph: which anchors stand for a box, the loss, what counts as found."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from bakeoff.errors import require
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BOX_SCALES = (10.0, 10.0, 5.0, 5.0)  # how much finer centres (y, x) and sizes (h, w) are coded than shares of an anchor
+
+
+@dataclass(frozen=True)
+class DetectionLoss:
+    """A loss on classes and the smooth L1 (Huber) loss on coded boxes, over the number of matched anchors."""
+
+    classes: Literal["sigmoid_focal", "sigmoid", "softmax"] = "sigmoid_focal"  # softmax: class 0 is the background
+    focal_alpha: float = 0.25
+    focal_gamma: float = 2.0
+    smooth_l1_delta: float = 1.0
+    class_weight: float = 1.0
+    box_weight: float = 1.0
+    background_weight: float = 1.0  # of anchors that stand for no box, in the loss on classes
+    matched_from: float = 0.5  # overlap (intersection over union) from which an anchor stands for a box
+    background_below: float | None = None  # between this and `matched_from` an anchor is asked nothing; null: no gap
+    match_every_box: bool = True  # the best anchor stands for a box though it overlaps less than `matched_from`
+    divide_by_matches: bool = True
+    divide_boxes_by_code_size: bool = False  # the loss on boxes is the mean of the four numbers, not their sum
+
+    def __post_init__(self) -> None:
+        require(0 <= self.focal_alpha <= 1, "focal_alpha", self.focal_alpha, "between 0 and 1")
+        require(self.focal_gamma >= 0, "focal_gamma", self.focal_gamma, "0 or more")
+        require(self.smooth_l1_delta > 0, "smooth_l1_delta", self.smooth_l1_delta, "above 0")
+        require(0 < self.matched_from < 1, "matched_from", self.matched_from, "between 0 and 1")
+        below = self.background_below
+        in_order = below is None or 0 <= below <= self.matched_from
+        require(in_order, "background_below", below, f"between 0 and matched_from ({self.matched_from:g}), or null")
+        require(0 <= self.background_weight <= 1, "background_weight", self.background_weight, "between 0 and 1")
+        for key in ("class_weight", "box_weight"):
+            require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+
+    @property
+    def scores(self) -> Literal["sigmoid", "softmax"]:
+        """What turns the network's answers into scores."""
+        return "softmax" if self.classes == "softmax" else "sigmoid"
+
+    def outputs(self, num_classes: int) -> int:
+        """Numbers that an anchor answers for its class."""
+        return num_classes + 1 if self.classes == "softmax" else num_classes
+
+
+@dataclass(frozen=True)
+class HardExamples:
+    """Only the anchors with the highest losses count. The defaults are those of the SSD paper."""
+
+    max_examples: int = 3000  # in an image; 0: all
+    max_overlap: float = 0.99  # of two anchors whose decoded boxes overlap more, only the one with more loss counts
+    ranked_by: Literal["both", "classes", "boxes"] = "classes"
+    max_negatives_per_positive: int = 3  # 0: no limit
+    min_negatives_per_image: int = 0
+
+    def __post_init__(self) -> None:
+        require(0 < self.max_overlap <= 1, "max_overlap", self.max_overlap, "above 0, at most 1")
+        for key in ("max_examples", "max_negatives_per_positive", "min_negatives_per_image"):
+            require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Which of the raw boxes are detections."""
+
+    min_score: float = 0.01
+    max_overlap: float = 0.5
+    max_detections: int = 50
+    max_detections_per_class: int | None = None  # null: as many as of all classes together
+
+    def __post_init__(self) -> None:
+        require(0 <= self.min_score < 1, "min_score", self.min_score, "at least 0 and under 1")
+        require(0 < self.max_overlap <= 1, "max_overlap", self.max_overlap, "above 0, at most 1")
+        require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
+        of_class = self.max_detections_per_class
+        fits = of_class is None or 1 <= of_class <= 1000
+        require(fits, "max_detections_per_class", of_class, "between 1 and 1000, or null")
+
+
+class Detector(Protocol):
+    """A network that answers boxes and classes for anchors."""
+
+    @property
+    def box_scales(self) -> tuple[float, ...]: ...
+
+    @property
+    def loss(self) -> DetectionLoss: ...
+
+    @property
+    def mining(self) -> HardExamples | None: ...
+
+    @property
+    def suppression(self) -> Suppression: ...
+
+    def anchor_boxes(self) -> "np.ndarray":
+        """(anchors, 4), in the order of the outputs' rows."""
+
+
+def require_box_scales(scales: tuple[float, ...]) -> None:
+    fits = len(scales) == 4 and all(scale > 0 for scale in scales)
+    require(fits, "box_scales", list(scales), "four numbers above 0: y, x, height, width")

@@ -1,0 +1,112 @@
+"""The Keras graph of `SsdFpn`: input -> backbone -> pyramid -> heads that every level shares."""
+
+from typing import TYPE_CHECKING
+
+import keras
+
+from bakeoff.networks.backbone import DEEPEST_LEVEL
+from bakeoff.networks.backbone_graph import feature_maps
+from bakeoff.networks.blocks import Tensor
+from bakeoff.networks.detector_blocks import (
+    convolution_layer,
+    convolved,
+    initializer,
+    normalised,
+    regularizer,
+    rows,
+)
+
+if TYPE_CHECKING:
+    from bakeoff.networks.ssd_fpn import SsdFpn
+
+Levels = dict[int, Tensor]  # from fine to coarse
+
+
+def build(ssd: "SsdFpn", num_classes: int) -> keras.Model:
+    image = keras.Input((ssd.input_size, ssd.input_size, 3), name="image")
+    lite = ssd.pyramid.depthwise
+    maps = feature_maps(image, ssd.backbone, ssd.convolutions, ssd.layers.values(), lite=lite)
+    levels = _pyramid(dict(zip(ssd.layers, maps, strict=True)), ssd)
+    boxes, classes = _heads(levels, ssd, num_classes)
+    return keras.Model(image, {"boxes": boxes, "classes": classes}, name="ssd_fpn")
+
+
+def _pyramid(maps: Levels, ssd: "SsdFpn") -> Levels:
+    """Each level gets the smoothed sum of its map and of the level above; above the maps, convolutions go on."""
+    rule, depth = ssd.convolutions, ssd.backbone.depth(ssd.pyramid.depth)
+    levels: Levels = {}
+    for level in sorted(maps, reverse=True):
+        name = f"neck.level{level}"
+        x = keras.layers.Conv2D(
+            depth,
+            1,
+            kernel_initializer=initializer(rule),
+            kernel_regularizer=regularizer(rule),
+            name=f"{name}.lateral",
+        )(maps[level])
+        if level + 1 in levels:
+            above = keras.layers.UpSampling2D(name=f"{name}.up")(levels[level + 1])
+            x = keras.layers.Add(name=f"{name}.add")([x, above])
+            x = convolved(x, depth, rule, kernel=3, depthwise=ssd.pyramid.depthwise, name=f"{name}.smooth")
+        levels[level] = x
+    for level in range(DEEPEST_LEVEL + 1, ssd.pyramid.max_level + 1):
+        x, name = levels[level - 1], f"neck.level{level}"
+        depthwise = ssd.pyramid.depthwise
+        levels[level] = convolved(x, depth, rule, kernel=3, strides=2, depthwise=depthwise, name=f"{name}.down")
+    return dict(sorted(levels.items()))
+
+
+def _heads(levels: Levels, ssd: "SsdFpn", num_classes: int) -> tuple[Tensor, Tensor]:
+    predictor, per_cell, answers = ssd.predictor, ssd.anchors.per_cell, ssd.loss.outputs(num_classes)
+    if predictor.share_tower:
+        for_boxes = for_classes = _tower(levels, ssd, name="head.tower")
+    else:
+        for_boxes, for_classes = (_tower(levels, ssd, name=f"head.{kind}") for kind in ("boxes", "classes"))
+    if predictor.dropout:
+        dropout = keras.layers.Dropout(predictor.dropout, name="head.classes.dropout")
+        for_classes = [dropout(x) for x in for_classes]
+    to_boxes = _answer_layer(per_cell * 4, ssd, name="head.boxes", bias=0.0)
+    to_classes = _answer_layer(per_cell * answers, ssd, name="head.classes", bias=predictor.class_bias)
+    boxes = rows([to_boxes(x) for x in for_boxes], 4, name="boxes")
+    return boxes, rows([to_classes(x) for x in for_classes], answers, name="classes")
+
+
+def _tower(levels: Levels, ssd: "SsdFpn", *, name: str) -> list[Tensor]:
+    """Every level through the same convolutions and norms of its own."""
+    predictor, rule = ssd.predictor, ssd.predictor_convolutions
+    maps = list(levels.values())
+    for number in range(predictor.layers_before):
+        layer = convolution_layer(
+            predictor.depth,
+            rule,
+            kernel=predictor.kernel,
+            depthwise=predictor.depthwise,
+            name=f"{name}.conv{number}",
+        )
+        norms = [f"{name}.conv{number}.level{level}" for level in levels]
+        maps = [normalised(layer(x), rule, name=norm) for x, norm in zip(maps, norms, strict=True)]
+    return maps
+
+
+def _answer_layer(filters: int, ssd: "SsdFpn", *, name: str, bias: float) -> keras.layers.Layer:
+    predictor, rule = ssd.predictor, ssd.predictor_convolutions
+    start = keras.initializers.Constant(bias)
+    if predictor.depthwise:
+        return keras.layers.SeparableConv2D(
+            filters,
+            predictor.kernel,
+            padding="same",
+            depthwise_regularizer=regularizer(rule),
+            pointwise_regularizer=regularizer(rule),
+            bias_initializer=start,
+            name=name,
+        )
+    return keras.layers.Conv2D(
+        filters,
+        predictor.kernel,
+        padding="same",
+        kernel_initializer=initializer(rule),
+        kernel_regularizer=regularizer(rule),
+        bias_initializer=start,
+        name=name,
+    )

@@ -1,0 +1,99 @@
+"""The plain SSD (Liu et al., arXiv:1512.02325): maps of falling size, each with heads of its own."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from bakeoff.errors import require
+from bakeoff.networks.anchors import MultiboxAnchors
+from bakeoff.networks.backbone import MULTIBOX_LAYERS, SMALLEST_INPUT, VARIABLES, Backbone
+from bakeoff.networks.convolutions import Convolutions
+from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression, require_box_scales
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+
+STRIDES = (16, 32, 64, 128, 256, 512)
+ADDED_DEPTHS = (512, 256, 256, 128)  # of the maps after the backbone's two
+
+
+@dataclass(frozen=True)
+class BoxPredictor:
+    """The heads of one map, optionally behind 1x1 convolutions that both share."""
+
+    kernel: int = 1
+    depthwise: bool = False
+    layers_before: int = 0
+    min_depth: int = 0  # of the layers before; a map's own depth, brought between the two
+    max_depth: int = 0
+    dropout: float = 0.0
+    class_bias: float = -4.6  # at the start: every class scores 0.01
+
+    def __post_init__(self) -> None:
+        require(1 <= self.kernel <= 7, "kernel", self.kernel, "between 1 and 7")
+        require(not (self.depthwise and self.kernel == 1), "depthwise", self.depthwise, "false for kernel 1")
+        require(0 <= self.layers_before <= 8, "layers_before", self.layers_before, "between 0 and 8")
+        require(self.min_depth >= 0, "min_depth", self.min_depth, "0 or more")
+        require(self.max_depth >= self.min_depth, "max_depth", self.max_depth, f"at least min_depth ({self.min_depth})")
+        has_depth = self.layers_before == 0 or self.max_depth > 0
+        require(has_depth, "max_depth", self.max_depth, "above 0 where layers_before is")
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and under 1")
+
+
+@dataclass(frozen=True)
+class SsdMultibox:
+    task: ClassVar[str] = "detection"
+    frames: ClassVar[int] = 1
+    input_size: int = 320
+    backbone: Backbone = field(default_factory=Backbone)
+    num_maps: int = 6
+    depthwise_maps: bool = False  # the added maps come from depthwise separable convolutions
+    convolutions: Convolutions = field(default_factory=Convolutions)  # of the backbone and the added maps
+    predictor: BoxPredictor = field(default_factory=BoxPredictor)
+    predictor_convolutions: Convolutions = field(default_factory=Convolutions)
+    anchors: MultiboxAnchors = field(default_factory=MultiboxAnchors)
+    box_scales: tuple[float, ...] = BOX_SCALES
+    loss: DetectionLoss = field(default_factory=DetectionLoss)
+    mining: HardExamples | None = None
+    suppression: Suppression = field(default_factory=Suppression)
+
+    def __post_init__(self) -> None:
+        name = self.backbone.name
+        require(name in MULTIBOX_LAYERS, "backbone.name", name, f"one of {', '.join(sorted(MULTIBOX_LAYERS))} here")
+        require(self.input_size >= self.smallest_input, "input_size", self.input_size, f"{self.smallest_input} or more")
+        # MobileNet v1 of keras.applications halves odd maps downwards, where the anchors expect upwards.
+        fits = name != "mobilenet_v1" or self.input_size % 32 == 0
+        require(fits, "input_size", self.input_size, "a multiple of 32 for mobilenet_v1")
+        require(2 <= self.num_maps <= len(STRIDES), "num_maps", self.num_maps, f"between 2 and {len(STRIDES)}")
+        require_box_scales(self.box_scales)
+
+    @property
+    def smallest_input(self) -> int:
+        return SMALLEST_INPUT[self.backbone.name]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return STRIDES[: self.num_maps]
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """Groups of variables -> patterns over their paths."""
+        return {
+            "backbone": VARIABLES[self.backbone.name],
+            **({"neck": ("neck.*",)} if self.num_maps > 2 else {}),
+            "head": ("head.*",),
+            "head.classes": ("head.classes.*",),
+            "head.boxes": ("head.boxes.*",),
+        }
+
+    def anchor_boxes(self) -> "np.ndarray":
+        return self.anchors.boxes(self.input_size, self.strides)
+
+    def build(self, num_classes: int) -> "keras.Model":
+        """Images 0..255 (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}.
+
+        With a softmax loss there are k + 1 numbers for the class, the background's first.
+        """
+        from bakeoff.networks import ssd_multibox_graph
+
+        return ssd_multibox_graph.build(self, num_classes)

@@ -1,0 +1,1 @@
+"""What a variant will take and do, before anything runs."""
