@@ -4,7 +4,7 @@ params.yaml says `lr: {use: cosine, peak: 0.08}`: conf/lr/cosine.yaml with anoth
 option as it stands.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,13 @@ class Composed:
         return self._params.as_posix() if inner else (self._conf / group / f"{self._chosen[group].use}.yaml").as_posix()
 
 
-def compose(params: Path, conf: Path, groups: Iterable[str] | None = None) -> Composed:
-    """The variant that params.yaml chooses, or only some of its groups."""
+def compose(
+    params: Path, conf: Path, groups: Iterable[str] | None = None, instead: Mapping[str, str] | None = None
+) -> Composed:
+    """The variant that params.yaml chooses, or only some of its groups; `instead` names other options for some."""
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    said = read_mapping(params)
+    said = read_mapping(params) | dict(instead or {})
     chosen = _choices(said, every_group, params, conf)
     for choice, group in ((chosen[group], group) for group in wanted):
         read_mapping(conf / group / f"{choice.use}.yaml")  # says a mistake in YAML by file and line
