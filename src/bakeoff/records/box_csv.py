@@ -57,7 +57,6 @@ def _boxes(rows: list[Row]) -> tuple[tuple[int, int], tuple[Corners, ...]]:
     if len(sizes) > 1:
         said = " and ".join(sorted("x".join(size) for size in sizes))
         raise ValueError(f"lines {rows[0][0]} to {rows[-1][0]} record different sizes of the image: {said}")
-    [(width, height)] = sizes
     boxes: list[Corners] = []
     for line, row in rows:
         if not row["class"] and not any(row[key] for key in CORNERS):

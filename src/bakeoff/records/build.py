@@ -133,7 +133,10 @@ def _pieces(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[
 
 
 def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
-    counted = "SELECT SUM(reason IS NOT NULL AND NOT ignored), SUM(NOT ignored) FROM verdicts JOIN items USING (name) WHERE source = ?"
+    counted = (
+        "SELECT SUM(reason IS NOT NULL AND NOT ignored), SUM(NOT ignored) FROM verdicts JOIN items USING (name) "
+        "WHERE source = ?"
+    )
     for source, part in enumerate(parts):
         rejected, usable = catalogue.table.execute(counted, [source]).fetchone()
         where = f"source = {source} AND reason IS NOT NULL AND NOT ignored"

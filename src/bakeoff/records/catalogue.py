@@ -9,7 +9,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +106,7 @@ class Catalogue:
 
     def _add_again(self, table: sqlite3.Connection, source: int, item: Item) -> None:
         """A second annotation of an image: the image's own row stays, and this one is told."""
-        [held, content] = table.execute("SELECT unpaired, content FROM items WHERE name = ?", [item.name]).fetchone()
+        [held] = table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
             fresh = _packed(item)
             table.execute(
@@ -135,12 +134,15 @@ def unpacked_verdict(content: str) -> Verdict:
     tree = json.loads(content)
     for key in ("changes", "notes", "labels"):
         tree[key] = tuple(tree.get(key, ()))
-    tree["boxes"] = tuple(Box(*box.values()) for box in tree.get("boxes", ()))
+    tree["boxes"] = tuple(Box(*box) for box in tree.get("boxes", ()))
     return Verdict(**tree)
 
 
 def _packed(value: Item | Verdict) -> str:
-    return json.dumps({key: held for key, held in asdict(value).items() if held or held == 0 and held is not False})
+    tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
+    if isinstance(value, Verdict) and value.boxes:
+        tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
+    return json.dumps(tree, separators=(",", ":"))
 
 
 def _signed(number: int) -> int:

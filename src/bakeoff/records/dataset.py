@@ -1,6 +1,6 @@
 """What a folder of files must offer to become records: a list of items, and how each is read.
 
-An item of a detection set: `images/raccoon-1.jpg`, 650x417 as recorded, `boxes=((81, 88, 522, 408, "raccoon"),)` in pixels.
+An item of a detection set: `images/1.jpg`, 650x417 as recorded, `boxes=((81, 88, 522, 408, "raccoon"),)` in pixels.
 """
 
 from abc import abstractmethod

@@ -1,17 +1,20 @@
 """One item -> a verdict, and later its record: what the worker processes do."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bakeoff.records.clips import Clips
 from bakeoff.records.dataset import Dataset, Item
 from bakeoff.records.fitting import BoxesRefused, fit_boxes
-from bakeoff.records.foreign import Foreign, read_foreign
+from bakeoff.records.foreign import read_foreign
 from bakeoff.records.images import Checked, ImageRefused, check_image, stored_bytes, stored_size
 from bakeoff.records.record import Box, Record
 from bakeoff.records.tfrecord import checksum
+from bakeoff.records.tfrecords import TfRecords
 
-NO_RATE = 0.0
+if TYPE_CHECKING:
+    from bakeoff.records.video import CheckedClip
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Verdict:
     full_height: int = 0
     frames: int = 1  # in the record
     step: int = 1  # every so many frames of the file
-    frames_per_second: float = NO_RATE
+    frames_per_second: float = 0.0
     bytes: int = 0  # about so many in the record
     sha256: str = ""  # of the content: equal for equal files
     checksum: int = 0  # of the file's bytes, to notice a change until it is written; 0 if that is not needed
@@ -45,8 +48,9 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
     try:
         if item.media == "image":
             return _image(dataset, item, (root / item.path).read_bytes())
-        if item.media == "example":
+        if isinstance(dataset, TfRecords):
             return _example(dataset, root, item)
+        assert isinstance(dataset, Clips)
         return _clip(dataset, root, item)
     except (ImageRefused, BoxesRefused) as error:
         return Verdict(item.name, str(error))
@@ -86,7 +90,7 @@ def _image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
     )
 
 
-def _example(dataset: Dataset, root: Path, item: Item) -> Verdict:
+def _example(dataset: TfRecords, root: Path, item: Item) -> Verdict:
     foreign = read_foreign(dataset, root, item)
     if foreign.raw is None:
         inner = replace(item, boxes=foreign.boxes, in_shares=True, labels=foreign.labels, notes=foreign.notes)
@@ -97,19 +101,19 @@ def _example(dataset: Dataset, root: Path, item: Item) -> Verdict:
     return _checked_clip(dataset, replace(item, labels=foreign.labels), checked)
 
 
-def _clip(dataset: Dataset, root: Path, item: Item) -> Verdict:
+def _clip(dataset: Clips, root: Path, item: Item) -> Verdict:
     from bakeoff.records import video  # loading FFmpeg is for those who have clips
 
     path = root / item.path
     if item.media == "frames":
-        checked = video.check_frames(path, dataset.frames_per_second)  # type: ignore[attr-defined]
+        checked = video.check_frames(path, dataset.frames_per_second)
     else:
         checked = video.check_video(path)
     return _checked_clip(dataset, item, checked)
 
 
-def _checked_clip(dataset: Dataset, item: Item, checked: "video.CheckedClip") -> Verdict:  # type: ignore[name-defined] # noqa: F821
-    step = -(-checked.frames // dataset.max_frames)  # type: ignore[attr-defined]
+def _checked_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> Verdict:
+    step = -(-checked.frames // dataset.max_frames)
     frames = -(-checked.frames // step)
     whole = Checked(checked.width, checked.height, 1, "", 0, (), 0)
     width, height = stored_size(whole, dataset.max_side)
@@ -147,13 +151,13 @@ def _stored(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple
 
     if item.media == "frames":
         return tuple(video.folder_jpegs(root / item.path, size, verdict.step, dataset.max_side))
-    if item.media == "example":
+    if isinstance(dataset, TfRecords):
         raw = read_foreign(dataset, root, item).raw or b""
         return tuple(video.array_jpegs(video.raw_frames(raw, dataset.width, dataset.height), size, verdict.step))
     return tuple(video.video_jpegs(root / item.path, size, verdict.step))
 
 
 def _content(dataset: Dataset, root: Path, item: Item) -> bytes:
-    if item.media == "example":
+    if isinstance(dataset, TfRecords):
         return read_foreign(dataset, root, item).image
     return (root / item.path).read_bytes()

@@ -55,7 +55,7 @@ def _names(features: Features, prefix: str, known: list[str] | None, first_id: i
     """By text where there is one; else by id, which needs the labels."""
     texts = features.get(f"{prefix}/text", [])
     ids = features.get(f"{prefix}/label", [])
-    if texts and len(texts) == len(ids) or texts and not ids:
+    if (texts and len(texts) == len(ids)) or (texts and not ids):
         try:
             return tuple(text.decode() for text in texts)  # type: ignore[union-attr]
         except (UnicodeDecodeError, AttributeError):
@@ -68,7 +68,9 @@ def _names(features: Features, prefix: str, known: list[str] | None, first_id: i
     for number in ids:
         place = int(number) - first_id
         if not 0 <= place < len(known or []):
-            raise ImageRefused(f"{prefix}/label {number} is none of {first_id} to {first_id + len(known or []) - 1}")
+            raise ImageRefused(
+                f"{prefix}/label {place + first_id} is none of {first_id} to {first_id + len(known or []) - 1}"
+            )
         names.append((known or [])[place])
     return tuple(names)
 

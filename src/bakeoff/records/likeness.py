@@ -6,6 +6,7 @@ The hash says for an 8 by 8 grid over 9 by 8 mean greys whether it gets lighter 
 from collections.abc import Iterator
 
 import numpy as np
+from PIL import Image
 
 NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
 MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
@@ -13,11 +14,9 @@ FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all
 
 
 def picture_hash(grey: np.ndarray) -> int:
-    """Of a small grey image (h, w); enlarged images, other qualities and sizes of the same picture stay near."""
-    rows, columns = _means(grey, 8, axis=0), 9
-    grid = _means(rows, columns, axis=1)
-    bits = (grid[:, 1:] > grid[:, :-1] + 0.5).ravel()
-    return int.from_bytes(np.packbits(bits).tobytes())
+    """Of a small grey image (h, w) uint8; enlarged images, other qualities and sizes of the same picture stay near."""
+    grid = np.asarray(Image.fromarray(grey).resize((9, 8), Image.Resampling.BOX)).astype(np.int16)
+    return int.from_bytes(np.packbits(grid[:, 1:] > grid[:, :-1]).tobytes())
 
 
 def near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -39,14 +38,3 @@ def near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int,
                 if pair not in seen:
                     seen.add(pair)
                     yield pair
-
-
-def _means(values: np.ndarray, parts: int, axis: int) -> np.ndarray:
-    """Means over `parts` nearly equal stretches of one axis, which may be shorter than that."""
-    length = values.shape[axis]
-    if length < parts:
-        values, length = np.repeat(values, -(-parts // length), axis), length * -(-parts // length)
-    starts = np.arange(parts) * length // parts
-    sizes = np.diff([*starts, length])
-    sums = np.add.reduceat(values, starts, axis, dtype=np.float64)
-    return sums / np.expand_dims(sizes, 1 - axis)

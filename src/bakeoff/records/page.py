@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from bakeoff.records.samples import Sample
@@ -75,7 +76,7 @@ def _classes(page: Page) -> Iterator[str]:
 
 
 def _charts(page: Page) -> Iterator[str]:
-    charts = [("Longer side of an image, pixels", SIDE_EDGES, "sides")]
+    charts: list[tuple[str, Sequence[float], str]] = [("Longer side of an image, pixels", SIDE_EDGES, "sides")]
     if any(sum(tally.box_sides) for tally in page.tallies.values()):
         charts += [
             ("Side of a box, share of its image (√area)", BOX_EDGES, "box_sides"),
@@ -102,13 +103,14 @@ def _bar(count: int, most: int, width: int) -> str:
 
 def _ranges(edges: Sequence[float]) -> Iterator[str]:
     yield f"under {edges[0]:g}"
-    yield from (f"{low:g} to {high:g}" for low, high in zip(edges, edges[1:], strict=False))
+    yield from (f"{low:g} to {high:g}" for low, high in pairwise(edges))
     yield f"{edges[-1]:g} and more"
 
 
 def _figure(picture: Sample) -> str:
     said = escape(", ".join(picture.labels) or "nothing")
-    return f"<figure><img src='{picture.picture}' alt=''><figcaption>{said}<br><span class=soft>{escape(picture.name)}</span></figcaption></figure>"
+    caption = f"{said}<br><span class=soft>{escape(picture.name)}</span>"
+    return f"<figure><img src='{picture.picture}' alt=''><figcaption>{caption}</figcaption></figure>"
 
 
 def _files(title: str, rows: Iterable[tuple[str, str]], count: int) -> Iterator[str]:

@@ -48,7 +48,7 @@ def write_report(
     tallies: Mapping[str, Tally],
     warnings: Sequence[str],
 ) -> Findings:
-    pairs = list(islice(_near_pairs(catalogue), MOST_PAIRS))
+    pairs = _near_pairs(catalogue)
     warnings = [*warnings, *_copies(catalogue)]
     if pairs:
         many = "at least " if len(pairs) == MOST_PAIRS else ""
@@ -123,10 +123,12 @@ def _changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
             yield name, texts
 
 
-def _near_pairs(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
+def _near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
     hashes = {side: _column(catalogue, side) for side in SPLITS}
-    for train, validation in near_pairs(hashes[TRAIN], hashes[VALIDATION]):
-        yield _name_at(catalogue, TRAIN, train), _name_at(catalogue, VALIDATION, validation)
+    places = list(islice(near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
+    train = _names_at(catalogue, TRAIN, {place for place, _ in places})
+    validation = _names_at(catalogue, VALIDATION, {place for _, place in places})
+    return [(train[one], validation[other]) for one, other in places]
 
 
 def _column(catalogue: Catalogue, side: str) -> np.ndarray:
@@ -137,9 +139,9 @@ def _column(catalogue: Catalogue, side: str) -> np.ndarray:
     return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
 
 
-def _name_at(catalogue: Catalogue, side: str, place: int) -> str:
-    query = "SELECT name FROM examples WHERE side = ? ORDER BY name LIMIT 1 OFFSET ?"
-    return str(catalogue.table.execute(query, (side, place)).fetchone()[0])
+def _names_at(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
+    rows = catalogue.table.execute("SELECT name FROM examples WHERE side = ? ORDER BY name", [side])
+    return {place: name for place, (name,) in enumerate(rows) if place in places}
 
 
 def _copies(catalogue: Catalogue) -> list[str]:

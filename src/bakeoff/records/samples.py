@@ -45,9 +45,9 @@ def samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[Sampl
 
 
 def sample(split: str, record: Record) -> Sample:
-    image = Image.open(io.BytesIO(record.frames[len(record.frames) // 2]))
-    image.draft("RGB", (SIDE * 2, SIDE * 2))
-    image = image.convert("RGB")
+    opened = Image.open(io.BytesIO(record.frames[len(record.frames) // 2]))
+    opened.draft("RGB", (SIDE * 2, SIDE * 2))
+    image = opened.convert("RGB")
     image.thumbnail((SIDE, SIDE))
     draw = ImageDraw.Draw(image)
     labels = sorted({box.label for box in record.boxes})

@@ -1,4 +1,4 @@
-"""Every usable item gets its side: train or validation, by the rule of its dataset, and never both for the same bytes."""
+"""Every usable item gets its side, train or validation, by its dataset's rule; the same bytes are never on both."""
 
 import re
 import sqlite3
@@ -165,8 +165,8 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
         found = table.execute(f"SELECT word, side FROM listed WHERE word IN ({marks})", words).fetchone()
         if found:
             table.execute("UPDATE listed SET found = 1 WHERE word = ?", [found[0]])
-        side = found[1] if found else rest
-        table.execute("INSERT INTO decided VALUES (?, ?, ?)", (name, side, None if side else IN_NO_LIST))
+        given = found[1] if found else rest
+        table.execute("INSERT INTO decided VALUES (?, ?, ?)", (name, given, None if given else IN_NO_LIST))
     table.execute(
         "UPDATE examples SET (given, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE source = ?",
         [source],
@@ -250,8 +250,8 @@ def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> list[str]:
                     break
     examples = dict(table.execute("SELECT label, COUNT(*) FROM labels GROUP BY label"))
     return [
-        f"class {shown(label)!r} is in {next(iter(+held[label]))} only: its {examples[label]} examples cannot be parted "
-        "without parting groups or other classes"
+        f"class {shown(label)!r} is in {next(iter(+held[label]))} only: "
+        f"its {examples[label]} examples cannot be parted without parting groups or other classes"
         for label in sorted(counts)
         if len(+held[label]) < 2 and examples[label] > 1
     ]

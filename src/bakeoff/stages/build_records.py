@@ -3,10 +3,9 @@
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.compose import compose
-from bakeoff.config.parse import Problems, parse_kind
 from bakeoff.errors import ConfigError, said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.records import SOURCES
@@ -76,7 +75,11 @@ def chosen_source(params: Path, conf: Path) -> Source | Dataset | list[Part]:
     return parts
 
 
-def _option(params: Path, conf: Path, name: str | None) -> Source | Dataset | Merged:
+def _option(params: Path, conf: Path, name: str | None) -> Any:
+    # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
+    from bakeoff.config.compose import compose
+    from bakeoff.config.parse import Problems, parse_kind
+
     composed = compose(params, conf, groups=["data"], instead={"data": name} if name else None)
     problems = Problems(composed.file_of)
     source = parse_kind(SOURCES, composed.tree["data"], "data", problems)
