@@ -68,11 +68,12 @@ class Chooser:
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
-        over = {place(override, groups): number for number, override in enumerate(parsed(overrides))}
-        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in over)}
+        paths = [place(override, groups) for override in parsed(overrides)]
+        over: dict[Place, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
+        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
         self.said = Document(applied(document.values, overrides, groups), under)
         self.layers = (
-            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),  # type: ignore[arg-type]
+            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),
             Layer(params, self.said, ()),
         )
 
@@ -145,7 +146,8 @@ class Chooser:
             return None
         layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
         of_preset = preset.layer.document.values.get(group) if preset is not None else None
-        if preset is not None and isinstance(of_preset, dict):
+        of_preset = of_preset if isinstance(of_preset, dict) else None
+        if preset is not None and of_preset is not None:
             layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
         option = self._option_layers(group, use)
         for inner, value in flat(changes, f"{group}.").items():

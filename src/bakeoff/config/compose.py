@@ -68,9 +68,9 @@ def compose(
     chooser = Chooser(params, conf, every_group, problems, overrides)
     composed.said = chooser.layers
     chooser.check_keys()
+    noted = len(problems.lines)
     preset = chooser.preset() if groups is None else None
     composed.preset = preset.name if preset else None
-    noted = len(problems.lines)
     for group in wanted:
         before = len(problems.lines)
         choice = chooser.choice(group, preset)
