@@ -65,8 +65,9 @@ def test_what_is_not_carried_over_is_listed_by_line() -> None:
     ]  # fmt: skip
 
 
-def test_a_file_of_tensorflow_1_keeps_its_figures() -> None:
+def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
     found = read(TF1)
+    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
     model = found.settings["model"]
     assert (model["kind"], model["input_size"], model["num_maps"], model["depthwise_maps"]) == (
         "ssd_multibox", 300, 6, True,

@@ -191,6 +191,14 @@ def test_what_an_optimizer_cannot_hold_is_named(
     assert unsaid in written(optimizer=optimizer)[1]
 
 
+def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Callable[..., tuple[Any, str]]) -> None:
+    read, text = written(optimizer={"kind": "rmsprop"})
+    rmsprop = read.train_config.optimizer.rms_prop_optimizer
+    assert (rmsprop.momentum_optimizer_value, rmsprop.decay) == (pytest.approx(0.9), pytest.approx(0.9))
+    assert rmsprop.epsilon == 1.0
+    assert "hands `decay` to Keras, which divides the rate by 1 + decay * step" in text
+
+
 def test_an_optimizer_that_can_be_said_has_no_excuse(written: Callable[..., tuple[Any, str]]) -> None:
     assert "cannot" not in written()[1]
     read, text = written(optimizer={"kind": "adam", "epsilon": 0.01, "clip_norm": 5.0})

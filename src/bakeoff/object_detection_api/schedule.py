@@ -9,7 +9,7 @@ constant     one rate
 
 from bisect import bisect_right
 
-from bakeoff.lr import Constant, Cosine, Exponential, Manual, Schedule
+from bakeoff.lr import Constant, Cosine, Exponential, Manual, Polynomial, Schedule
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field, inline
 
 SAMPLES = 100  # at most, of a schedule that has to be sampled
@@ -98,7 +98,7 @@ def _warmed_stairs(schedule: Exponential, steps: int, factor: float) -> Lines | 
 
 def _sampled(schedule: Schedule, steps: int, factor: float) -> Lines:
     """Stairs of equal length, each at the rate of its middle; a warm-up stays the line that it is."""
-    rise = getattr(schedule, "warmup_steps", 0)
+    rise = schedule.warmup_steps if isinstance(schedule, Exponential | Polynomial) else 0
     number = min(SAMPLES, steps - rise)
     if number == 1 and not rise:
         return block("constant_learning_rate", field("learning_rate", _times(schedule(0), factor)))
