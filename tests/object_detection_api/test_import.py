@@ -180,6 +180,43 @@ def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
     assert variant(model=found.settings["model"]).model  # and it is a network that can be built
 
 
+@pytest.mark.parametrize(
+    "step, said, values",
+    [
+        (
+            "random_crop_image { max_aspect_ratio: 9 min_area: 0 }",
+            "becomes train.augment {zoom_in: 0.1, stretch: 4}",
+            {"zoom_in": 0.1, "stretch": 4.0},
+        ),
+        (
+            "random_crop_pad_image { }",
+            "becomes train.augment {zoom_in: 0.316228, stretch: 1.33333, zoom_out: 2}",
+            {"zoom_out": 2.0},
+        ),
+        ("random_crop_pad_image { max_padded_size_ratio: [1, 20] }", "zoom_out: 8}", {"zoom_out": 8.0}),
+        ("random_adjust_contrast { }", "factors are from 0.75 to 1.25 here", {"contrast": 0.25}),
+        (
+            "random_adjust_saturation { min_delta: 0 max_delta: 2 }",
+            "factors are from 0.01 to 1.99 here",
+            {"saturation": 0.99},
+        ),
+        (
+            "random_adjust_hue { } } data_augmentation_options { random_adjust_hue { max_delta: 0.3 }",
+            "random_adjust_hue: is there twice, and here it can be only once; the last one counts",
+            {"hue": 0.3},
+        ),
+    ],
+)
+def test_augmentation_gets_the_nearest_values_and_says_them(
+    step: str, said: str, values: dict[str, float], variant: Variant
+) -> None:
+    found = read(TF1, ("ssd_random_crop { }", step))
+    assert [line for line in found.report if said in line], "\n".join(found.report)
+    augment = found.settings["train"]["augment"]
+    assert {key: augment[key] for key in values} == values
+    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
+
+
 def test_a_file_without_a_length_says_so() -> None:
     said = "tf1.config: train_config.num_steps: is not there; say train.steps or train.epochs in params.yaml"
     assert said in read(TF1).report

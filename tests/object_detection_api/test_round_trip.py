@@ -111,6 +111,10 @@ def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, mani
 
 TRAINING: dict[str, dict[str, Any]] = {
     "adam": {"optimizer": {"kind": "adam", "epsilon": 1e-3}},
+    "rates with many digits": {
+        "lr": {"kind": "cosine", "peak": 1 / 3, "warmup_steps": 7, "warmup_from": 1 / 7},
+        "optimizer": {"kind": "momentum", "nesterov": False, "momentum": 2 / 3},
+    },
     "rmsprop": {"optimizer": {"kind": "rmsprop", "rho": 0.8, "momentum": 0.7, "epsilon": 0.1}},
     "clipped": {"optimizer": {"kind": "momentum", "nesterov": False, "momentum": 0.8, "clip_norm": 10.0}},
     "averaged": {"train": {"batch_size": 4, "steps": 500, "ema_decay": 0.999}, "lr": {"kind": "constant", "peak": 0.1}},
