@@ -142,7 +142,7 @@ def test_the_memory_knobs_stand_in_both_readers(written: Callable[..., tuple[Any
         assert reader.queue_capacity == reader.min_after_dequeue == reader.shuffle_buffer_size
         assert reader.num_prefetch_batches >= 1 and reader.num_parallel_batches == 2
     assert (read.train_input_reader.num_readers, read.eval_input_reader[0].num_readers) == (4, 2)
-    assert text.count("The next two have no effect in releases since 2018") == 2
+    assert text.count("The next two are deprecated: its training programs do not read them") == 2
 
 
 def test_the_shuffle_buffer_fits_into_a_tenth_of_the_budget(manifest: Manifest) -> None:
