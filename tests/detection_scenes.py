@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.tasks.detection import Detection
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 
 CLASSES = ("white", "black")
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class

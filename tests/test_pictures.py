@@ -126,3 +126,23 @@ def test_label_of_a_box_at_the_top_stays_inside_its_tile(tmp_path: Path) -> None
     values = detections([], [([0.0, 0.25, 0.5, 0.75], 2, 0.9)])
     sheet = drawn([(GREY, values)], tmp_path)
     assert is_in(WRONG, sheet[GAP + 5 : GAP + 14, GAP + 84 : GAP + 120])
+
+
+def several(true: list[int], scores: list[float]) -> list[tuple[np.ndarray, dict[str, Any]]]:
+    return [(GREY, {"true_classes": np.array(true), "class_scores": np.array(scores)})]
+
+
+def test_right_label_of_several_is_green_and_one_too_many_is_red(tmp_path: Path) -> None:
+    right, wrong = drawn(several([1], [0.9, 0.1]), tmp_path), drawn(several([1], [0.9, 0.7]), tmp_path)
+    assert is_in(RIGHT, right) and not is_in(WRONG, right)
+    assert is_in(RIGHT, wrong) and is_in(WRONG, wrong)
+
+
+def test_label_of_several_that_was_missed_is_red(tmp_path: Path) -> None:
+    sheet = drawn(several([2], [0.2, 0.4]), tmp_path)
+    assert is_in(WRONG, sheet) and not is_in(RIGHT, sheet)
+
+
+def test_example_without_labels_that_got_none_has_none(tmp_path: Path) -> None:
+    sheet = drawn(several([], [0.2, 0.4]), tmp_path)
+    assert not is_in(WRONG, sheet) and not is_in(RIGHT, sheet)

@@ -7,7 +7,7 @@ memory: low                      conf/memory/low.yaml as it stands
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,14 +64,20 @@ class Chooser:
     """Reads params.yaml against conf/; every mistake is noted in `problems`."""
 
     def __init__(
-        self, params: Path, conf: Path, groups: list[str], problems: Problems, overrides: Sequence[str] = ()
+        self,
+        params: Path,
+        conf: Path,
+        groups: list[str],
+        problems: Problems,
+        overrides: Sequence[str],
+        instead: Mapping[str, str],
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
         paths = [place(override, groups) for override in parsed(overrides)]
         over: dict[Place, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
         under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
-        self.said = Document(applied(document.values, overrides, groups), under)
+        self.said = Document(applied(document.values, overrides, groups) | dict(instead), under)
         self.layers = (
             *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),
             Layer(params, self.said, ()),

@@ -1,7 +1,7 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,22 @@ class Composed:
 
 
 def compose(
-    params: Path, conf: Path, *, groups: Iterable[str] | None = None, overrides: Sequence[str] = ()
+    params: Path,
+    conf: Path,
+    *,
+    groups: Iterable[str] | None = None,
+    overrides: Sequence[str] = (),
+    instead: Mapping[str, str] | None = None,
 ) -> Composed:
-    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart."""
+    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart.
+
+    `instead` names options to look at in place of what params.yaml says of their groups.
+    """
     composed = Composed(params)
     problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    chooser = Chooser(params, conf, every_group, problems, overrides)
+    chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
     composed.said = chooser.layers
     chooser.check_keys()
     noted = len(problems.lines)

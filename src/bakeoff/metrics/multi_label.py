@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 THRESHOLD = 0.5
+MOST_POINTS = 101  # of a curve
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,12 @@ class MultiLabelScore:
     def plots(self) -> dict[str, list[dict]]:
         """Precision at each recall, of all decisions together."""
         truth, scores = self._tables()
-        recalls, precisions = _curve(truth.ravel(), scores.ravel()) if truth.any() else (np.zeros(0), np.zeros(0))
-        last = max(0, len(recalls) - 1)
-        chosen = np.unique(np.linspace(0, last, 101).astype(int)).tolist() if len(recalls) else []
-        rows = [{"recall": round(float(recalls[i]), 4), "precision": round(float(precisions[i]), 4)} for i in chosen]
-        return {"precision_recall": rows}
+        if not truth.any():
+            return {"precision_recall": []}
+        recalls, precisions = _curve(truth.ravel(), scores.ravel())
+        chosen = np.unique(np.linspace(0, len(recalls) - 1, MOST_POINTS).astype(int))
+        curve = zip(recalls[chosen], precisions[chosen], strict=True)
+        return {"precision_recall": [{"recall": round(float(r), 4), "precision": round(float(p), 4)} for r, p in curve]}
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         shape = (len(self.examples), len(self.classes))

@@ -107,7 +107,7 @@ def _normed(
         strides,
         padding="same",
         use_bias=False,
-        kernel_initializer=NEAR_ZERO.clone(),
+        kernel_initializer="he_normal",
         name=name,
     )(x)
     momentum, epsilon = settings.batch_norm_momentum, settings.batch_norm_epsilon

@@ -20,7 +20,7 @@ from bakeoff.config.parse import parse_kind
 from bakeoff.networks import NETWORKS
 from bakeoff.tasks.detection import Detection
 from bakeoff.training.footprint import peak_memory_bytes
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 
 params, num_classes, batch = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 composed = compose(params, Path("conf"))

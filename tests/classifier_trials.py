@@ -1,0 +1,55 @@
+"""What the tests of every classifier need: noise to look at, losses on the way, weights without a gradient."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.tasks.classification import Classification
+from bakeoff.training.step import compiled_step
+
+
+def noise(settings: Any, count: int) -> np.ndarray:
+    """Images, or clips, 0..255; coarse enough to survive pooling."""
+    frames = (settings.frames,) if settings.task == "video" else ()
+    draw = np.random.default_rng(0).uniform(0, 255, (count, *frames, 8, 8, 3)).astype(np.float32)
+    repeats = -(-settings.input_size // 8)
+    large = draw.repeat(repeats, axis=-3).repeat(repeats, axis=-2)
+    return large[..., : settings.input_size, : settings.input_size, :]
+
+
+def untouched_weights(settings: Any, num_classes: int = 3) -> list[str]:
+    """Paths of the trainable weights that a training step gives no gradient, or one that is no number."""
+    keras.utils.set_random_seed(0)
+    network, task = settings.build(num_classes), Classification(settings, "abcdefgh"[:num_classes])
+
+    @tf.function
+    def gradients(images: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            outputs = network(images, training=True)
+            losses = task.losses(outputs, {"label": tf.constant([1, 2, 3, 1], tf.int64)})
+            loss = tf.add_n(list(losses.values()))
+        found = tape.gradient(loss, network.trainable_variables)
+        return [tf.constant(0.0) if one is None else tf.reduce_max(tf.abs(one)) for one in found]
+
+    sizes = gradients(tf.constant(noise(settings, 4)))
+    assert len(sizes) == len(network.trainable_variables) > 5
+    return [
+        weight.path
+        for weight, size in zip(network.trainable_variables, sizes, strict=True)
+        if not 1e-12 < float(size) < 1e6
+    ]
+
+
+def learned(
+    settings: Any, examples: np.ndarray, labels: Sequence[int], *, steps: int, rate: float
+) -> tuple[list[float], list[int]]:
+    """The losses on the way and the labels given in the end."""
+    keras.utils.set_random_seed(1)
+    network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
+    step = compiled_step(network, keras.optimizers.Adam(), task)
+    targets = {"label": tf.constant(labels, tf.int64)}
+    losses = [float(step(tf.constant(examples), targets, tf.constant(rate))["train/loss"]) for _ in range(steps)]
+    return losses, task.predict(network(examples, training=False))["classes"].numpy().tolist()

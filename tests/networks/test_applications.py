@@ -1,0 +1,125 @@
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from bakeoff.errors import OutOfRange
+from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
+from classifier_trials import learned, noise, untouched_weights
+
+Settings = MobileNetV2 | MobileNetV3 | EfficientNetV2B0
+published = keras.applications
+
+SMALL = {
+    "mobilenet_v2": MobileNetV2(input_size=32, width=0.35),
+    "mobilenet_v3_small": MobileNetV3(input_size=32, width=0.5),
+    "mobilenet_v3_large": MobileNetV3(size="large", input_size=32, width=0.35),
+    "efficientnet_v2_b0": EfficientNetV2B0(input_size=32),
+}
+every_one = pytest.mark.parametrize("settings", SMALL.values(), ids=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters"),
+    [
+        # The counts that keras.io lists for 1,000 classes, in millions: 3.5, 2.6 (2.9 with another head), 7.2.
+        (MobileNetV2(), 3_538_984),
+        (MobileNetV3(), 2_554_968),
+        (EfficientNetV2B0(), 7_200_312),
+    ],
+)
+def test_full_size_has_the_published_number_of_parameters(settings: Settings, parameters: int) -> None:
+    network = settings.build(1000)
+    assert network.count_params() == parameters
+    assert network.input_shape == (None, 224, 224, 3)
+    assert {name: output.shape for name, output in network.output.items()} == {"classes": (None, 1000)}
+
+
+PUBLISHED: list[tuple[Settings, Callable[..., keras.Model], dict[str, Any]]] = [
+    (MobileNetV2(input_size=64, width=0.35), published.MobileNetV2, {"alpha": 0.35}),
+    (MobileNetV2(input_size=32, width=1.4), published.MobileNetV2, {"alpha": 1.4}),
+    (MobileNetV3(input_size=64), published.MobileNetV3Small, {}),
+    (MobileNetV3(input_size=32, size="large", width=1.25), published.MobileNetV3Large, {"alpha": 1.25}),
+    (EfficientNetV2B0(input_size=64), published.EfficientNetV2B0, {}),
+]
+
+
+@pytest.mark.parametrize(("settings", "make", "options"), PUBLISHED)
+def test_network_with_the_weights_of_keras_applications_answers_as_that_does(
+    settings: Settings, make: Callable[..., keras.Model], options: dict[str, Any]
+) -> None:
+    """Weights are found by name, and pixels 0..255 are scaled as the weights expect."""
+    keras.utils.set_random_seed(0)
+    size = settings.input_size
+    other = make(weights=None, classes=7, classifier_activation=None, input_shape=(size, size, 3), **options)
+    for weight in other.weights:  # as if trained: no mean is 0 and no factor 1
+        weight.assign(weight + 0.1 * keras.random.uniform(weight.shape))
+    own = settings.build(7)
+    given = {weight.path.replace("predictions/", "logits/"): weight.numpy() for weight in other.weights}
+    assert {weight.path for weight in own.weights} == set(given)
+    for weight in own.weights:
+        weight.assign(given[weight.path].reshape(weight.shape))
+    images = noise(settings, 2)
+    module = {published.MobileNetV2: published.mobilenet_v2}.get(make)  # the others scale inside, as ours do
+    expected = other(module.preprocess_input(images.copy()) if module else images, training=False)
+    np.testing.assert_allclose(own(images, training=False)["classes"], expected, rtol=1e-3, atol=1e-3)
+    assert np.ptp(expected) > 0.01
+
+
+@every_one
+def test_every_weight_gets_a_gradient(settings: Settings) -> None:
+    assert untouched_weights(settings) == []
+
+
+@every_one
+def test_momentum_reaches_every_batch_norm(settings: Settings) -> None:
+    network = type(settings)(**(vars(settings) | {"batch_norm_momentum": 0.83})).build(2)
+    norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert len(norms) > 30 and {layer.momentum for layer in norms} == {0.83}
+
+
+@every_one
+def test_dropout_acts_on_the_features_in_training_only(settings: Settings) -> None:
+    network = type(settings)(**(vars(settings) | {"dropout": 0.75})).build(2)
+    dropout = network.get_layer("dropout")
+    features = np.ones((1, 4000), np.float32)
+    np.testing.assert_array_equal(dropout(features, training=False), features)
+    assert 0.7 < np.mean(np.asarray(dropout(features, training=True)) == 0) < 0.8
+
+
+@every_one
+def test_names_of_weights_do_not_depend_on_what_was_built_before(settings: Settings) -> None:
+    first, second = ([weight.path for weight in settings.build(2).weights] for _ in range(2))
+    assert first == second and len(set(first)) == len(first)
+
+
+@every_one
+def test_network_learns_eight_images_by_heart(settings: Settings) -> None:
+    labels = [1, 2, 3, 4, 4, 3, 2, 1]
+    calm = type(settings)(**(vars(settings) | {"dropout": 0.0, "batch_norm_momentum": 0.5}))
+    losses, given = learned(calm, noise(settings, 8), labels, steps=40, rate=0.003)
+    assert min(losses[-5:]) < 0.1 * losses[0] and given == labels
+
+
+@pytest.mark.parametrize("kind", [MobileNetV2, MobileNetV3, EfficientNetV2B0])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"input_size": 31}, r"^input_size: must be 32 or more, got 31$"),
+        ({"dropout": 1.0}, r"^dropout: must be at least 0 and under 1, got 1\.0$"),
+        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
+        ({"label_smoothing": -0.1}, r"^label_smoothing: must be at least 0 and under 1, got -0\.1$"),
+    ],
+)
+def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        kind(**fields)
+
+
+@pytest.mark.parametrize("kind", [MobileNetV2, MobileNetV3])
+@pytest.mark.parametrize("width", [0.0, 4.5])
+def test_senseless_width_is_refused(kind: type, width: float) -> None:
+    with pytest.raises(OutOfRange, match=rf"^width: must be above 0, at most 4, got {width}$"):
+        kind(width=width)

@@ -1,0 +1,126 @@
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from bakeoff.errors import OutOfRange
+from bakeoff.networks.inception import InceptionV3
+from classifier_trials import learned, noise, untouched_weights
+
+SMALL = InceptionV3(input_size=75)
+
+
+@pytest.fixture(scope="module")
+def network() -> keras.Model:
+    return InceptionV3().build(1000)
+
+
+def trainable(network: keras.Model, prefix: str = "") -> int:
+    return sum(int(np.prod(weight.shape)) for weight in network.trainable_weights if weight.path.startswith(prefix))
+
+
+def test_backbone_and_head_have_the_parameters_of_keras_applications(network: keras.Model) -> None:
+    other = keras.applications.InceptionV3(weights=None).count_params()
+    auxiliary = sum(int(np.prod(weight.shape)) for weight in network.weights if weight.path.startswith("auxiliary."))
+    assert network.count_params() - auxiliary == other == 23_851_784
+
+
+def test_auxiliary_head_has_the_published_parameters(network: keras.Model) -> None:
+    """768 -> 128 by 1x1, 128 -> 768 by 5x5, then logits; two norms with an offset each."""
+    assert trainable(network, "auxiliary.") == 768 * 128 + 128 + 25 * 128 * 768 + 768 + 768 * 1000 + 1000
+
+
+def test_all_together_is_the_count_that_torchvision_publishes(network: keras.Model) -> None:
+    """That one's norms have a factor for every channel beside the offset; these have none."""
+    factors = sum(int(np.prod(weight.shape)) for weight in network.weights if weight.path.endswith("/beta"))
+    assert trainable(network) + factors == 27_161_264
+
+
+def test_auxiliary_head_sits_on_the_last_17_by_17_features(network: keras.Model) -> None:
+    pooled = network.get_layer("auxiliary.average_pool")
+    assert pooled.input.shape == (None, 17, 17, 768) and pooled.output.shape == (None, 5, 5, 768)
+    assert pooled.input is network.get_layer("mixed7").output
+    assert network.get_layer("auxiliary.narrow").output.shape == (None, 5, 5, 128)
+    assert network.get_layer("auxiliary.wide").output.shape == (None, 1, 1, 768)
+    assert network.get_layer("mixed10").output.shape == (None, 8, 8, 2048)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_background_is_one_more_output_of_both_heads(background: bool) -> None:
+    network = InceptionV3(input_size=75, background=background).build(6)
+    shapes = {name: output.shape for name, output in network.output.items()}
+    assert shapes == {"classes": (None, 6 + background), "auxiliary": (None, 6 + background)}
+
+
+def test_without_its_weight_the_auxiliary_head_is_left_out() -> None:
+    network = InceptionV3(input_size=75, auxiliary_weight=0.0).build(6)
+    assert list(network.output) == ["classes"]
+    assert not [layer.name for layer in network.layers if "auxiliary" in layer.name]
+
+
+def test_weights_are_named_as_in_a_fresh_keras_applications_whatever_was_built_before() -> None:
+    keras.layers.Conv2D(1, 1)  # takes a number of Keras' count
+    paths = {weight.path for weight in SMALL.build(2).weights}
+    numbers = range(94)  # convolutions of Inception v3
+    convolutions = {f"conv2d{f'_{number}' if number else ''}/kernel" for number in numbers}
+    assert {path for path in paths if path.startswith("conv2d")} == convolutions
+    offsets = {f"batch_normalization{f'_{number}' if number else ''}/beta" for number in numbers}
+    assert {path for path in paths if path.startswith("batch_") and path.endswith("beta")} == offsets
+
+
+def test_network_with_the_weights_of_keras_applications_answers_as_that_does() -> None:
+    """Numbers stand for the order in which layers were made, on both sides."""
+    keras.utils.set_random_seed(0)
+    other = keras.applications.InceptionV3(weights=None, classes=5, classifier_activation=None, input_shape=(75, 75, 3))
+    for weight in other.weights:
+        weight.assign(weight + 0.02 * keras.random.uniform(weight.shape))
+
+    def made(path: str) -> tuple[str, int]:
+        kind, _, number = path.split("/")[0].partition("2d_" if path.startswith("conv") else "normalization_")
+        return kind, int(number or 0)
+
+    own = SMALL.build(5)
+    for kind in ("conv2d", "batch_normalization"):
+        sources, targets = (
+            sorted((weight for weight in network.weights if weight.path.startswith(kind)), key=lambda w: made(w.path))
+            for network in (other, own)
+        )
+        for source, target in zip(sources, targets, strict=True):
+            target.assign(source)
+    own.get_layer("logits").set_weights(other.get_layer("predictions").get_weights())
+    images = noise(SMALL, 2)
+    expected = other(keras.applications.inception_v3.preprocess_input(images.copy()), training=False)
+    np.testing.assert_allclose(own(images, training=False)["classes"], expected, rtol=1e-3, atol=1e-3)
+    assert np.ptp(expected) > 0.01
+
+
+def test_every_weight_of_both_heads_and_the_backbone_gets_a_gradient() -> None:
+    assert untouched_weights(SMALL) == []
+
+
+def test_momentum_reaches_every_batch_norm() -> None:
+    network = InceptionV3(input_size=75, batch_norm_momentum=0.83).build(2)
+    norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert len(norms) == 94 + 2 and {layer.momentum for layer in norms} == {0.83}
+
+
+def test_network_learns_eight_images_by_heart() -> None:
+    labels = [1, 2, 3, 4, 4, 3, 2, 1]
+    calm = InceptionV3(input_size=75, dropout=0.0, batch_norm_momentum=0.5, label_smoothing=0.0)
+    losses, given = learned(calm, noise(calm, 8), labels, steps=25, rate=0.001)
+    assert min(losses[-5:]) < 0.2 * losses[0] and given == labels
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"input_size": 74}, r"^input_size: must be 75 or more, got 74$"),
+        ({"auxiliary_weight": -0.1}, r"^auxiliary_weight: must be between 0 and 1, got -0\.1$"),
+        ({"auxiliary_weight": 1.1}, r"^auxiliary_weight: must be between 0 and 1, got 1\.1$"),
+        ({"dropout": 1.0}, r"^dropout: must be at least 0 and under 1, got 1\.0$"),
+    ],
+)
+def test_senseless_settings_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        InceptionV3(**fields)
