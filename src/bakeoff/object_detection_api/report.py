@@ -15,6 +15,7 @@ SAME_HERE: dict[tuple[str, str], Value] = {
 RECORDS = "comes from data/records and its manifest"
 MEMORY = "the memory group and the order of the records decide that here"
 COMPUTING = "steers how that API computes, not what"
+TRAINABLE = "train.trainable says what is trained, by the names that networks have here"
 UNREAD = "that API itself does not read it"
 REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a message
     "BatchNorm": "batch norms learn and follow the statistics here",
@@ -38,6 +39,8 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "WeightedSmoothL1LocalizationLoss.anchorwise_output": UNREAD,
     "BatchNonMaxSuppression": "suppression here is the plain one, within each class",
     "BatchNonMaxSuppression.use_static_shapes": COMPUTING,
+    "TrainConfig.freeze_variables": TRAINABLE,
+    "TrainConfig.update_trainable_variables": TRAINABLE,
     "TrainConfig.sync_replicas": COMPUTING,
     "TrainConfig.replicas_to_aggregate": COMPUTING,
     "TrainConfig.startup_delay_steps": COMPUTING,

@@ -81,6 +81,9 @@ def read(train: Block, report: Report) -> dict[str, dict[str, Any]]:
         report.general(f"train_config.num_steps: is not there; train.steps: {steps}, where the cosine ends")
     if steps:
         settings["steps"] = steps
+        if (lr.get("total_steps") or steps) < steps:
+            ends = lr["total_steps"]
+            report.changed(train, "num_steps", f"the rate would be 0 from step {ends} on; lower train.steps to that")
         if lr.get("total_steps") == steps:
             lr["total_steps"] = None  # which means the run's length, whatever it becomes
     else:
