@@ -332,6 +332,14 @@ def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str,
     assert variant(**found.settings).model  # and it is a network that can be built
 
 
+def test_the_demos_own_network_keeps_its_own_scales() -> None:
+    text = b"model { ssd { feature_extractor { type: 'bakeoff_ssd' } box_coder { faster_rcnn_box_coder { y_scale: 5 } } } }"
+    assert (
+        "p.config:1: model.ssd.box_coder: this network codes boxes by 10.0, 10.0, 5.0, 5.0"
+        in imported(text, "p.config").report
+    )
+
+
 def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:
     found = imported(b"model { ssd { } }", "p.config")
     assert found.settings["train"]["batch_size"] == 32
