@@ -29,13 +29,13 @@ def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf
 
 @contextmanager
 def precision(mixed: bool) -> Iterator[None]:
-    """Layers built in the block compute in half precision if `mixed`; weights stay in full.
+    """Layers built in the block compute in bfloat16 if `mixed`; weights stay in float32.
 
-    On GPUs in float16 with a scaled loss, which all of them are fast in; on CPUs in bfloat16.
+    It has the range of float32, so that no loss must be scaled.
     """
     before = keras.config.dtype_policy()
     if mixed:
-        keras.config.set_dtype_policy("mixed_float16" if tf.config.list_logical_devices("GPU") else "mixed_bfloat16")
+        keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         yield
     finally:
