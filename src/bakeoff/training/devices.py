@@ -27,6 +27,13 @@ def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf
     return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
 
 
+def normalise_over_all_devices(network: keras.Model, strategy: tf.distribute.Strategy) -> None:
+    """Batch norm by the statistics of the whole batch, as on one device."""
+    for layer in network._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = strategy.num_replicas_in_sync > 1
+
+
 @contextmanager
 def precision(mixed: bool) -> Iterator[None]:
     """Layers built in the block compute in bfloat16 if `mixed`; weights stay in float32.
