@@ -50,7 +50,7 @@ def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_wr
         (
             {"lr": {"kind": "cosine", "peak": 0.5, "hold_steps": 0}},
             "lr.peak is 0.5, rendered is 0.1",
-            "-S +lr.peak=0.5",
+            "-S ++lr.peak=0.5",
         ),
         ({"seed": 3}, "seed is 3, rendered is 0", "-S seed=3"),
         ({"variant": {"lr": "constant"}}, "variant.lr is constant, rendered is cosine", "-S lr.use=constant"),
