@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 
 
 def noise(settings: Any, count: int) -> np.ndarray:

@@ -14,11 +14,11 @@ SECONDS_BETWEEN_LINES = 10
 class Bar:
     """`advance()` after each unit of work."""
 
-    def __init__(self, title: str, total: int, unit: str, live: Progress | None) -> None:
+    def __init__(self, title: str, total: int, unit: str, live: Progress | None, done: int = 0) -> None:
         self._title, self._total, self._unit, self._live = title, total, unit, live
-        self._done, self._note = 0, ""
+        self._done, self._before, self._note = done, done, ""
         self._start = self._last_line = time.monotonic()
-        self._task = live.add_task(title, total=total, rate="", note="") if live else None
+        self._task = live.add_task(title, total=total, completed=done, rate="", note="") if live else None
 
     def note(self, text: str) -> None:
         """Stands beside the numbers from the next step on."""
@@ -27,7 +27,7 @@ class Bar:
     def advance(self, count: int = 1) -> None:
         self._done += count
         now = time.monotonic()
-        rate = self._done / max(now - self._start, 1e-9)
+        rate = (self._done - self._before) / max(now - self._start, 1e-9)
         if self._live and self._task is not None:
             self._live.update(self._task, advance=count, rate=f"{rate:,.0f} {self._unit}/s", note=self._note)
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
@@ -38,10 +38,11 @@ class Bar:
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str) -> Iterator[Bar]:
+def progress(title: str, total: int, unit: str, done: int = 0) -> Iterator[Bar]:
+    """Of work of which so much was done before."""
     console = Console()
     if not console.is_terminal:
-        yield Bar(title, total, unit, None)
+        yield Bar(title, total, unit, None, done)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -52,7 +53,7 @@ def progress(title: str, total: int, unit: str) -> Iterator[Bar]:
         TextColumn("{task.fields[note]}", style="dim"),
     )
     with Progress(*columns, console=console, transient=True) as live:
-        yield Bar(title, total, unit, live)
+        yield Bar(title, total, unit, live, done)
 
 
 def say(line: str) -> None:

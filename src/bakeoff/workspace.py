@@ -32,6 +32,11 @@ def facts() -> Path:
     return main_workspace() / IN_FLIGHT / "networks"
 
 
+def in_flight(fingerprint: str) -> Path:
+    """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
+    return main_workspace() / IN_FLIGHT / "runs" / fingerprint
+
+
 def enter() -> None:
     """Make the workspace that holds this folder the current one, as git and DVC do."""
     here = Path.cwd()

@@ -1,15 +1,19 @@
 """What users write, and what they are told: through the same function that the stage runs."""
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
-from bakeoff.config.run import as_tree, fitting_manifest, load
+from bakeoff.config.compose import compose
+from bakeoff.config.run import as_tree, fitting_manifest, load, parse_draft
 from bakeoff.errors import ConfigError
+from bakeoff.records.box_table import BoxTable
 from bakeoff.records.manifest import Manifest, Shard, Split
 from bakeoff.stages.render_config import render_config
 from imports import ROOT
@@ -34,17 +38,34 @@ export: {use: saved_model}
 track: {use: none}
 seed: 0
 """
+BOXES = np.array([[0.2, 0.3, 0.45, 0.48], [0.1, 0.1, 0.4, 0.3]], np.float32)
+
+
+@pytest.fixture(scope="session")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is known of networks, told once for all tests."""
+    return tmp_path_factory.mktemp("facts")
+
+
+def write_records(folder: Path, task: str = "detection", examples: int = 600, boxes: np.ndarray = BOXES) -> None:
+    folder.mkdir(exist_ok=True)
+    split = Split(
+        examples, examples * 176 * 176 * 3, 1, {"0": examples}, (Shard("train-00000-of-00001", examples, 1, "0"),)
+    )
+    sha256 = None
+    if task == "detection":
+        with BoxTable(folder) as table:
+            table.add_rows(boxes)
+        sha256 = table.sha256()
+    Manifest(task, tuple("0123456789"), {"train": split, "validation": split}, boxes_sha256=sha256).write(folder)
 
 
 @pytest.fixture
-def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Render:
+def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Path) -> Render:
     """Render a variant of the shipped options with some lines of params.yaml or files of conf/ replaced."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "conf", "conf")
-    Path("records").mkdir()
-    shard = Shard("train-00000-of-00001", 600, 100, "00")
-    split = Split(600, 600 * 176 * 176 * 3, 1, {"0": 600}, (shard,))
-    Manifest("detection", tuple("0123456789"), {"train": split, "validation": split}).write(Path("records"))
+    write_records(Path("records"))
 
     def run(lines: dict[str, str] | None = None, files: dict[str, str] | None = None, params: str = PARAMS) -> Path:
         for key, line in (lines or {}).items():
@@ -54,7 +75,7 @@ def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Render:
         Path("params.yaml").write_text(params, encoding="utf-8")
         for name, text in (files or {}).items():
             Path(name).write_text(text, encoding="utf-8")
-        render_config(Path("params.yaml"), Path("conf"), Path("records"), Path("out/run.yaml"))
+        render_config(Path("params.yaml"), Path("conf"), Path("records"), Path("out/run.yaml"), facts=facts)
         return Path("out/run.yaml")
 
     return run
@@ -78,7 +99,8 @@ def test_a_value_that_the_option_leaves_to_its_default_can_be_set(render: Render
 def test_an_option_can_build_on_another(render: Render) -> None:
     run, _ = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
     assert as_tree(run)["lr"] == {
-        "kind": "cosine", "peak": 0.0001, "warmup_steps": 50, "hold_steps": 0, "total_steps": 400,
+        "kind": "cosine", "peak": 0.0001, "warmup_steps": 50, "warmup_from": None, "hold_steps": 0,
+        "total_steps": 400, "scale_with_batch": None,
     }  # fmt: skip
 
 
@@ -96,75 +118,188 @@ def test_epochs_become_steps(render: Render) -> None:
 def test_what_is_written_reads_back_as_the_same_variant(render: Render) -> None:
     path = render()
     run, _ = load(path)
-    assert as_tree(run) == yaml.safe_load(path.read_text(encoding="utf-8"))
+    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert len(tree.pop("digest")) == 64
+    assert as_tree(run) == tree
 
 
 def test_the_written_variant_has_every_value_of_every_group(render: Render) -> None:
     """A default that is missing from run.yaml could change behind its back."""
     tree = yaml.safe_load(render().read_text(encoding="utf-8"))
     assert {"steps", "epochs", "deterministic", "augment"} <= set(tree["train"])
-    assert set(tree["model"]["suppression"]) == {"min_score", "max_overlap", "max_detections"}
+    assert {"min_score", "max_overlap", "max_detections"} <= set(tree["model"]["suppression"])
     assert tree["lr"]["total_steps"] == tree["derived"]["steps"] == 400
 
 
 BROKEN = {
     "no such option": (
         {"lr": "lr: {use: cosin}"},
-        "params.yaml: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'? "
-        "one of: constant, cosine, exponential",
+        "params.yaml:4: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'? one of: constant, cosine, …",
     ),
-    "no such bare option": ({"memory": "memory: hihg"}, "params.yaml: memory.use: no such option 'hihg' …'high'?"),
-    "option is a number": ({"lr": "lr: 3"}, "params.yaml: lr.use: no such option 3 in conf/lr/; one of: constant"),
-    "path as option": ({"lr": "lr: ../model/ssd_small"}, "lr.use: no such option '../model/ssd_small'"),
-    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml: lr.use: is missing; one of: constant, cosine, exponential"),
-    "empty group": ({"lr": "lr:"}, "params.yaml: lr: is missing; one of: constant"),
+    "no such bare option": ({"memory": "memory: hihg"}, "params.yaml:3: memory.use: no such option 'hihg' …'high'?"),
+    "option is a number": ({"lr": "lr: 3"}, "params.yaml:4: lr.use: no such option 3 in conf/lr/; one of: constant"),
+    "path as option": ({"lr": "lr: ../model/ssd_small"}, "params.yaml:4: lr.use: no such option '../model/ssd_small'"),
+    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: is missing; one of: constant, cosine, exponential"),
+    "empty group": ({"lr": "lr:"}, "params.yaml:4: lr: is missing; one of: constant"),
     "missing group": ({"lr": ""}, "params.yaml: lr: is missing; one of: constant"),
-    "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml: modle: no such key; did you mean 'model'?"),
+    "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml:11: modle: no such key; did you mean 'model'?"),
     "no such key": (
         {"lr": "lr: {use: cosine, paek: 0.1}"},
-        "params.yaml: lr.paek: no such key; did you mean 'peak'? one of: hold_steps, peak, total_steps, warmup_steps",
+        "params.yaml:4: lr.paek: no such key; did you mean 'peak'? one of: hold_steps, peak, scale_with_batch, "
+        "total_steps, warmup_from, warmup_steps",
     ),
     "no such key below": (
         {"model": "model: {use: ssd_small, loss: {focal_gama: 1}}"},
-        "params.yaml: model.loss.focal_gama: no such key; did you mean 'focal_gamma'?",
+        "params.yaml:2: model.loss.focal_gama: no such key; did you mean 'focal_gamma'?",
     ),
-    "text for a number": ({"lr": "lr: {use: cosine, peak: high}"}, "params.yaml: lr.peak: must be a number, got 'high'"),
-    "yes for a number": ({"lr": "lr: {use: cosine, peak: yes}"}, "lr.peak: must be a number, got True"),
-    "nothing": ({"lr": "lr: {use: cosine, peak: }"}, "lr.peak: must be a number, got nothing"),
-    "infinite": ({"lr": "lr: {use: cosine, peak: .inf}"}, "lr.peak: must be a number, got inf"),
-    "not a number": ({"lr": "lr: {use: cosine, peak: .nan}"}, "lr.peak: must be a number, got nan"),
-    "fraction of a step": ({"lr": "lr: {use: cosine, warmup_steps: 1.5}"}, "warmup_steps: must be a whole number, got 1.5"),
-    "list for a number": ({"lr": "lr: {use: cosine, peak: [1]}"}, "lr.peak: must be a number, got [1]"),
-    "mapping for a number": ({"lr": "lr: {use: cosine, peak: {a: 1}}"}, "lr.peak: must be a number, got {'a': 1}"),
-    "number for a mapping": ({"model": "model: {use: ssd_small, loss: 3}"}, "model.loss: must be a mapping, got 3"),
+    "text for a number": ({"lr": "lr: {use: cosine, peak: high}"}, "params.yaml:4: lr.peak: must be a number, got 'high'"),
+    "true for a number": ({"lr": "lr: {use: cosine, peak: true}"}, "params.yaml:4: lr.peak: must be a number, got True"),
+    "nothing": ({"lr": "lr: {use: cosine, peak: }"}, "params.yaml:4: lr.peak: must be a number, got nothing"),
+    "infinite": ({"lr": "lr: {use: cosine, peak: .inf}"}, "params.yaml:4: lr.peak: must be a number, got inf"),
+    "not a number": ({"lr": "lr: {use: cosine, peak: .nan}"}, "params.yaml:4: lr.peak: must be a number, got nan"),
+    "fraction of a step": (
+        {"lr": "lr: {use: cosine, warmup_steps: 1.5}"}, "params.yaml:4: lr.warmup_steps: must be a whole number, got 1.5",
+    ),
+    "list for a number": ({"lr": "lr: {use: cosine, peak: [1]}"}, "params.yaml:4: lr.peak: must be a number, got [1]"),
+    "mapping for a number": ({"lr": "lr: {use: cosine, peak: {a: 1}}"}, "4: lr.peak: must be a number, got {'a': 1}"),
+    "number for a mapping": ({"model": "model: {use: ssd_small, loss: 3}"}, "2: model.loss: must be a mapping, got 3"),
     "wrong item": (
         {"model": "model: {use: ssd_small, anchors: {aspect_ratios: [1, wide]}}"},
-        "params.yaml: model.anchors.aspect_ratios[1]: must be a number, got 'wide'",
+        "params.yaml:2: model.anchors.aspect_ratios[1]: must be a number, got 'wide'",
     ),
     "no such choice": (
         {"evaluate": "evaluate: {use: standard, weights: last}"},
-        "params.yaml: evaluate.weights: no such choice 'last'; …one of: best, final",
+        "params.yaml:7: evaluate.weights: no such choice 'last'; …one of: best, final",
     ),
-    "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml: lr.peak: must be above 0, got -1.0"),
-    "steps and epochs": ({"train": "train: {use: demo, epochs: 3}"}, "train.steps: must be given, or else epochs, not both"),
-    "neither": ({"train": "train: {use: demo, steps: null}"}, "train.steps: must be given, or else epochs, not both"),
-    "warm-up beyond the end": (
+    "neither a number nor all": (
+        {"train": "train: {use: demo, steps: 400, devices: both}"},
+        "params.yaml:6: train.devices: must be a whole number or all, got 'both'",
+    ),
+    "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
+    "steps and epochs": (
+        {"train": "train: {use: demo, epochs: 3}"},
+        "conf/train/demo.yaml:3: train.steps: must be given, or else epochs, not both and not neither (epochs is 3.0), got 2000",
+    ),
+    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be given, or else epochs, not both"),
+    "warm-up as long as the run": (
         {"lr": "lr: {use: cosine, warmup_steps: 400}"},
-        "conf/lr/cosine.yaml: lr.total_steps: must be above warm-up and hold, 400, got the run's 400 steps",
+        "params.yaml:4: lr.warmup_steps: must be under the run's 400 steps, got 400",
+    ),
+    "warm-up and hold as long as the run": (
+        {"lr": "lr: {use: cosine, hold_steps: 350}"},
+        "conf/lr/cosine.yaml: lr.total_steps: must be above warm-up and hold, 400, got 400",
+    ),
+    "cosine over before the run": (
+        {"lr": "lr: {use: cosine, total_steps: 300}"},
+        "params.yaml:4: lr.total_steps: must be at least the run's 400 steps, or null, got 300; "
+        "the rate would stay 0 from step 300 on",
+    ),
+    "decay by steps and by epochs": (
+        {"lr": "lr: {use: exponential, decay_epochs: 3}"},
+        "conf/lr/exponential.yaml:…: lr.decay_steps: must be null when decay_epochs is given, got 100",
+    ),
+    "manual with too few rates": (
+        {"lr": "lr: {use: manual, rates: [0.1]}"}, "params.yaml:4: lr.rates: must be 3 rates, one more than boundaries, got [0.1]",
     ),
     "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: must be a size such as 2GB…got 'lots'"),
     "budget too small": (
         {"memory": "memory: {use: low, budget: 500MB}"},
-        "params.yaml: memory.budget: must be at least …MB for train.batch_size=8 (or a smaller batch), got '500MB'",
+        "params.yaml:3: memory.budget: must be at least …MB for train.batch_size=8 (or a smaller batch), got '500MB'",
     ),
-    "no seed": ({"seed": ""}, "params.yaml: seed: is missing; it must be a whole number"),
-    "seed is a text": ({"seed": "seed: lucky"}, "params.yaml: seed: must be a whole number, got 'lucky'"),
-    "negative seed": ({"seed": "seed: -1"}, "params.yaml: seed: must be between 0 and 2**31 - 1, got -1"),
+    "input too small": (
+        {"model": "model: {use: ssd_mobilenet_v2_320, input_size: 16}"}, "params.yaml:2: model.input_size: must be …, got 16",
+    ),
+    "batch that the devices can't share": (
+        {"train": "train: {use: demo, steps: 400, devices: 3}"},
+        "conf/train/demo.yaml:2: train.batch_size: must be divisible by train.devices=3, got 8",
+    ),
+    "batch larger than the training set": (
+        {"train": "train: {use: demo, steps: 400, batch_size: 601}"},
+        "params.yaml:6: train.batch_size: must be at most the 600 training examples, got 601",
+    ),
+    "a phase's batch larger than the training set": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, batch_size: 700}]}"},
+        "params.yaml:6: train.phases[0].batch_size: must be at most the 600 training examples, got 700",
+    ),
+    "checkpoints further apart than the run is long": (
+        {"train": "train: {use: demo, steps: 400, checkpoint_every_steps: 401}"},
+        "params.yaml:6: train.checkpoint_every_steps: must be at most the run's 400 steps, got 401",
+    ),
+    "more phases than steps": (
+        {"train": "train: {use: demo, steps: 2, phases: [{name: a}, {name: b}, {name: c}]}", "lr": "lr: constant"},
+        "params.yaml:6: train.phases: must be at most as many as the run's 2 steps, got 3 phases",
+    ),
+    "two phases of one name": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: a}]}"},
+        "params.yaml:6: train.phases: must be a list of phases with different names, got ['a', 'a']",
+    ),
+    "phases with and without a length": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}, {name: b}]}"},
+        "params.yaml:6: train.phases: must be phases that all have a length, or none, got [True, False]",
+    ),
+    "phases with a length, and the run": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}]}"},
+        "params.yaml:6: train.steps: must be null when each phase has its own length, got 400",
+    ),
+    "a phase's own schedule": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {kind: constant, peak: 1, peek: 1}}]}"},
+        "params.yaml:6: train.phases[0].lr.peek: no such key; did you mean 'peak'?",
+    ),
+    "a phase's schedule of no kind": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {peak: 1}}]}"},
+        "params.yaml:6: train.phases[0].lr.kind: is missing; one of: constant, cosine",
+    ),
+    "a phase's warm-up as long as the phase": (
+        {"train": "train: {use: demo, steps: 90, phases: [{name: a}, {name: b}]}"},
+        "conf/lr/cosine.yaml:4: lr.warmup_steps: must be under the run's 45 steps, got 50",
+    ),
+    "trainable that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, trainable: [hed, backbone]}"},
+        "params.yaml:6: train.trainable: 'hed' matches no variable; nearest: head, …; parts: backbone, neck, head",
+    ),
+    "a phase's trainable that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: b, trainable: [backbone.stride9*]}]}"},
+        "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
+    ),
+    "warm start that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5, warm_start: [logits]}}"},
+        "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
+    ),
+    "warm start from nothing": (
+        {"train": "train: {use: demo, steps: 400, init: {warm_start: [backbone]}}"},
+        "params.yaml:6: train.init.warm_start: must be empty while init.weights is none, got ['backbone']",
+    ),
+    "no seed": ({"seed": ""}, "params.yaml: seed: must be a whole number, got nothing"),
+    "seed is a text": ({"seed": "seed: lucky"}, "params.yaml:10: seed: must be a whole number, got 'lucky'"),
+    "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: must be between 0 and 2**31 - 1, got -1"),
     "another task's network": (
         {"model": "model: {use: cnn_small}"},
-        "model: 'cnn_small' is for classification, the records are for detection; choose an option of kind ssd",
+        "params.yaml:2: model: is for classification, the records are for detection; choose an option of kind ssd, ssd_fpn",
     ),
-    "interpolation": ({"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"}, "Interpolation key 'nowhere.value' not found"),
+    "interpolation": (
+        {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},
+        "params.yaml:4: lr.peak: cannot be resolved: Interpolation key 'nowhere.value' not found",
+    ),
+    "mandatory value": ({"lr": "lr: {use: cosine, peak: '???'}"}, "params.yaml:4: lr.peak: must be a value, got ???"),
+    "yes": (
+        {"train": "train: {use: demo, deterministic: yes}"},
+        "params.yaml:6: not valid YAML: yes is true or false to some readers and a text to others; write true or false",
+    ),
+    "octal": ({"seed": "seed: 010"}, "params.yaml:10: not valid YAML: 010 is an octal number to some readers; drop the leading 0"),
+    "base 60": ({"seed": "seed: 1:30"}, "params.yaml:10: not valid YAML: 1:30 is a number in base 60 to some readers"),
+    "date": ({"track": "track: {use: mlflow, experiment: 2026-01-31}"}, "params.yaml:9: not valid YAML: 2026-01-31 is a date"),
+    "alias": ({"lr": "lr: &a {use: cosine, more: *a}"}, "params.yaml:4: not valid YAML: aliases (*name) are not read"),
+    "preset without an experiment": (
+        {"lr": "lr: {use: preset}"}, "params.yaml:4: lr.use: 'preset' needs an experiment; one of: constant",
+    ),
+    "no such experiment": (
+        {"experiment": "experiment: dmeo"},
+        "params.yaml:11: experiment: no such preset 'dmeo' in conf/experiment/; did you mean 'demo'? one of: demo",
+    ),
+    "preset for the data": (
+        {"experiment": "experiment: demo", "data": "data: preset"},
+        "params.yaml:1: data.use: experiment 'demo' leaves this group open; one of: digits",
+    ),
 }  # fmt: skip
 
 
@@ -177,17 +312,27 @@ def test_a_mistake_is_said_with_file_and_key_and_nothing_is_written(case: str, r
     assert not Path("out").exists()
 
 
+COSINE = "conf/lr/cosine.yaml"
 BROKEN_FILES = {
-    "not YAML": ({"conf/lr/cosine.yaml": "kind: cosine\npeak: [1\n"}, "conf/lr/cosine.yaml:3: not valid YAML"),
-    "a tab": ({"conf/lr/cosine.yaml": "kind: cosine\n\tpeak: 1\n"}, "conf/lr/cosine.yaml:2: not valid YAML"),
-    "a key twice": ({"conf/lr/cosine.yaml": "kind: cosine\npeak: 1\npeak: 2\n"}, "cosine.yaml:3: …'peak' is there twice"),
-    "a list": ({"conf/lr/cosine.yaml": "- 1\n"}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got a list"),
-    "empty": ({"conf/lr/cosine.yaml": ""}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got nothing"),
-    "no kind": ({"conf/lr/cosine.yaml": "peak: 1\n"}, "conf/lr/cosine.yaml: lr.kind: is missing; one of: constant, cosine, exponential"),
-    "wrong kind": ({"conf/lr/cosine.yaml": "kind: cosin\n"}, "conf/lr/cosine.yaml: lr.kind: …did you mean 'cosine'?"),
-    "missing value": ({"conf/lr/cosine.yaml": "kind: cosine\n"}, "cosine.yaml: lr.peak: is missing; it must be a number"),
-    "an object": ({"conf/lr/cosine.yaml": "!!python/object:os.system {}\n"}, "cosine.yaml:1: not valid YAML"),
-    "no base": ({"conf/lr/cosine.yaml": "defaults: [cosinus]\nkind: cosine\npeak: 1\n"}, "conf: …lr/cosinus"),
+    "not YAML": ({COSINE: "kind: cosine\npeak: [1\n"}, "conf/lr/cosine.yaml:3: not valid YAML"),
+    "a tab": ({COSINE: "kind: cosine\n\tpeak: 1\n"}, "conf/lr/cosine.yaml:2: not valid YAML"),
+    "a key twice": ({COSINE: "kind: cosine\npeak: 1\npeak: 2\n"}, "cosine.yaml:3: …'peak' is there twice"),
+    "a key of several words": ({COSINE: "? {a: b}\n: 1\n"}, "conf/lr/cosine.yaml:1: not valid YAML: a key must be one word"),
+    "a list": ({COSINE: "- 1\n"}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got a list"),
+    "empty": ({COSINE: ""}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got nothing"),
+    "bottomless": ({COSINE: "a: " + "[" * 5000}, "conf/lr/cosine.yaml: not valid YAML: nested too deeply"),
+    "no kind": ({COSINE: "peak: 1\n"}, "conf/lr/cosine.yaml: lr.kind: is missing; one of: constant, cosine, exponential"),
+    "wrong kind": ({COSINE: "kind: cosin\n"}, "conf/lr/cosine.yaml:1: lr.kind: …did you mean 'cosine'?"),
+    "mandatory value": ({COSINE: "kind: cosine\npeak: ???\n"}, "conf/lr/cosine.yaml:2: lr.peak: cannot be resolved: Missing mandatory"),
+    "missing value": ({COSINE: "kind: cosine\n"}, "conf/lr/cosine.yaml: lr.peak: is missing; it must be a number"),
+    "an object": ({COSINE: "!!python/object:os.system {}\n"}, "cosine.yaml:1: not valid YAML"),
+    "no base": (
+        {COSINE: "# one\ndefaults: [cosinus]\nkind: cosine\npeak: 1\n"},
+        "conf/lr/cosine.yaml:2: lr: no such option 'cosinus' to build on; did you mean 'cosine'?",
+    ),
+    "itself as base": (
+        {COSINE: "defaults: [cosine]\n"}, "conf/lr/cosine.yaml:1: lr: no such option 'cosine' to build on",
+    ),
 }  # fmt: skip
 
 
@@ -201,30 +346,40 @@ def test_a_mistake_in_a_file_is_said_with_its_line(case: str, render: Render) ->
 
 
 def test_all_mistakes_of_a_variant_come_in_one_go(render: Render) -> None:
+    """Choices, files, values and checks across keys, wherever the mistake leaves enough to look at."""
+    lines = {
+        "memory": "memory: hihg",
+        "lr": "lr: {use: cosine, warmup_steps: 500}",
+        "train": "train: {use: demo, steps: 400, batch_size: 1000, devices: 3, trainable: [hed]}",
+        "evaluate": "evaluate: {use: standard, weihgts: best}",
+        "optimizer": "optimizer: broken",
+        "seed": "seed: -3",
+    }
     with pytest.raises(ConfigError) as error:
-        render({"lr": "lr: {use: cosine, peak: -1}", "train": "train: {use: demo, steps: 0, bath_size: 3}"})
-    assert [line.split(":")[1].strip() for line in str(error.value).splitlines()] == ["lr.peak", "train.bath_size"]
+        render(lines, {"conf/optimizer/broken.yaml": "kind: [\n"})
+    assert [line.split(": ")[0:2] for line in str(error.value).splitlines()] == [
+        ["params.yaml:3", "memory.use"],
+        ["conf/optimizer/broken.yaml:2", "not valid YAML"],
+        ["params.yaml:7", "evaluate.weihgts"],
+        ["params.yaml:10", "seed"],
+        ["params.yaml:4", "lr.warmup_steps"],
+        ["params.yaml:6", "train.batch_size"],
+        ["params.yaml:6", "train.batch_size"],
+        ["params.yaml:6", "train.trainable"],
+    ]
 
 
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_bytes(b"lr: \xff\n")
     with pytest.raises(ConfigError, match="params.yaml: not UTF-8 text, byte 4 cannot be read"):
-        render_config(Path("params.yaml"), ROOT / "conf", Path("records"), Path("out"))
-
-
-def test_a_hand_edited_run_yaml_is_checked_like_any_other(render: Render) -> None:
-    path = render()
-    path.write_text(path.read_text().replace("peak: 0.003", "peak: fast"), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"out/run.yaml: lr.peak: must be a number, got 'fast'"):
-        load(path)
+        render_config(Path("params.yaml"), ROOT / "conf", Path("records"), Path("out"), facts=tmp_path)
 
 
 def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
     _, derived = load(render())
-    split = Split(4, 100, 1, {"a": 4}, (Shard("train-00000-of-00001", 4, 100, "00"),))
-    Manifest("classification", ("a", "b"), {"train": split, "validation": split}).write(Path("records"))
-    message = "was rendered for 10 classes and detection, records has 2 and classification; run `dvc repro`"
+    write_records(Path("records"), "classification")
+    message = "was rendered for 10 classes and detection, records has 10 and classification; run `dvc repro`"
     with pytest.raises(ConfigError, match=message):
         fitting_manifest(Path("records"), derived)
 
@@ -234,13 +389,83 @@ def test_a_missing_run_yaml_names_the_command_that_makes_it(tmp_path: Path) -> N
         load(tmp_path / "run.yaml")
 
 
+def test_records_that_are_missing_are_said_with_the_other_mistakes(render: Render) -> None:
+    shutil.rmtree("records")
+    with pytest.raises(ConfigError) as error:
+        render({"lr": "lr: {use: cosine, peak: 0}"})
+    assert str(error.value).splitlines() == [
+        "params.yaml:4: lr.peak: must be above 0, got 0.0",
+        "records/manifest.json: missing, so the records were never finished; run `dvc repro build_records`",
+    ]
+
+
+def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
+    write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes
+    render()
+    assert capsys.readouterr().err == (
+        "warning: conf/model/ssd_small.yaml:4: model.anchors: 11% of the training boxes overlap no anchor by 0.5; "
+        "try other scales or ratios\n"
+    )
+    write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 5, axis=0), thin]))  # 1 of 11
+    render()
+    assert capsys.readouterr().err == ""
+
+
+def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(render: Render) -> None:
+    Path("old").mkdir()
+    Path("old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
+    lines = {"train": "train: {use: demo, steps: 400, init: {weights: old}}"}
+    message = (
+        "params.yaml:6: train.init.weights: was trained for the classes cat, dog, the records have 0, 1, …, 9; "
+        "leave the head out: init.warm_start: [backbone, neck]"
+    )
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+    render({"train": "train: {use: demo, steps: 400, init: {weights: old, warm_start: [backbone, neck]}}"})
+
+
+def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Render) -> None:
+    write_records(Path("records"), examples=1300)
+    _, derived = load(render({"train": "train: {use: demo, steps: null, epochs: 100, batch_size: 32}"}))
+    assert derived.steps == 4063
+
+
+def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render: Render) -> None:
+    phases = (
+        "[{name: a, epochs: 2, batch_size: 4}, {name: b, steps: 70, lr: {kind: cosine, peak: 1, scale_with_batch: 16}}]"
+    )
+    run, derived = load(render({"train": f"train: {{use: demo, steps: null, phases: {phases}}}", "lr": "lr: constant"}))
+    assert [(span.name, span.first_step, span.steps, span.first_example) for span in derived.phases] == [
+        ("a", 0, 300, 0),
+        ("b", 300, 70, 1200),
+    ]
+    assert derived.steps == 370 and derived.epochs == round((300 * 4 + 70 * 8) / 600, 3)
+    first, second = run.legs
+    assert first.rate(299) == run.lr(299) == 0.001
+    assert [second.rate(step) for step in (300, 335, 370)] == pytest.approx([0.5, 0.25, 0])  # batch 8 of 16: half
+
+
+def test_phases_without_a_length_share_the_runs_steps(render: Render) -> None:
+    phases = "[{name: a}, {name: b}, {name: c}]"
+    lines = {"train": f"train: {{use: demo, steps: 100, phases: {phases}}}", "lr": "lr: constant"}
+    _, derived = load(render(lines))
+    assert [span.steps for span in derived.phases] == [33, 33, 34]
+
+
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "conf").glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
-def test_every_option_that_is_shipped_parses(path: Path, render: Render) -> None:
+def test_every_option_that_is_shipped_parses(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has no other mistake than being for data of another task or a run of another length."""
+    monkeypatch.chdir(tmp_path)
     group, name = path.parent.name, path.stem
-    lines = {group: f"{group}: {{use: {name}}}"}
-    try:
-        render(lines)
-    except ConfigError as error:  # right in itself, for data of another task or for a run of another length
-        assert re.search(r"is for (classification|video), the records are for detection|the run's 6 steps", str(error))
+    params = PARAMS if group != "experiment" else re.sub("use: [a-z_]+", "use: preset", PARAMS)
+    line = f"{group}: {name}" if group == "experiment" else f"{group}: {{use: {name}}}"
+    lines = [row for row in params.splitlines() if not row.startswith((f"{group}:", "data:"))]
+    data = f"data: {name}" if group == "data" else "data: digits"
+    Path("params.yaml").write_text("\n".join([*lines, data, *([line] if group != "data" else [])]), encoding="utf-8")
+    composed = compose(Path("params.yaml"), ROOT / "conf")
+    draft = parse_draft(composed.tree, composed.problems)
+    assert composed.problems.lines == []
+    assert [field.name for field in dataclasses.fields(draft) if getattr(draft, field.name) is None] == []

@@ -9,7 +9,7 @@ from bakeoff.errors import OutOfRange
 from bakeoff.networks.blocks import channels
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 
 IMAGES = Cnn(input_size=16, width=0.25)
 CLIPS = ClipCnn(input_size=16, frames=4, width=0.25)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bakeoff.errors import OutOfRange
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 from bakeoff.training.weights import digest
 from classifier_trials import learned, noise, untouched_weights
 

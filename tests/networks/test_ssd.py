@@ -7,10 +7,10 @@ import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
 from bakeoff.networks.anchors import Anchors
-from bakeoff.networks.detector import DetectionLoss, Suppression
+from bakeoff.networks.detector import Suppression
 from bakeoff.networks.ssd import Ssd
 from bakeoff.tasks.detection import Detection
-from bakeoff.training.loop import compiled_step
+from detection_scenes import CLASSES, draw_scenes, learn_by_heart, require_found
 
 TINY = Ssd(
     input_size=64,
@@ -122,70 +122,42 @@ def test_names_of_weights_are_unique(network: keras.Model) -> None:
 
 
 def test_network_learns_eight_scenes_by_heart() -> None:
-    """White squares are of class 1, black ones of class 2, on grey; one or two a scene."""
     keras.utils.set_random_seed(1)
-    draw = np.random.default_rng(1)
-    images = np.full((8, 64, 64, 3), 128, np.float32) + draw.normal(0, 8, (8, 64, 64, 3)).astype(np.float32)
-    task = Detection(TINY, ("white", "black"))
-    truth: list[list[tuple[np.ndarray, int]]] = []
-    encoded = []
-    for number, image in enumerate(images):
-        scene = []
-        for half in range(1 + number % 2):  # the second one in the lower half
-            side = int(draw.integers(14, 28))
-            top, left = int(draw.integers(0, 33 - side)) + 32 * half, int(draw.integers(0, 65 - side))
-            label = int(draw.integers(1, 3))
-            image[top : top + side, left : left + side] = 255 if label == 1 else 0
-            scene.append((np.array([top, left, top + side, left + side]) / 64, label))
-        truth.append(scene)
-        encoded.append(
-            task.encode(
-                {
-                    "boxes": tf.constant([box for box, _ in scene], tf.float32),
-                    "classes": tf.constant([label for _, label in scene], tf.int64),
-                }
-            )
-        )
-    targets = {name: tf.stack([example[name] for example in encoded]) for name in encoded[0]}
-    network = TINY.build(2)
-    step = compiled_step(network, keras.optimizers.Adam(), task)
-    losses = [float(step(tf.constant(images), targets, tf.constant(0.01))["train/loss"]) for _ in range(80)]
+    images, truth = draw_scenes(64, (14, 28))
+    network, task = TINY.build(2), Detection(TINY, CLASSES)
+    losses = learn_by_heart(network, task, images, truth, steps=80)
     assert losses[-1] < 0.1 * losses[0]
+    require_found(network, task, images, truth, near=4 / 64)
 
-    found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
-    for number, scene in enumerate(truth):
-        count = found["count"][number]
-        given = list(zip(found["boxes"][number][:count], found["classes"][number][:count], strict=True))
-        assert len(given) == len(scene)
-        for box, label in scene:
-            near = [label_given for corners, label_given in given if np.abs(corners - box).max() < 4 / 64]
-            assert near == [label], (number, box)
+
+@pytest.mark.parametrize("stride", [8, 16, 32])
+def test_levels_see_the_refined_maps(stride: int) -> None:
+    """Where the refining convolution of a stride says nothing, its level and the coarser ones have nothing to see."""
+    keras.utils.set_random_seed(2)
+    network = TINY.build(3)
+    norm = network.get_layer(f"backbone.stride{stride}.refine.norm")
+    norm.gamma.assign(tf.zeros_like(norm.gamma))
+    images, cells = noise(2, 64), {8: 64, 16: 16, 32: 4}
+    first, second = network(images, training=False)["classes"].numpy()
+    differs = np.abs(first - second).max(axis=-1) > 1e-6
+    blind = sum(count for finer, count in cells.items() if finer < stride) * TINY.anchors.per_cell
+    assert not differs[blind:].any()
+    assert differs[:blind].all() and blind == {8: 0, 16: 128, 32: 160}[stride]
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "message"),
+    ("fields", "message"),
     [
-        (Ssd, {"input_size": 0}, r"^input_size: must be a multiple of the coarsest stride, 32, got 0$"),
-        (Ssd, {"input_size": 100}, r"^input_size: must be a multiple of the coarsest stride, 32, got 100$"),
-        (Ssd, {"width": 0.0}, r"^width: must be above 0, at most 4, got 0\.0$"),
-        (Ssd, {"width": 4.5}, r"^width: must be above 0, at most 4, got 4\.5$"),
-        (Ssd, {"pyramid_channels": 7}, r"^pyramid_channels: must be between 8 and 1024, got 7$"),
-        (Ssd, {"head_convolutions": -1}, r"^head_convolutions: must be between 0 and 8, got -1$"),
-        (Ssd, {"head_convolutions": 9}, r"^head_convolutions: must be between 0 and 8, got 9$"),
-        (Ssd, {"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
-        (DetectionLoss, {"focal_alpha": 1.5}, r"^focal_alpha: must be between 0 and 1, got 1\.5$"),
-        (DetectionLoss, {"focal_gamma": -1.0}, r"^focal_gamma: must be 0 or more, got -1\.0$"),
-        (DetectionLoss, {"smooth_l1_delta": 0.0}, r"^smooth_l1_delta: must be above 0, got 0\.0$"),
-        (DetectionLoss, {"matched_from": 0.0}, r"^matched_from: must be between 0 and 1, got 0\.0$"),
-        (DetectionLoss, {"matched_from": 1.0}, r"^matched_from: must be between 0 and 1, got 1\.0$"),
-        (DetectionLoss, {"class_weight": -0.5}, r"^class_weight: must be 0 or more, got -0\.5$"),
-        (DetectionLoss, {"box_weight": -0.5}, r"^box_weight: must be 0 or more, got -0\.5$"),
-        (Suppression, {"min_score": 1.0}, r"^min_score: must be at least 0 and under 1, got 1\.0$"),
-        (Suppression, {"max_overlap": 0.0}, r"^max_overlap: must be above 0, at most 1, got 0\.0$"),
-        (Suppression, {"max_detections": 0}, r"^max_detections: must be between 1 and 1000, got 0$"),
-        (Suppression, {"max_detections": 1001}, r"^max_detections: must be between 1 and 1000, got 1001$"),
+        ({"input_size": 0}, r"^input_size: must be a multiple of the coarsest stride, 32, got 0$"),
+        ({"input_size": 100}, r"^input_size: must be a multiple of the coarsest stride, 32, got 100$"),
+        ({"width": 0.0}, r"^width: must be above 0, at most 4, got 0\.0$"),
+        ({"width": 4.5}, r"^width: must be above 0, at most 4, got 4\.5$"),
+        ({"pyramid_channels": 7}, r"^pyramid_channels: must be between 8 and 1024, got 7$"),
+        ({"head_convolutions": -1}, r"^head_convolutions: must be between 0 and 8, got -1$"),
+        ({"head_convolutions": 9}, r"^head_convolutions: must be between 0 and 8, got 9$"),
+        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
     ],
 )
-def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
+def test_senseless_settings_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
-        kind(**fields)
+        Ssd(**fields)

@@ -152,9 +152,9 @@ def losses_by_hand(
                 for given, wanted in zip(outputs["boxes"][row, anchor], targets["boxes"][row, anchor], strict=True):
                     off = abs(float(given) - float(wanted))
                     if off < rule.smooth_l1_delta:
-                        boxes += off**2 / (2 * rule.smooth_l1_delta)
+                        boxes += off**2 / 2
                     else:
-                        boxes += off - rule.smooth_l1_delta / 2
+                        boxes += rule.smooth_l1_delta * (off - rule.smooth_l1_delta / 2)
     matches = max(matches, 1.0)
     return {"classes": rule.class_weight * classes / matches, "boxes": rule.box_weight * boxes / matches}
 

@@ -5,8 +5,9 @@ import argparse
 from bakeoff import workspace
 from bakeoff.cli import config, plan, ui
 from bakeoff.errors import said_plainly
+from bakeoff.object_detection_api import command as import_config
 
-COMMANDS = (plan, config, ui)  # in the order of --help; each adds itself and says what it runs
+COMMANDS = (plan, config, import_config, ui)  # in the order of --help; each adds itself and says what it runs
 
 
 def main() -> None:

@@ -7,11 +7,12 @@ memory: low                      conf/memory/low.yaml as it stands
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.differences import flat
 from bakeoff.config.overrides import applied, parsed, place
 from bakeoff.config.parse import Problems
 from bakeoff.config.yaml_file import Document, Place, read_document
@@ -19,6 +20,7 @@ from bakeoff.errors import ConfigError, choices
 
 PRESET = "preset"
 EXPERIMENT = "experiment"
+MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
@@ -62,15 +64,22 @@ class Chooser:
     """Reads params.yaml against conf/; every mistake is noted in `problems`."""
 
     def __init__(
-        self, params: Path, conf: Path, groups: list[str], problems: Problems, overrides: Sequence[str] = ()
+        self,
+        params: Path,
+        conf: Path,
+        groups: list[str],
+        problems: Problems,
+        overrides: Sequence[str],
+        instead: Mapping[str, str],
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
-        over = {place(override, groups): number for number, override in enumerate(parsed(overrides))}
-        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in over)}
-        self.said = Document(applied(document.values, overrides, groups), under)
+        paths = [place(override, groups) for override in parsed(overrides)]
+        over: dict[Place, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
+        under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
+        self.said = Document(applied(document.values, overrides, groups) | dict(instead), under)
         self.layers = (
-            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),  # type: ignore[arg-type]
+            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),
             Layer(params, self.said, ()),
         )
 
@@ -143,9 +152,13 @@ class Chooser:
             return None
         layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
         of_preset = preset.layer.document.values.get(group) if preset is not None else None
-        if preset is not None and isinstance(of_preset, dict):
+        of_preset = of_preset if isinstance(of_preset, dict) else None
+        if preset is not None and of_preset is not None:
             layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
         option = self._option_layers(group, use)
+        for inner, value in flat(changes, f"{group}.").items():
+            if value == MISSING:  # merged, it would leave what it was meant to replace
+                self._problems.add(inner, f"must be a value, got {MISSING}")
         return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:

@@ -1,7 +1,7 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,10 @@ class Composed:
     def place_of(self, key: str) -> str:
         """`file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
-        if inner and (layer := self.layer_of(key)) is not None:
-            return layer.shown(tuple(inner))
+        for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
+            for layer in self.chosen[str(group)].layers if group in self.chosen else ():
+                if layer.line_of(tuple(inner[:depth])) is not None:
+                    return layer.shown(tuple(inner[:depth]))
         if inner and inner != ["use"] and group in self.chosen:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()
@@ -56,19 +58,27 @@ class Composed:
 
 
 def compose(
-    params: Path, conf: Path, *, groups: Iterable[str] | None = None, overrides: Sequence[str] = ()
+    params: Path,
+    conf: Path,
+    *,
+    groups: Iterable[str] | None = None,
+    overrides: Sequence[str] = (),
+    instead: Mapping[str, str] | None = None,
 ) -> Composed:
-    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart."""
+    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart.
+
+    `instead` names options to look at in place of what params.yaml says of their groups.
+    """
     composed = Composed(params)
     problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
-    chooser = Chooser(params, conf, every_group, problems, overrides)
+    chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
     composed.said = chooser.layers
     chooser.check_keys()
+    noted = len(problems.lines)
     preset = chooser.preset() if groups is None else None
     composed.preset = preset.name if preset else None
-    noted = len(problems.lines)
     for group in wanted:
         before = len(problems.lines)
         choice = chooser.choice(group, preset)

@@ -20,10 +20,14 @@ def training_batches(
     *,
     order: Order,
     steps: range,
+    first_example: int = 0,
     augment: Augment,
     encode: Callable[[Example], Example],
 ) -> tf.data.Dataset:
-    """One (images, targets) per step; the batch of a step is the same wherever `steps` starts."""
+    """One (images, targets) per step; the batch of a step is the same wherever `steps` starts.
+
+    Step 0 begins with example `first_example` of the stream.
+    """
 
     def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
         epochs, examples = order.at(positions)
@@ -35,7 +39,8 @@ def training_batches(
         example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
         return example["image"], encode(example)
 
-    positions = tf.data.Dataset.range(steps.start * shape.batch_size, steps.stop * shape.batch_size)
+    start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
+    positions = tf.data.Dataset.range(start, stop)
     rows = _prepared(positions, shape, read, lambda place, data: prepare(tf.ensure_shape(place, [2]), data))
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 

@@ -1,7 +1,7 @@
 """Hyper-parameters -> keras.Model. The settings here import no TensorFlow; their `build` does."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
@@ -38,6 +38,14 @@ class Network(Protocol):
         """
 
     def build(self, num_classes: int) -> "keras.Model": ...
+
+
+@runtime_checkable
+class Pretrained(Protocol):
+    """A network whose backbone Keras has trained weights for."""
+
+    def imagenet(self) -> "keras.Model":
+        """The backbone with ImageNet's weights, which Keras downloads; its layers are called as they are here."""
 
 
 NETWORKS: dict[str, type[Network]] = {

@@ -73,5 +73,6 @@ def depthwise_convolved(x: Tensor, rule: Convolutions, *, name: str, kernel: int
 
 
 def rows(maps: list[Tensor], numbers: int, *, name: str) -> Tensor:
-    """Maps with `numbers` channels for each anchor of a cell -> one row for each anchor."""
-    return keras.layers.Concatenate(axis=1, name=name)([keras.layers.Reshape((-1, numbers))(x) for x in maps])
+    """Maps with `numbers` channels for each anchor of a cell -> one row for each anchor, in full precision."""
+    parts = [keras.layers.Reshape((-1, numbers))(x) for x in maps]
+    return keras.layers.Concatenate(axis=1, dtype="float32", name=name)(parts)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from bakeoff.networks.blocks import Tensor, channels, convolution, to_unit_range
+from bakeoff.networks.detector_blocks import rows
 
 if TYPE_CHECKING:
     from bakeoff.networks.ssd import Ssd
@@ -57,7 +58,7 @@ def _heads(levels: list[Tensor], ssd: "Ssd", num_classes: int) -> tuple[Tensor, 
     bias = keras.initializers.Constant(-math.log((1 - PRIOR) / PRIOR))
     to_boxes = keras.layers.Conv2D(per_cell * 4, 3, padding="same", name="head.boxes")
     to_classes = keras.layers.Conv2D(
-        per_cell * num_classes, 3, padding="same", bias_initializer=bias, name="head.classes"
+        per_cell * ssd.loss.outputs(num_classes), 3, padding="same", bias_initializer=bias, name="head.classes"
     )
     shared = [
         keras.layers.Conv2D(ssd.pyramid_channels, 3, padding="same", use_bias=False, name=f"head.conv{number}")
@@ -70,8 +71,7 @@ def _heads(levels: list[Tensor], ssd: "Ssd", num_classes: int) -> tuple[Tensor, 
                 momentum=ssd.batch_norm_momentum, name=f"head.stride{stride}.norm{number}"
             )
             x = keras.layers.ReLU()(norm(layer(x)))
-        boxes.append(keras.layers.Reshape((-1, 4))(to_boxes(x)))
-        classes.append(keras.layers.Reshape((-1, num_classes))(to_classes(x)))
-    return keras.layers.Concatenate(axis=1, name="boxes")(boxes), keras.layers.Concatenate(axis=1, name="classes")(
-        classes
-    )
+        boxes.append(to_boxes(x))
+        classes.append(to_classes(x))
+    answers = ssd.loss.outputs(num_classes)
+    return rows(boxes, 4, name="boxes"), rows(classes, answers, name="classes")

@@ -34,9 +34,17 @@ class Record:
     format: str = "jpeg"
     frames_per_second: float = 0.0  # above 0 for clips
 
+    @property
+    def is_scene(self) -> bool:
+        """An image with boxes or, on purpose, without any."""
+        return not self.labels and not self.frames_per_second
+
 
 class Source(Protocol):
-    """Where records come from: a frozen dataclass whose fields are the settings of `conf/data/<name>.yaml`."""
+    """Records that are made, not read: a frozen dataclass whose fields are the settings of `conf/data/<name>.yaml`.
+
+    Folders of files are another matter: `dataset.Dataset`.
+    """
 
     task: ClassVar[str]
 

@@ -6,57 +6,99 @@ folders take every `train-*` for a shard.
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import numpy as np
-import tensorflow as tf
 
-from bakeoff.records.box_table import BoxTable
-from bakeoff.records.example import encode
+from bakeoff.records.example import class_ids, encode_with
 from bakeoff.records.manifest import Shard, Split
-from bakeoff.records.record import Record, Source
+from bakeoff.records.record import Box, Record, Source
+from bakeoff.records.tally import Tally
+from bakeoff.records.tfrecord import HEAD, TAIL, frame
 
 EXAMPLES_PER_SHARD = 1024
-FRAME_HEAD, FRAME_TAIL = 12, 4  # bytes that TFRecord puts before (length, its checksum) and after (checksum) the data
 
 
 def index_name(shard: str) -> str:
     return f"index-{shard}.npy"
 
 
+def shard_name(split: str, number: int, count: int) -> str:
+    return f"{split}-{number:05d}-of-{count:05d}"
+
+
+class ShardWriter:
+    """One shard and its index. Both are whole only after the block."""
+
+    def __init__(self, folder: Path, file: str) -> None:
+        self._folder, self._name = folder, file
+        self._file = (folder / file).open("wb", buffering=1 << 20)
+        self._digest = hashlib.sha256()
+        self._index: list[tuple[int, int]] = []
+        self._offset = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            np.save(self._folder / index_name(self._name), np.array(self._index, np.int64).reshape(-1, 2))
+
+    def write(self, data: bytes) -> None:
+        head, tail = frame(data)
+        for part in (head, data, tail):
+            self._file.write(part)
+            self._digest.update(part)
+        self._index.append((self._offset + HEAD, len(data)))
+        self._offset += HEAD + len(data) + TAIL
+
+    def made(self) -> Shard:
+        return Shard(self._name, len(self._index), self._offset, self._digest.hexdigest())
+
+
 def write_split(
-    source: Source, split: str, folder: Path, done: Callable[[], None], boxes: BoxTable | None = None
+    source: Source,
+    split: str,
+    folder: Path,
+    done: Callable[[], object],
+    seen: Callable[[Record], object] | None = None,
 ) -> Split:
-    """Write one split in order, in shards of nearly equal length; `done` is called after each record."""
+    """Write one split in order, in shards of nearly equal length; after each record `done()` and `seen(record)`."""
     classes, total = source.classes(), source.count(split)
+    ids = class_ids(classes)
     records = iter(source.records(split))
     count = max(1, -(-total // EXAMPLES_PER_SHARD))
     shards: list[Shard] = []
-    tally: Counter[str] = Counter()
-    decoded_bytes = frames = 0
+    tally = Tally()
     for number in range(count):
-        file = f"{split}-{number:05d}-of-{count:05d}"
         examples = (number + 1) * total // count - number * total // count
-        index = []
-        with tf.io.TFRecordWriter(str(folder / file)) as writer:
-            offset = 0
+        with ShardWriter(folder, shard_name(split, number, count)) as shard:
             for _ in range(examples):
                 record = next(records)
-                data = encode(record, classes)
-                writer.write(data)
-                index.append((offset + FRAME_HEAD, len(data)))
-                offset += FRAME_HEAD + len(data) + FRAME_TAIL
-                tally.update(_labels(record))
-                decoded_bytes += len(record.frames) * record.height * record.width * 3
-                frames = max(frames, len(record.frames))
-                if boxes:
-                    boxes.add(record.boxes)
+                shard.write(encode_with(record, ids))
+                tally.add(record)
+                if seen:
+                    seen(record)
                 done()
-        np.save(folder / index_name(file), np.array(index, np.int64).reshape(-1, 2))
-        shards.append(Shard(file, examples, offset, _sha256(folder / file)))
-    return Split(total, decoded_bytes, frames, {label: tally[label] for label in classes}, tuple(shards))
+        shards.append(shard.made())
+    return split_of(tally, classes, shards)
+
+
+def split_of(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
+    """The manifest's account of a split."""
+    counts = {label: tally.labels.get(label, 0) for label in classes}
+    return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))
+
+
+def labels_in(boxes: Sequence[Box], labels: Sequence[str]) -> list[str]:
+    """Every label as often as it counts."""
+    return [box.label for box in boxes] or list(labels)
 
 
 def write_labels(classes: Sequence[str], folder: Path) -> None:
@@ -70,12 +112,3 @@ def write_labels(classes: Sequence[str], folder: Path) -> None:
 
 def _quoted(label: str) -> str:
     return "'" + label.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
-
-
-def _labels(record: Record) -> list[str]:
-    return [box.label for box in record.boxes] or list(record.labels)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

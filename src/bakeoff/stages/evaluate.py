@@ -27,7 +27,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     from bakeoff.input.store import Store
     from bakeoff.pictures import draw_sheet
     from bakeoff.tasks.task import task_of
-    from bakeoff.training.loop import compiled_prediction
+    from bakeoff.training.step import compiled_prediction
     from bakeoff.training.weights import restore
 
     manifest = fitting_manifest(records, derived)

@@ -1,4 +1,4 @@
-"""params.yaml + conf/ + the records' manifest -> models/config/run.yaml."""
+"""params.yaml + conf/ + the records -> models/config: run.yaml, lr.svg, and pipeline.config for detectors."""
 
 import sys
 from pathlib import Path
@@ -8,9 +8,12 @@ from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.run import Run, write
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import said_plainly
+from bakeoff.object_detection_api.pipeline import pipeline_config
 from bakeoff.progress import say
+from bakeoff.records.manifest import read_manifest
 
-PICTURE = "lr.svg"
+PICTURE, PIPELINE = "lr.svg", "pipeline.config"
+NONE = "# The Object Detection API trains detectors; this variant is none.\n"
 
 
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
@@ -22,6 +25,8 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
     assert variant.run is not None
     write(variant.run, out)
     (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
+    pipeline = pipeline_config(variant.run, read_manifest(records)) if variant.run.model.task == "detection" else NONE
+    (out.parent / PIPELINE).write_text(pipeline, encoding="utf-8")
     return variant.run
 
 
@@ -34,7 +39,7 @@ def main() -> None:
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
         say(f"render_config: {run.name}: {length}, {numbers.num_classes} classes; memory about {memory}")
-        say(f"  {workspace.RUN.as_posix()}")
+        say(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
 
 
 if __name__ == "__main__":

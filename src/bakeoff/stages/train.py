@@ -1,7 +1,5 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,84 +8,102 @@ from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
-from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.tracking import git, tracker
-from bakeoff.training.state import write_state
+from bakeoff.tracking import tracker
+from bakeoff.tracking.artifacts import fetch_weights
+from bakeoff.tracking.tags import source_tags
+from bakeoff.training.state import summary, write_state
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
     """Returns what `state.json` holds."""
     load_tensorflow()
-    from bakeoff.input.batches import evaluation_batches, training_batches
+    from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.order import Order
     from bakeoff.input.store import Store
     from bakeoff.tasks.task import score_all, task_of
     from bakeoff.training import loop, weights
+    from bakeoff.training.course import run_legs
+    from bakeoff.training.devices import strategy_of
+    from bakeoff.training.feed import Feed
+    from bakeoff.training.fingerprint import fingerprint
     from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
+    from bakeoff.training.learner import new_learner
+    from bakeoff.training.origin import origin_of
+    from bakeoff.training.starting import in_words, load_first_weights, write_report
+    from bakeoff.training.step import compiled_prediction
+    from bakeoff.training.work import Work
 
-    manifest = fitting_manifest(records, derived)
+    manifest, legs = fitting_manifest(records, derived), run.legs
+    strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
-    network = run.model.build(derived.num_classes)
     task = task_of(run.model, manifest.classes)
-    shape = run.batches_of(run.train.batch_size)
-    batches = training_batches(
+    learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+    predict = compiled_prediction(learner.kept, task)
+    validation = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.train.batch_size))
+    feed = Feed(
         Store(records, manifest.splits[TRAIN]),
-        shape,
         order=Order(derived.train_examples, run.seed),
-        steps=range(derived.steps),
         augment=run.train.augment,
         encode=task.encode,
+        shape_of=run.batches_of,
+        together=run.train.accumulate_batches,
     )
-    validation = evaluation_batches(Store(records, manifest.splits[VALIDATION]), shape)
-    predict = loop.compiled_prediction(network, task)
-    started = time.monotonic()
-    copy = tracker.start(run.track, run.name, _tags(manifest))
-    with copy.ending():
-        copy.params(as_tree(run))
-        copy.file(workspace.RUN, "config")
-        with workspace.building(out) as partial:
-            with History(partial) as history, progress("train", derived.steps, "steps") as bar:
-                best = loop.fit(
-                    network,
-                    run.optimizer.build(network),
-                    task=task,
-                    batches=batches,
-                    schedule=run.legs[0].rate,
-                    rhythm=loop.Rhythm(derived.steps, run.train.log_every_steps, run.train.validate_every_steps),
+    origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
+    first = load_first_weights(learner.network, run.model, run.train.init, origin)
+    devices = str(strategy.num_replicas_in_sync)
+    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
+    with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
+        found = work.newest()
+        if found.position.step:
+            say(f"train: goes on after step {found.position.step:,} of {derived.steps:,}, from {work.folder}")
+        for line in in_words(first):
+            say(f"train: {line}")
+        copy = tracker.attach(run.track, work.mlflow_run)
+        if copy.run_id is None:
+            copy = tracker.start(run.track, run.name, source_tags(manifest.digest))
+        work.mlflow_run = copy.run_id
+        with copy.ending():
+            copy.params(as_tree(run))
+            copy.file(workspace.RUN, "config")
+            with (
+                workspace.building(out) as partial,
+                History(partial, found.facts["history"]) as history,
+                progress("train", derived.steps, "steps", found.position.step) as bar,
+            ):
+                outcome = run_legs(
+                    legs,
+                    learner,
+                    work,
+                    found=found,
+                    feed=feed,
+                    rhythm=loop.Rhythm.of(run.train),
                     validate=lambda: score_all(task, predict, validation).result(),
-                    logs=(history.add, copy.metrics),
-                    keep_best=lambda: weights.save(network, partial / weights.BEST),
+                    headline=task.headline,
+                    history=history,
+                    send=copy.metrics,
                     bar=bar,
                 )
-            weights.save(network, partial / weights.FINAL)
-            write_plots(partial, task.headline)
-            state = best | {
-                "steps": derived.steps,
-                "seconds": round(time.monotonic() - started, 1),
-                "parameters": network.count_params(),
-                "peak_memory_bytes": peak_memory_bytes(),
-                "memory_estimate_bytes": derived.memory_estimate_bytes,
-                "weights_sha256": weights.digest(network),
-                "mlflow_run_id": copy.run_id,
-            }
-            write_state(partial, state)
-        copy.tags({"bakeoff.weights_sha256": state["weights_sha256"]})
-        copy.folder(out, "train")
+                weights.save(learner.kept, partial / weights.FINAL)
+                digest = weights.digest(learner.kept)
+                learner.keep(work.best(outcome.best_position))
+                weights.save(learner.kept, partial / weights.BEST)
+                write_plots(partial, task.headline)
+                state = outcome.summary(task.headline, legs) | {
+                    "steps": derived.steps,
+                    "parameters": learner.network.count_params(),
+                    "peak_memory_bytes": peak_memory_bytes(),
+                    "memory_estimate_bytes": derived.memory_estimate_bytes,
+                    "weights_sha256": digest,
+                    "lineage": {"fingerprint": name, "started_from": run.train.init.weights},
+                    "mlflow_run_id": copy.run_id,
+                }
+                write_report(first, partial)
+                write_state(partial, state)
+            copy.tags({"bakeoff.weights_sha256": digest})
+            copy.folder(out, "train")
     return state
-
-
-def _tags(manifest: Manifest) -> dict[str, str]:
-    """What a run came from, for whoever finds it in MLflow."""
-    experiment = os.environ.get("DVC_EXP_NAME")
-    return {
-        "mlflow.source.name": "bakeoff train",
-        "mlflow.source.git.commit": git.commit() or "none",
-        "bakeoff.git_commit": git.commit() or "none",
-        "bakeoff.git_dirty": str(git.has_uncommitted_changes()).lower(),
-        "bakeoff.records_digest": manifest.digest,
-    } | ({"DVC_EXP_NAME": experiment} if experiment else {})
 
 
 def main() -> None:
@@ -95,12 +111,7 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
-        best = (
-            "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
-        )
-        memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
-        length = f"{state['steps']:,} steps in {state['seconds']:.0f} s"
-        say(f"train: {length}; best {state['best_metric']} {best}; peak memory {memory}")
+        say(f"train: {summary(state)}")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 

@@ -32,7 +32,8 @@ class Detection:
         classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
         rows = tf.maximum(matched, BACKGROUND) + 1
         coded = boxes.code(tf.gather(truth, rows), self.anchors, self.model.box_scales)
-        return {"classes": tf.where(matched == IGNORED, -1, tf.gather(classes, rows)), "boxes": coded}
+        classes = tf.where(matched == IGNORED, tf.constant(-1, tf.int64), tf.gather(classes, rows))
+        return {"classes": classes, "boxes": coded}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The parts of the loss; training minimises their sum."""

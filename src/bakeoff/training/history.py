@@ -1,14 +1,15 @@
-"""`history.jsonl`: one line per logged step, in order.
+"""`history.jsonl`: one line per logged step, in order; in a run of phases with the name of the phase.
 
     {"step": 20, "train/loss": 1.93, "train/loss_boxes": 1.2, "learning_rate": 0.0008}
-    {"step": 300, "validation/mAP_50": 0.41}
+    {"step": 300, "phase": "head", "validation/mAP_50": 0.41}
 
 `write_plots` turns it into the tables that `dvc plots` draws.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bakeoff.tables import write_table
 
@@ -16,13 +17,19 @@ FILE = "history.jsonl"
 
 
 class History:
-    def __init__(self, folder: Path) -> None:
+    """A file that can be read while it is written; `lines` is what it holds."""
+
+    def __init__(self, folder: Path, earlier: Sequence[str] = ()) -> None:
+        self.lines = list(earlier)
+        self.phase: str | None = None  # of the lines to come
         self._file = (folder / FILE).open("w", encoding="utf-8")
+        self._file.write("".join(f"{line}\n" for line in earlier))
+        self._file.flush()
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        self._file.write(
-            json.dumps({"step": step} | {key: float(f"{value:.6g}") for key, value in values.items()}) + "\n"
-        )
+        head: dict[str, Any] = {"step": step} | ({"phase": self.phase} if self.phase else {})
+        self.lines.append(json.dumps(head | {key: float(f"{value:.6g}") for key, value in values.items()}))
+        self._file.write(f"{self.lines[-1]}\n")
         self._file.flush()
 
     def __enter__(self) -> "History":
@@ -32,8 +39,15 @@ class History:
         self._file.close()
 
 
-def read_history(folder: Path) -> list[dict[str, float]]:
+def read_history(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
+
+
+def metrics_of(line: str) -> tuple[int, dict[str, float]]:
+    """What `History.add` was given for a line."""
+    values = json.loads(line)
+    values.pop("phase", None)
+    return values.pop("step"), values
 
 
 def write_plots(folder: Path, headline: str) -> None:
@@ -45,7 +59,7 @@ def write_plots(folder: Path, headline: str) -> None:
     write_table(folder / "plots" / "validation.tsv", (row | {"score": row.get(headline, "")} for row in validation))
 
 
-def _columns(history: list[dict[str, float]], wanted: tuple[str, ...]) -> list[dict[str, float]]:
+def _columns(history: list[dict[str, Any]], wanted: tuple[str, ...]) -> list[dict[str, Any]]:
     """The rows that have any of the wanted metrics, with short names."""
     rows = [{key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history]
     return [row for row in rows if len(row) > 1]

@@ -1,8 +1,9 @@
-"""The step loop, top to bottom: batch in, gradients, new weights; now and then a line and a look at validation."""
+"""The step loop, top to bottom: batches in, gradients, new weights; now and then a line, a look, a checkpoint."""
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ import tensorflow as tf
 
 from bakeoff.errors import BakeoffError
 from bakeoff.progress import Bar
-from bakeoff.tasks.task import Task, Tensors
+from bakeoff.training.settings import Train
+from bakeoff.training.step import Batch, Step
 
 Log = Callable[[int, dict[str, float]], object]
 
@@ -22,9 +24,35 @@ class Diverged(BakeoffError):
 
 @dataclass(frozen=True)
 class Rhythm:
-    steps: int
     log_every: int
-    validate_every: int  # 0: never before the end
+    validate_every: int  # 0: never before the end of a leg
+    checkpoint_every: int
+    checkpoint_seconds: float | None = None  # also if so much time went by
+
+    @classmethod
+    def of(cls, train: Train) -> "Rhythm":
+        return cls(
+            train.log_every_steps,
+            train.validate_every_steps,
+            train.checkpoint_every_steps,
+            train.checkpoint_every_seconds,
+        )
+
+    def wants_checkpoint(self, done: int, seconds: float) -> bool:
+        """After so many steps, and seconds since the last."""
+        late = self.checkpoint_seconds is not None and seconds >= self.checkpoint_seconds
+        return late or done % self.checkpoint_every == 0
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best look at validation so far."""
+
+    step: int = 0  # 0: there was none
+    value: float | None = None  # None: there is nothing to count it on, such as no box in any image
+
+    def is_beaten_by(self, value: float | None) -> bool:
+        return self.step == 0 or (value is not None and (self.value is None or value > self.value))
 
 
 def seed_everything(seed: int, deterministic: bool) -> None:
@@ -34,50 +62,51 @@ def seed_everything(seed: int, deterministic: bool) -> None:
 
 
 def fit(
-    network: keras.Model,
-    optimizer: keras.optimizers.Optimizer,
+    train_step: Step,
     *,
-    task: Task,
-    batches: Iterable[tuple[tf.Tensor, Tensors]],
-    schedule: Callable[[int], float],
+    steps: range,
+    batches: Iterable[Batch],
+    together: int = 1,
+    rate_of: Callable[[int], float],
     rhythm: Rhythm,
     validate: Callable[[], dict[str, Any]],
-    logs: Sequence[Log],
-    keep_best: Callable[[], None],
+    headline: str,
+    log: Log,
+    best: Best,
+    keep_best: Callable[[int], None],
+    checkpoint: Callable[[int, Best], None],
     bar: Bar,
-) -> dict[str, Any]:
-    """Train for `rhythm.steps` steps, the last of which is always validated; returns which step was best."""
-    train_step = compiled_step(network, optimizer, task)
-    best: dict[str, Any] = {"best_metric": task.headline, "best_value": None, "best_step": 0}
-    logged, since = 0, time.monotonic()
-    for done, (images, targets) in enumerate(batches, start=1):
-        rate = schedule(done - 1)
-        losses = train_step(images, targets, tf.constant(rate, tf.float32))
-        last = done == rhythm.steps
+) -> Best:
+    """Take `steps`, each of so many batches `together`; the last is always logged, validated and kept."""
+    upcoming = iter(batches)
+    logged, since = steps.start, time.monotonic()
+    saved = since
+    for step in steps:
+        rate = rate_of(step)
+        taken = list(itertools.islice(upcoming, together))
+        losses = train_step(taken, tf.constant(rate, tf.float32))
+        done = step + 1
+        last = done == steps.stop
         if last or done % rhythm.log_every == 0:
             values = {name: float(value) for name, value in losses.items()}
             now = time.monotonic()
-            speed = (done - logged) * len(images) / max(now - since, 1e-9)
+            speed = (done - logged) * len(taken) * len(taken[0][0]) / max(now - since, 1e-9)
             logged, since = done, now
             _require_finite(values["train/loss"], done, rate)
-            for log in logs:
-                log(done, values | {"learning_rate": rate, "examples_per_second": speed})
+            log(done, values | {"learning_rate": rate, "examples_per_second": speed})
             bar.note(f"loss {values['train/loss']:.3f}")
         bar.advance()
         if last or (rhythm.validate_every and done % rhythm.validate_every == 0):
             pause = time.monotonic()
             result = validate()
-            for log in logs:
-                log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
-            value = result.get(task.headline)  # None if there is nothing to count it on, such as no box in any image
-            if best["best_step"] == 0 or (
-                value is not None and (best["best_value"] is None or value > best["best_value"])
-            ):
-                best |= {"best_value": value, "best_step": done}
-                keep_best()
+            log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
+            if best.is_beaten_by(result.get(headline)):
+                best = Best(done, result.get(headline))
+                keep_best(done)
             since += time.monotonic() - pause
-        if last:
-            break
+        if last or rhythm.wants_checkpoint(done, time.monotonic() - saved):
+            checkpoint(done, best)
+            saved = time.monotonic()
     return best
 
 
@@ -87,30 +116,3 @@ def _require_finite(loss: float, step: int, rate: float) -> None:
             f"training diverged: the loss is {loss} at step {step} with rate {rate:g}; "
             "lower lr.peak or lengthen lr.warmup_steps"
         )
-
-
-def compiled_step(
-    network: keras.Model, optimizer: keras.optimizers.Optimizer, task: Task
-) -> Callable[[tf.Tensor, Tensors, tf.Tensor], Tensors]:
-    """One update of the weights, as a graph: (images, targets, rate) -> losses by their logged names."""
-
-    @tf.function
-    def train_step(images: tf.Tensor, targets: Tensors, rate: tf.Tensor) -> Tensors:
-        optimizer.learning_rate = rate
-        with tf.GradientTape() as tape:
-            parts = task.losses(network(images, training=True), targets)
-            if network.losses:  # what the layers ask for their own weights, such as L2
-                parts = parts | {"weights": tf.add_n(network.losses)}
-            loss = tf.add_n(list(parts.values()))
-        optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
-        return {"train/loss": loss} | {f"train/loss_{name}": part for name, part in parts.items()}
-
-    return train_step
-
-
-def compiled_prediction(network: keras.Model, task: Task) -> Callable[[tf.Tensor], Tensors]:
-    @tf.function
-    def predict(images: tf.Tensor) -> Tensors:
-        return task.predict(network(images, training=False))
-
-    return predict

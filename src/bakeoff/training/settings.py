@@ -37,6 +37,8 @@ class Train:
     mixed_precision: bool = False
     devices: int | Literal["all"] = 1  # a batch is split over them
     checkpoint_every_steps: int = 100
+    checkpoint_every_seconds: float | None = None  # also if so much time went by
+    fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
     validate_every_steps: int = 0  # 0: only at the end of each phase
     deterministic: bool = True  # the same variant gives the same weights, to the bit
@@ -58,5 +60,7 @@ class Train:
         require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
         for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
+        seconds = self.checkpoint_every_seconds
+        require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")

@@ -25,3 +25,11 @@ def read_state(folder: Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None
+
+
+def summary(state: dict[str, Any]) -> str:
+    """One line for whoever watched the training."""
+    best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
+    memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
+    length = f"{state['steps']:,} steps in {state['seconds']:.0f} s"
+    return f"{length}; best {state['best_metric']} {best}; peak memory {memory}"

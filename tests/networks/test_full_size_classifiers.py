@@ -12,7 +12,7 @@ import numpy as np, keras, tensorflow as tf
 from bakeoff.networks import NETWORKS
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.footprint import peak_memory_bytes
-from bakeoff.training.loop import compiled_step
+from bakeoff.training.step import compiled_step
 
 settings = NETWORKS[{kind!r}](**{fields!r})
 network = settings.build(5)

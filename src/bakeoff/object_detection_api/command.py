@@ -1,0 +1,60 @@
+"""`bakeoff import-config FILE`: a pipeline.config of the Object Detection API becomes options of conf/."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.errors import ConfigError
+from bakeoff.progress import say
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def add_to(commands: Any) -> None:
+    command = commands.add_parser(
+        "import-config", help="carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
+    )
+    # Made absolute at once: the command itself runs in the workspace's own folder.
+    command.add_argument("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
+    command.add_argument("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
+    command.add_argument("--force", action="store_true", help="replace options of this name")
+    command.set_defaults(run=import_config)
+
+
+def import_config(arguments: argparse.Namespace) -> None:
+    """Writes the options into the workspace that is the current folder, and says what it could not carry over."""
+    from bakeoff.object_detection_api.options import write_options
+    from bakeoff.object_detection_api.pipeline import imported
+
+    path: Path = arguments.file
+    name = _name(arguments.name, path)
+    found = imported(_content(path), path.name)
+    written = write_options(found.settings, workspace.CONF, name=name, file=path.name, force=arguments.force)
+    for line in found.report:
+        say(line)
+    if found.report:
+        say(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
+    for file in written:
+        say(f"written: {file.as_posix()}")
+
+
+def _content(path: Path) -> bytes:
+    from bakeoff.object_detection_api.pipeline import MOST_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _name(given: str | None, path: Path) -> str:
+    if given is not None:
+        if not NAME.fullmatch(given):
+            raise ConfigError(f"--name: must be a letter, then letters, digits, - and _, got {given!r}")
+        return given
+    stem = path.parent.name if path.stem == "pipeline" else path.stem
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
+    return plain if NAME.fullmatch(plain) else f"imported_{plain}".rstrip("_")

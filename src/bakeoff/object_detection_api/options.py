@@ -1,0 +1,73 @@
+"""Imported settings -> files of conf/: one option in each group, and an experiment that chooses them together."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.config.run import KINDS
+from bakeoff.config.yaml_file import write_mapping
+from bakeoff.errors import ConfigError
+
+GROUPS = ("model", "lr", "optimizer", "train")
+EXPERIMENT = "experiment"
+
+
+def checked_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
+    """The settings object of each group; refuses, all at once, what this project's own rules forbid."""
+    problems = Problems(lambda key: file)
+    objects = {}
+    for group in GROUPS:
+        tree = dict(trees[group])
+        if group == "train" and "steps" not in tree:
+            tree["steps"] = 1  # whoever uses the option will say how long
+        objects[group] = parse_kind(KINDS[group], tree, group, problems)
+    problems.raise_any()
+    return objects
+
+
+def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str, file: str, force: bool) -> list[Path]:
+    """The files written; nothing is written if one of them is there already, unless `force`."""
+    objects = checked_settings(trees, file)
+    paths = {group: conf / group / f"{name}.yaml" for group in (*GROUPS, EXPERIMENT)}
+    there = [path.as_posix() for path in paths.values() if path.exists()]
+    if there and not force:
+        raise ConfigError(f"{', '.join(there)}: there already; choose another --name, or replace with --force")
+    for group in GROUPS:
+        tree = _option(group, trees[group], objects[group])
+        write_mapping(paths[group], tree, head=f"# From {file}, by `bakeoff import-config`.\n")
+    choices = "".join(f"  - override /{group}: {name}\n" for group in GROUPS)
+    head = f"# @package _global_\n# What {file} says: network, schedule, optimizer and training together.\n"
+    paths[EXPERIMENT].parent.mkdir(parents=True, exist_ok=True)
+    paths[EXPERIMENT].write_text(f"{head}defaults:\n{choices}", encoding="utf-8", newline="\n")
+    return list(paths.values())
+
+
+def _option(group: str, tree: dict[str, Any], settings: Any) -> dict[str, Any]:
+    option = {"kind": tree["kind"]} if len(KINDS[group]) > 1 else {}
+    option |= differing(settings)
+    if group == "train" and "steps" not in tree:
+        del option["steps"]
+    return option
+
+
+def differing(settings: Any) -> dict[str, Any]:
+    """The fields that are not their class's defaults, as YAML has them."""
+    tree: dict[str, Any] = {}
+    for field in dataclasses.fields(settings):
+        value, default = getattr(settings, field.name), _default(field)
+        if value == default:
+            continue
+        tree[field.name] = differing(value) if dataclasses.is_dataclass(value) else _plain(value)
+    return tree
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

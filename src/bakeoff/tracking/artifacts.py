@@ -1,0 +1,34 @@
+"""Files of other runs, from MLflow."""
+
+import tempfile
+from pathlib import Path
+
+from bakeoff.errors import ConfigError
+from bakeoff.tracking.settings import Mlflow, Track
+from bakeoff.workspace import IN_FLIGHT, main_workspace
+
+WEIGHTS = "train/best.weights.h5"
+
+
+def fetch_weights(settings: Track, run_id: str) -> Path:
+    """The best weights of a run, in `.bakeoff/fetched/`."""
+    if not isinstance(settings, Mlflow):
+        raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
+    target = main_workspace() / IN_FLIGHT / "fetched" / run_id / Path(WEIGHTS).name
+    if target.is_file():
+        return target
+    try:
+        import mlflow
+
+        from bakeoff.tracking.store import tracking_uri
+
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            found = mlflow.artifacts.download_artifacts(
+                run_id=run_id, artifact_path=WEIGHTS, dst_path=folder, tracking_uri=tracking_uri(settings)
+            )
+            Path(found).replace(target)
+    except Exception as error:  # whatever a server raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ConfigError(f"train.init.weights: MLflow does not give {WEIGHTS} of run {run_id} ({reason})") from None
+    return target

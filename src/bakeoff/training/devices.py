@@ -1,0 +1,42 @@
+"""What training computes on, and in which numbers."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import keras
+import tensorflow as tf
+
+from bakeoff.errors import ConfigError
+
+
+def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf.distribute.Strategy:
+    """GPUs if there are any, else CPUs; each takes its share of every batch."""
+    there = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    count = len(there) if devices == "all" else devices
+    if count > len(there):
+        raise ConfigError(f"train.devices: must be at most {len(there)}, the devices of this machine, got {count}")
+    for size in batch_sizes:
+        if size % count:
+            raise ConfigError(
+                f"train.batch_size: must divide by train.devices={count}, got {size}; "
+                f"{size - size % count or count} or {size + count - size % count} would"
+            )
+    if count == 1:
+        return tf.distribute.get_strategy()
+    return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
+
+
+@contextmanager
+def precision(mixed: bool) -> Iterator[None]:
+    """Layers built in the block compute in half precision if `mixed`; weights stay in full.
+
+    On GPUs in float16 with a scaled loss, which all of them are fast in; on CPUs in bfloat16.
+    """
+    before = keras.config.dtype_policy()
+    if mixed:
+        keras.config.set_dtype_policy("mixed_float16" if tf.config.list_logical_devices("GPU") else "mixed_bfloat16")
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)

@@ -1,0 +1,36 @@
+"""The batches of a leg, from any of its steps on."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bakeoff.input.augment import Augment
+from bakeoff.input.batches import training_batches
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.tasks.task import Tensors
+from bakeoff.training.phases import Leg
+from bakeoff.training.step import Batch
+
+
+@dataclass(frozen=True)
+class Feed:
+    store: Store
+    order: Order
+    augment: Augment
+    encode: Callable[[Tensors], Tensors]
+    shape_of: Callable[[int], Shape]  # by batch size
+    together: int  # batches that make one step
+
+    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+        """Of these steps of the run; a step takes the same examples wherever `steps` starts."""
+        first = leg.span.first_step
+        return training_batches(
+            self.store,
+            self.shape_of(leg.span.batch_size),
+            order=self.order,
+            steps=range((steps.start - first) * self.together, (steps.stop - first) * self.together),
+            first_example=leg.span.first_example,
+            augment=self.augment,
+            encode=self.encode,
+        )

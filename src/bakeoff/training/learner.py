@@ -1,0 +1,105 @@
+"""What training changes: the weights, their average, the optimizer's slots, the random states of the layers."""
+
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.errors import DataError
+from bakeoff.networks import Network
+from bakeoff.networks.selection import Parts
+from bakeoff.tasks.task import Task
+from bakeoff.training.average import Average
+from bakeoff.training.devices import precision
+from bakeoff.training.freezing import train_only
+from bakeoff.training.optimizers import Optimizer
+from bakeoff.training.settings import Train
+from bakeoff.training.step import Step, compiled_step
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def new_learner(
+    model: Network, num_classes: int, task: Task, optimizer: Optimizer, train: Train, strategy: tf.distribute.Strategy
+) -> "Learner":
+    """With random weights, which train.init may replace."""
+    with strategy.scope(), precision(train.mixed_precision):
+        network = model.build(num_classes)
+        average = Average(model.build(num_classes), train.ema_decay) if train.ema_decay else None
+    return Learner(network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy)
+
+
+class Learner:
+    def __init__(
+        self,
+        network: keras.Model,
+        *,
+        average: Average | None,
+        parts: Parts,
+        task: Task,
+        optimizer: Optimizer,
+        strategy: tf.distribute.Strategy,
+    ) -> None:
+        self.network, self.average = network, average
+        self._parts, self._task, self._settings, self._strategy = parts, task, optimizer, strategy
+        self._optimizer: keras.optimizers.Optimizer | None = None
+
+    @property
+    def kept(self) -> keras.Model:
+        """What is validated, saved and exported."""
+        return self.average.network if self.average else self.network
+
+    def require_trainable(self, patterns: tuple[str, ...], key: str) -> None:
+        train_only(self.network, patterns, self._parts, key)
+
+    def begin(self, trainable: tuple[str, ...], key: str) -> Step:
+        """A leg: what it trains, an optimizer without a past, an average that starts from the weights as they are."""
+        train_only(self.network, trainable, self._parts, key)
+        if self.average:
+            self.average.begin(self.network)
+        with self._strategy.scope():
+            self._optimizer = self._settings.build(self.network)
+        return compiled_step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that the next step depends on."""
+        return {name: np.array(variable) for name, variable in self._variables().items()}
+
+    def restore(self, arrays: Arrays) -> None:
+        variables = self._variables()
+        if {name: tuple(variable.shape) for name, variable in variables.items()} != {
+            name: array.shape for name, array in arrays.items()
+        }:
+            raise DataError("the checkpoint holds other variables than this run; train.fresh: true starts over")
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
+
+    @property
+    def kept_names(self) -> list[str]:
+        return [weight.path for weight in self.kept.weights]
+
+    def kept_weights(self) -> dict[str, np.ndarray]:
+        return {f"{number:05d}": np.array(weight) for number, weight in enumerate(self.kept.weights)}
+
+    def start_from(self, kept: Arrays) -> None:
+        """The weights of `kept_weights`; random states go on from where they are."""
+        for number, weight in enumerate(self.network.weights):
+            weight.assign(kept[f"{number:05d}"])
+
+    def keep(self, kept: Arrays) -> None:
+        """Once training is over: these, not the last ones."""
+        for number, weight in enumerate(self.kept.weights):
+            weight.assign(kept[f"{number:05d}"])
+
+    def _variables(self) -> dict[str, keras.Variable]:
+        # By number, for names that Keras makes up differ from one process to the next.
+        assert self._optimizer is not None
+        holders = {"network": self.network.variables, "optimizer": self._optimizer.variables}
+        if self.average:
+            holders["average"] = self.average.network.weights
+        return {
+            f"{holder}/{number:05d}": variable
+            for holder, variables in holders.items()
+            for number, variable in enumerate(variables)
+        }

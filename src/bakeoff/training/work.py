@@ -1,0 +1,176 @@
+"""Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run goes on.
+
+    1-head/00000532          checkpoints of the first leg, by steps of the run that are done; the two newest stay
+    1-head/best-00000400     weights that scored best
+    sent                     a byte for each line of the history that MLflow has
+    mlflow_run               the id of the run in MLflow
+    lock                     held while a process trains
+
+A new checkpoint is written by a thread beside training, and the one before stays until the new one is whole.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.training import checkpoint
+from bakeoff.training.checkpoint import Damaged
+from bakeoff.training.history import metrics_of
+
+Arrays = Mapping[str, np.ndarray]
+NEWEST = 2  # checkpoints that stay
+NO_FACTS: Mapping[str, Any] = {"bests": [], "history": [], "seconds": 0.0, "resumed": []}
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """How far a run is."""
+
+    leg: int  # its number, from 0
+    step: int  # steps of the run that are done
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a run goes on: what its newest checkpoint holds, or nothing."""
+
+    position: Position = Position(0, 0)
+    facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
+    arrays: Arrays | None = None
+
+
+class Work:
+    def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False) -> None:
+        self.folder = folder
+        self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / "lock")
+        self._fresh = fresh
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._pending: list[Future[None]] = []
+        self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
+
+    def __enter__(self) -> "Work":
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise WorkspaceError(
+                f"{self.folder.as_posix()}: another process trains this variant right now; wait for it or stop it"
+            ) from None
+        if self._fresh:
+            for path in self.folder.iterdir():
+                if path.name != "lock":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for leg in self._legs:
+            leg.mkdir(exist_ok=True)
+            for partial in leg.glob(f"*{checkpoint.PARTIAL}"):
+                partial.unlink()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.shutdown(wait=True)
+        self._lock.release()
+
+    # Checkpoints.
+
+    def newest(self) -> Found:
+        """The newest checkpoint that is whole, along with the best weights that it names."""
+        for position, path in sorted(self._checkpoints().items(), reverse=True):
+            try:
+                found = checkpoint.read(path)
+                self._named[position] = self._bests_in(found.facts)
+                for best in self._named[position]:
+                    checkpoint.read(best)
+                return Found(position, found.facts, found.arrays)
+            except Damaged as error:
+                print(f"warning: {error}; training goes on from the checkpoint before", file=sys.stderr)
+                path.unlink()
+        return Found()
+
+    def save(self, position: Position, facts: Mapping[str, Any], state: Callable[[], Arrays], *, now: bool) -> None:
+        """Beside training; left out if the last one is still being written, unless it must be there `now`."""
+        self._raise_failures()
+        if self._pending and not now:
+            return
+        path, arrays = self._legs[position.leg] / f"{position.step:08d}", state()
+
+        def job() -> None:
+            checkpoint.write(path, facts, arrays)
+            self._named[position] = self._bests_in(facts)
+            self._prune()
+
+        self._submit(job)
+        if now:
+            self.wait()
+
+    def keep_best(self, position: Position, paths: Sequence[str], arrays: Arrays) -> None:
+        """The checkpoint after these weights names them, so they are written before it."""
+        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": list(paths)}, arrays))
+
+    def best(self, position: Position) -> Arrays:
+        self.wait()
+        return checkpoint.read(self._best(position.leg, position.step)).arrays
+
+    def wait(self) -> None:
+        while self._pending:
+            self._pending.pop(0).result()
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        self._pending.append(self._thread.submit(job))
+
+    def _raise_failures(self) -> None:
+        while self._pending and self._pending[0].done():
+            self._pending.pop(0).result()
+
+    def _best(self, leg: int, step: int) -> Path:
+        return self._legs[leg] / f"best-{step:08d}"
+
+    def _checkpoints(self) -> dict[Position, Path]:
+        return {
+            Position(number, int(path.name)): path
+            for number, leg in enumerate(self._legs)
+            for path in leg.iterdir()
+            if path.name.isdigit()
+        }
+
+    def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
+        return {self._best(leg, best["step"]) for leg, best in enumerate(facts["bests"]) if best["step"]}
+
+    def _prune(self) -> None:
+        positions = sorted(self._checkpoints(), reverse=True)
+        for position in positions[NEWEST:]:
+            self._checkpoints()[position].unlink()
+        if all(position in self._named for position in positions[:NEWEST]):
+            named = set().union(*(self._named[position] for position in positions[:NEWEST]))
+            for leg in self._legs:
+                for best in set(leg.glob("best-*")) - named:
+                    best.unlink()
+
+    # What MLflow has.
+
+    @property
+    def mlflow_run(self) -> str | None:
+        file = self.folder / "mlflow_run"
+        return file.read_text(encoding="utf-8") or None if file.is_file() else None
+
+    @mlflow_run.setter
+    def mlflow_run(self, run_id: str | None) -> None:
+        if run_id != self.mlflow_run:
+            (self.folder / "sent").write_bytes(b"")
+            (self.folder / "mlflow_run").write_text(run_id or "", encoding="utf-8")
+
+    def send(self, lines: Sequence[str], metrics: Callable[[int, dict[str, float]], object]) -> None:
+        """What MLflow lacks of a history. A line that is repeated after an interruption is not sent again."""
+        with (self.folder / "sent").open("ab") as sent:
+            for line in lines[sent.tell() :]:
+                metrics(*metrics_of(line))
+                sent.write(b".")
+                sent.flush()

@@ -1,0 +1,80 @@
+"""Hydra's words on a command line mean what the same choice means in params.yaml."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.config.compose import compose
+from bakeoff.config.overrides import applied
+from bakeoff.errors import ConfigError
+from imports import ROOT
+
+GROUPS = ["data", "model", "lr"]
+SAID = {
+    "experiment": "demo",
+    "data": {"use": "digits"},
+    "model": "ssd_small",
+    "lr": {"use": "cosine", "peak": 0.1},
+    "seed": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "value"),
+    [
+        (["lr=constant"], "lr", {"use": "constant", "peak": 0.1}),
+        (["lr.peak=1e-3"], "lr", {"use": "cosine", "peak": 1e-3}),
+        (["+lr.warmup_steps=5"], "lr", {"use": "cosine", "peak": 0.1, "warmup_steps": 5}),
+        (["++lr.warmup_steps=5", "lr.use=exponential"], "lr", {"use": "exponential", "peak": 0.1, "warmup_steps": 5}),
+        (["~lr.peak"], "lr", {"use": "cosine"}),
+        (["model.loss.focal_gamma=1"], "model", {"use": "ssd_small", "loss": {"focal_gamma": 1}}),
+        (["model=ssd_tiny"], "model", {"use": "ssd_tiny"}),
+        (
+            ["model.anchors.aspect_ratios=[1,2.5]"],
+            "model",
+            {"use": "ssd_small", "anchors": {"aspect_ratios": [1, 2.5]}},
+        ),
+        (["experiment=frc_cosine"], "experiment", "frc_cosine"),
+        (["seed=7"], "seed", 7),
+        (["+track.uri='http://localhost:1'"], "track", {"uri": "http://localhost:1"}),
+    ],
+)
+def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: object) -> None:
+    before = repr(SAID)
+    assert applied(SAID, overrides, GROUPS) == SAID | {key: value}
+    assert repr(SAID) == before
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("lr", "command line: .*"),
+        ("lr.peak=0.1,0.2", "command line: lr.peak=0.1,0.2: several values at once are a sweep's"),
+        ("~lr.floor", "command line: ~lr.floor: params.yaml does not set it"),
+        ("~optimizer.beta_1", "command line: ~optimizer.beta_1: params.yaml does not set it"),
+    ],
+)
+def test_what_is_no_single_choice_is_refused(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        applied(SAID, [override], GROUPS)
+
+
+def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(
+        "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
+    )
+    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr=cosin", "modle.width=3"])
+    assert [line.split("; ")[0] for line in found.problems.lines] == [
+        "command line: modle: no such key",
+        "command line: lr.use: no such option 'cosin' in " + f"{(ROOT / 'conf/lr').as_posix()}/",
+    ]
+
+
+def test_an_override_hides_the_line_that_it_replaces(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(
+        "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
+    )
+    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr.peak=0.5"])
+    assert found.tree["lr"]["peak"] == 0.5
+    assert found.place_of("lr.peak") == "command line"
+    assert found.place_of("seed").endswith("params.yaml:4")

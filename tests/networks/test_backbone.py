@@ -1,0 +1,162 @@
+"""Backbones against keras.applications' own networks, and against what is published of them."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from bakeoff.networks.backbone import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone
+from bakeoff.networks.backbone_graph import feature_maps
+from bakeoff.networks.convolutions import Convolutions
+
+OF_KERAS = {
+    "mobilenet_v1": (keras.applications.MobileNet, keras.applications.mobilenet.preprocess_input),
+    "mobilenet_v2": (keras.applications.MobileNetV2, keras.applications.mobilenet_v2.preprocess_input),
+    "resnet50": (keras.applications.ResNet50, keras.applications.resnet.preprocess_input),
+}
+every_backbone = pytest.mark.parametrize("name", sorted(OF_KERAS))
+SIZE = 64
+
+
+def layers_of(name: str) -> list[str]:
+    return list(dict.fromkeys([*PYRAMID_LAYERS[name].values(), *MULTIBOX_LAYERS.get(name, ())]))
+
+
+def built(name: str, rule: Convolutions | None = None, *, lite: bool = False, **settings: Any) -> keras.Model:
+    image = keras.Input((SIZE, SIZE, 3))
+    backbone = Backbone(name=name, **settings)
+    maps = feature_maps(image, backbone, rule or Convolutions(), layers_of(name), lite=lite)
+    return keras.Model(image, dict(zip(layers_of(name), maps, strict=True)))
+
+
+def of_keras(name: str, **options: Any) -> keras.Model:
+    return OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3), **options)
+
+
+def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
+    return {weight.path: tuple(weight.shape) for weight in network.weights}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "convolutions"),
+    [("mobilenet_v1", 3_228_864, 27), ("mobilenet_v2", 2_257_984, 52), ("resnet50", 23_587_712, 53)],
+)
+def test_backbone_has_the_published_layers_and_parameters(name: str, parameters: int, convolutions: int) -> None:
+    network = built(name)
+    kernels = [weight for weight in network.weights if weight.path.endswith("kernel")]
+    assert (network.count_params(), len(kernels)) == (parameters, convolutions)
+    assert shapes(network) == shapes(of_keras(name))
+
+
+@every_backbone
+def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: str) -> None:
+    """Loaded by layer name; the network itself brings 0..255 to what those weights expect."""
+    keras.utils.set_random_seed(4)
+    theirs, ours = of_keras(name), built(name, override_hyperparameters=False)
+    draw = np.random.default_rng(4)
+    for layer in theirs.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.moving_mean.assign(draw.normal(0, 0.1, layer.moving_mean.shape))
+            layer.moving_variance.assign(draw.uniform(0.01, 2, layer.moving_variance.shape))
+    for layer in theirs.layers:
+        if layer.weights:
+            ours.get_layer(layer.name).set_weights(layer.get_weights())
+    images = draw.uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
+    expected = keras.Model(theirs.input, {layer: theirs.get_layer(layer).output for layer in layers_of(name)})(
+        OF_KERAS[name][1](images.copy())
+    )
+    for layer, given in ours(images).items():
+        scale = np.abs(expected[layer]).max()
+        assert scale > 0
+        np.testing.assert_allclose(given / scale, expected[layer] / scale, atol=1e-4, err_msg=layer)
+
+
+@every_backbone
+def test_levels_halve_the_image_once_more_each(name: str) -> None:
+    outputs = built(name, depth_multiplier=0.25).output
+    for level, layer in PYRAMID_LAYERS[name].items():
+        assert outputs[layer].shape[1:3] == (SIZE // 2**level, SIZE // 2**level)
+
+
+@every_backbone
+def test_batch_norm_follows_the_settings(name: str) -> None:
+    rule = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01)
+    norms = [layer for layer in built(name, rule).layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert len(norms) in (27, 52, 53)
+    assert {(norm.momentum, norm.epsilon) for norm in norms} == {(0.9, 0.01)}
+    kept = built(name, rule, override_hyperparameters=False).layers
+    own = {layer.epsilon for layer in of_keras(name).layers if isinstance(layer, keras.layers.BatchNormalization)}
+    assert {
+        (layer.momentum, layer.epsilon) for layer in kept if isinstance(layer, keras.layers.BatchNormalization)
+    } == {(0.9, epsilon) for epsilon in own}
+
+
+def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
+    network = built("mobilenet_v2", Convolutions(batch_norm_momentum=0.5), depth_multiplier=0.35)
+    images = np.random.default_rng(0).uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
+    norm = network.get_layer("bn_Conv1")
+    means = []
+    for _ in range(3):
+        network(images, training=True)
+        means.append(norm.moving_mean.numpy().copy())
+    np.testing.assert_allclose(means[1], 1.5 * means[0], rtol=1e-4)  # 1/2, 3/4, 7/8 of the batch's mean
+    np.testing.assert_allclose(means[2], 1.75 * means[0], rtol=1e-4)
+
+
+@every_backbone
+def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) -> None:
+    keras.utils.set_random_seed(0)
+    kernels = [
+        weight.numpy()
+        for weight in built(name, Convolutions(initial_deviation=0.02), depth_multiplier=0.5).weights
+        if weight.path.endswith("kernel") and np.prod(weight.shape) > 2000
+    ]
+    np.testing.assert_allclose([kernel.std() for kernel in kernels], 0.02, rtol=0.1)
+    first = {kernel.ravel()[:4].tobytes() for kernel in kernels}
+    assert len(first) == len(kernels) > 8
+
+
+def test_truncated_start_has_no_number_beyond_two_deviations() -> None:
+    rule = Convolutions(initializer="truncated_normal", initial_deviation=0.03)
+    kernel = built("mobilenet_v1", rule).get_layer("conv_pw_13").kernel.numpy()
+    assert 0.055 < np.abs(kernel).max() <= 0.06
+
+
+def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
+    network = built("mobilenet_v1", Convolutions(l2_weight=0.01), depth_multiplier=0.25)
+    squares = sum(
+        float((weight.numpy().astype(np.float64) ** 2).sum())
+        for weight in network.weights
+        if weight.path.endswith("kernel")
+    )
+    assert float(sum(network.losses)) == pytest.approx(0.01 / 2 * squares, rel=1e-4)
+    assert built("mobilenet_v1", Convolutions(l2_weight=0.0), depth_multiplier=0.25).losses == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        # As the Object Detection API's own tests state it for a multiplier next to nothing and a minimum of 32.
+        ({"depth_multiplier": 0.5**12, "min_depth": 32}, {"block_13_expand_relu": 192, "out_relu": 32}),
+        # The API shrinks the last convolution too, keras.applications does not: 1280 x 0.35 = 448.
+        ({"depth_multiplier": 0.35}, {"out_relu": 448}),
+        ({"depth_multiplier": 1.4}, {"out_relu": 1792}),
+    ],
+)
+def test_channels_of_mobilenet_v2_follow_multiplier_and_minimum(
+    settings: dict[str, Any], expected: dict[str, int]
+) -> None:
+    outputs = built("mobilenet_v2", **settings).output
+    assert {layer: outputs[layer].shape[-1] for layer in expected} == expected
+
+
+def test_resnet_takes_a_multiplier_that_keras_applications_does_not_have() -> None:
+    outputs = built("resnet50", depth_multiplier=0.25, min_depth=8).output
+    assert [outputs[layer].shape[-1] for layer in layers_of("resnet50")] == [64, 128, 256, 512]
+
+
+def test_mobilenet_v1_under_a_lite_pyramid_ends_in_fewer_channels() -> None:
+    network = built("mobilenet_v1", lite=True)
+    assert network.get_layer("conv_pw_12").filters == 512 and network.get_layer("conv_pw_13").filters == 256
+    assert built("mobilenet_v2", lite=True).get_layer("Conv_1").filters == 1280
