@@ -74,6 +74,6 @@ def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[
     step = compiled_step(network, keras.optimizers.Adam(), learned)
     for images, targets in batches:
         assert targets["labels"].shape == (3, 3)
-        step(images, targets, tf.constant(0.01))
+        step([(images, targets)], tf.constant(0.01))
     result = score_all(learned, compiled_prediction(network, learned), evaluation_batches(store, shape)).result()
     assert result["mean_average_precision"] == 1.0 and result["f1"] > 0.9

@@ -205,7 +205,7 @@ def test_training_twice_gives_the_same_weights_to_the_bit() -> None:
         for variable, value in zip(everything, start, strict=True):
             variable.assign(value)
         for _ in range(3):
-            step(clips, targets, tf.constant(0.01))
+            step([(clips, targets)], tf.constant(0.01))
         return digest(network)
 
     assert trained() == trained()
