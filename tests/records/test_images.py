@@ -32,7 +32,9 @@ def assert_alike(found: np.ndarray, expected: np.ndarray, most: float = 4) -> No
     assert np.abs(found - expected.astype(int)).mean() < most
 
 
-@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 30}, {"optimize": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 30}, {"optimize": True}]
+)
 def test_a_sound_jpeg_keeps_its_bytes(options: dict) -> None:
     data = saved(Image.fromarray(SCENE), "JPEG", **options)
     checked = check_image(data, None)
