@@ -71,8 +71,13 @@ class Coco(Dataset):
         return [(TRAIN, self.annotations), (VALIDATION, self.validation_annotations)]
 
 
-@lru_cache(maxsize=1)
 def read_coco(root: Path, file: str) -> dict[str, Any]:
+    path = (root / file).resolve()
+    return _read(root, file, path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=1)  # the classes are asked for after the items
+def _read(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
     path = (root / file).as_posix()
     try:
         tree = json.loads(read_text(root, file, "data.annotations"))

@@ -206,6 +206,13 @@ def _fraction(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
     ).fetchall():  # fmt: skip
         _divide(table, stratum, examples, units, rule.validation)
     table.execute("UPDATE units SET side = (SELECT side FROM decided WHERE key = unit)")
+    if not table.execute("SELECT 1 FROM units WHERE side = ?", [VALIDATION]).fetchone():
+        # Every class is in one group only. Those without any class go first, then whoever comes.
+        count = table.execute("SELECT COUNT(*) FROM units").fetchone()[0]
+        table.execute(
+            "UPDATE units SET side = ? WHERE unit IN (SELECT unit FROM units ORDER BY stratum != '', place, unit LIMIT ?)",
+            (VALIDATION, min(count - 1, max(1, round(count * rule.validation)))),
+        )
     alone = _mend(table, counts)
     table.execute(
         "UPDATE examples SET side = (SELECT side FROM units WHERE units.unit = examples.unit) WHERE source = ?",

@@ -63,6 +63,8 @@ def decode_features(data: bytes) -> dict[str, Value]:
             for inner, entry in _fields(_bytes(content)):
                 if inner == 1:
                     parts = dict(_fields(_bytes(entry)))
+                    if 1 not in parts:
+                        raise ValueError("no tf.Example: a feature without a name")
                     features[bytes(_bytes(parts[1])).decode()] = _feature(_bytes(parts.get(2, memoryview(b""))))
     return features
 

@@ -6,7 +6,6 @@ images/train/1.jpg   labels/train/1.txt   data.yaml       or   train/images/1.jp
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -103,7 +102,6 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
     return tuple(boxes)
 
 
-@lru_cache(maxsize=1)
 def _declared(root: Path) -> tuple[str, ...]:
     for name in NAMES_IN:
         path = root / name
