@@ -46,6 +46,13 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
     arrays: Arrays | None = None
 
+    def in_words(self, steps: int, folder: Path) -> list[str]:
+        """For the screen; nothing of a run that begins."""
+        done = self.position.step
+        if done == steps:
+            return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
+        return [f"goes on after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
+
 
 class Work:
     def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False) -> None:
