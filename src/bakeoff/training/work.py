@@ -59,6 +59,7 @@ class Work:
         self.folder = folder
         self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
+        self._phases = legs
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
@@ -178,6 +179,6 @@ class Work:
         """What MLflow lacks of a history. A line that is repeated after an interruption is not sent again."""
         with (self.folder / "sent").open("ab") as sent:
             for line in lines[sent.tell() :]:
-                metrics(*metrics_of(line))
+                metrics(*metrics_of(line, self._phases))
                 sent.write(b".")
                 sent.flush()
