@@ -1,5 +1,6 @@
 """A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ import tensorflow as tf
 from bakeoff.errors import ConfigError
 from bakeoff.lr import Constant, Cosine
 from bakeoff.progress import Bar
-from bakeoff.training import weights
+from bakeoff.training import checkpoint, weights
 from bakeoff.training.average import Average
 from bakeoff.training.course import Outcome, run_legs
 from bakeoff.training.history import History, metrics_of, read_history
@@ -198,6 +199,18 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
 
     assert curve("whole") == curve("cut") and len(curve("whole")) == 2 * 9
     assert cut.sent == whole.sent
+
+
+def test_a_slow_disk_does_not_let_later_lines_into_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kitchen, real = Kitchen(tmp_path, [leg("all", 0, 6, 0.1)]), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (time.sleep(0.3), real(*given)))
+    kitchen.rhythm = Rhythm(log_every=1, validate_every=4, checkpoint_every=1)
+    with pytest.raises(Interrupted):
+        kitchen.bake(interrupt_at=4)
+    kitchen.bake()
+    assert [row["step"] for row in read_history(tmp_path) if "learning_rate" in row] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def test_a_history_that_goes_on_begins_with_its_earlier_lines(tmp_path: Path) ->
         history.phase = "head"
         history.add(2, {"train/loss": 1.0})
     assert read_history(tmp_path)[1] == {"step": 2, "phase": "head", "train/loss": 1.0}
+    assert metrics_of(history.lines[1], ["body", "head"]) == (2, {"train/loss": 1.0, "phase": 2.0})
     assert [metrics_of(line) for line in history.lines] == [(1, {"train/loss": 2.0}), (2, {"train/loss": 1.0})]
 
 

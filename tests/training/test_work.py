@@ -43,6 +43,15 @@ def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
     assert found.arrays["w"].tolist() == [1, 1000]
 
 
+def test_a_run_says_where_it_goes_on() -> None:
+    folder = Path("runs/1f")
+    assert Found().in_words(900, folder) == []
+    [line] = Found(Position(0, 1200)).in_words(2000, folder)
+    assert line == "goes on after step 1,200 of 2,000, from runs/1f"
+    [line] = Found(Position(0, 2000)).in_words(2000, folder)
+    assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
+
+
 def test_two_checkpoints_stay(work: Work) -> None:
     for step in (100, 200, 300):
         save(work, 0, step)

@@ -21,9 +21,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     """Returns what `state.json` holds."""
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.order import Order
     from bakeoff.input.store import Store
-    from bakeoff.tasks.task import score_all, task_of
+    from bakeoff.tasks.task import task_of
     from bakeoff.training import loop, weights
     from bakeoff.training.course import run_legs
     from bakeoff.training.devices import strategy_of
@@ -34,7 +33,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
     from bakeoff.training.starting import in_words, load_first_weights, write_report
-    from bakeoff.training.step import compiled_prediction
+    from bakeoff.training.validation import Validation
     from bakeoff.training.work import Work
 
     manifest, legs = fitting_manifest(records, derived), run.legs
@@ -42,25 +41,16 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
-    predict = compiled_prediction(learner.kept, task)
-    validation = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.train.batch_size))
-    feed = Feed(
-        Store(records, manifest.splits[TRAIN]),
-        order=Order(derived.train_examples, run.seed),
-        augment=run.train.augment,
-        encode=task.encode,
-        shape_of=run.batches_of,
-        together=run.train.accumulate_batches,
-    )
+    feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
+    held_out = Store(records, manifest.splits[VALIDATION])
+    validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch_size)))
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
     name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
     with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
         found = work.newest()
-        if found.position.step:
-            say(f"train: goes on after step {found.position.step:,} of {derived.steps:,}, from {work.folder}")
-        for line in in_words(first):
+        for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
@@ -81,7 +71,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     found=found,
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
-                    validate=lambda: score_all(task, predict, validation).result(),
+                    validate=validate,
                     headline=task.headline,
                     history=history,
                     send=copy.metrics,
@@ -95,7 +85,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 write_plots(partial, task.headline)
                 state = outcome.summary(task.headline, legs) | {
                     "steps": derived.steps,
-                    "parameters": learner.network.count_params(),
+                    "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,

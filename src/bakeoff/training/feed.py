@@ -8,8 +8,9 @@ from bakeoff.input.batches import training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
-from bakeoff.tasks.task import Tensors
+from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.phases import Leg
+from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch
 
 
@@ -21,6 +22,17 @@ class Feed:
     encode: Callable[[Tensors], Tensors]
     shape_of: Callable[[int], Shape]  # by batch size
     together: int  # batches that make one step
+
+    @classmethod
+    def of(cls, train: Train, store: Store, seed: int, task: Task, shape_of: Callable[[int], Shape]) -> "Feed":
+        return cls(
+            store,
+            order=Order(store.examples, seed),
+            augment=train.augment,
+            encode=task.encode,
+            shape_of=shape_of,
+            together=train.accumulate_batches,
+        )
 
     def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
         """Of these steps of the run; a step takes the same examples wherever `steps` starts."""

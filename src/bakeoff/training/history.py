@@ -43,11 +43,11 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
 
 
-def metrics_of(line: str) -> tuple[int, dict[str, float]]:
-    """What `History.add` was given for a line."""
+def metrics_of(line: str, phases: Sequence[str] = ()) -> tuple[int, dict[str, float]]:
+    """Step and numbers of a line; a phase as its number among `phases`, from 1."""
     values = json.loads(line)
-    values.pop("phase", None)
-    return values.pop("step"), values
+    phase = values.pop("phase", None)
+    return values.pop("step"), values | ({"phase": phases.index(phase) + 1.0} if phase in phases else {})
 
 
 def write_plots(folder: Path, headline: str) -> None:

@@ -34,9 +34,9 @@ def load_first_weights(network: keras.Model, model: Network, init: Init, origin:
     with _stored(network, model, init, origin) as (stored, unused):
         report = _load(network, stored, wanted)
     source = (origin.path or Path(init.weights)).as_posix()
+    _require_what_was_asked(report, source, init)
     if not report["loaded"]:
         raise DataError(f"{source}: holds nothing that fits this network: weights of another architecture ({KEY})")
-    _require_what_was_asked(report, source, init)
     return {"source": source, "digest": origin.digest} | report | {"unused": unused - len(report["loaded"])}
 
 

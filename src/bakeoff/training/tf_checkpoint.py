@@ -25,8 +25,8 @@ def read_table(path: Path, variables: Iterable[str]) -> dict[str, str]:
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        here, tab, there = (part.strip() for part in line.partition("\t"))
-        if not tab or not there:
+        here, _, there = (part.strip() for part in line.partition("\t"))
+        if not there:
             raise ConfigError(f"{path.as_posix()}:{number}: must be `variable<TAB>name there`, got {line!r}")
         if here not in variables:
             near = choices(here, variables).partition("one of:")[0].strip()

@@ -46,12 +46,20 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
     arrays: Arrays | None = None
 
+    def in_words(self, steps: int, folder: Path) -> list[str]:
+        """For the screen; nothing of a run that begins."""
+        done = self.position.step
+        if done == steps:
+            return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
+        return [f"goes on after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
+
 
 class Work:
     def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False) -> None:
         self.folder = folder
         self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
+        self._phases = legs
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
@@ -171,6 +179,6 @@ class Work:
         """What MLflow lacks of a history. A line that is repeated after an interruption is not sent again."""
         with (self.folder / "sent").open("ab") as sent:
             for line in lines[sent.tell() :]:
-                metrics(*metrics_of(line))
+                metrics(*metrics_of(line, self._phases))
                 sent.write(b".")
                 sent.flush()
