@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bakeoff.errors import DataError
 from bakeoff.records.clips import Clips
 from bakeoff.records.dataset import Dataset, Item
 from bakeoff.records.fitting import BoxesRefused, fit_boxes
@@ -59,7 +60,7 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
 
 
 def record_of(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[Record, str | None]:
-    """The record, and the digest of its image if it is known. Raises ImageRefused if the file is another by now."""
+    """The record, and the digest of its image if it is known. Raises DataError if the file is another by now."""
     frames = _stored(dataset, root, item, verdict)
     record = Record(
         item.name, frames, verdict.height, verdict.width, verdict.boxes, verdict.labels,
@@ -143,7 +144,7 @@ def _stored(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple
     if item.media in ("image", "example") and not verdict.frames_per_second:
         image = _content(dataset, root, item)
         if checksum(image) != verdict.checksum:
-            raise ImageRefused(f"{item.name}: changed while the records were being built; run the same command again")
+            raise DataError(f"{item.name}: changed while the records were being built; run the same command again")
         if verdict.untouched:
             return (image,)
         return (stored_bytes(image, check_image(image, dataset.max_side), dataset.max_side),)
