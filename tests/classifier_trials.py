@@ -51,5 +51,5 @@ def learned(
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
     step = compiled_step(network, keras.optimizers.Adam(), task)
     targets = {"label": tf.constant(labels, tf.int64)}
-    losses = [float(step(tf.constant(examples), targets, tf.constant(rate))["train/loss"]) for _ in range(steps)]
+    losses = [float(step([(tf.constant(examples), targets)], tf.constant(rate))["train/loss"]) for _ in range(steps)]
     return losses, task.predict(network(examples, training=False))["classes"].numpy().tolist()

@@ -32,6 +32,11 @@ def facts() -> Path:
     return main_workspace() / IN_FLIGHT / "networks"
 
 
+def paces() -> Path:
+    """How long steps took on this machine."""
+    return main_workspace() / IN_FLIGHT / "paces.jsonl"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
     return main_workspace() / IN_FLIGHT / "runs" / fingerprint

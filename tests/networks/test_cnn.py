@@ -80,7 +80,7 @@ def trained(
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
     step = compiled_step(network, keras.optimizers.Adam(), task)
     targets = {"label": tf.constant(labels, tf.int64)}
-    losses = [float(step(tf.constant(images), targets, tf.constant(0.01))["train/loss"]) for _ in range(steps)]
+    losses = [float(step([(tf.constant(images), targets)], tf.constant(0.01))["train/loss"]) for _ in range(steps)]
     return losses, task.predict(network(images, training=False))["classes"].numpy().tolist()
 
 

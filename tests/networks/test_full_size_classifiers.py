@@ -21,7 +21,8 @@ loaded = peak_memory_bytes()
 step = compiled_step(network, keras.optimizers.SGD(), Classification(settings, "abcde"))
 shape = network.input_shape[1:]
 examples = tf.constant(np.random.default_rng(0).uniform(0, 255, ({batch}, *shape)).astype(np.float32))
-loss = float(step(examples, {{"label": tf.constant([2] * {batch}, tf.int64)}}, tf.constant(0.1))["train/loss"])
+targets = {{"label": tf.constant([2] * {batch}, tf.int64)}}
+loss = float(step([(examples, targets)], tf.constant(0.1))["train/loss"])
 moved = sum(bool((old != new.numpy()).any()) for old, new in zip(before, network.trainable_weights))
 print("result", loss, moved / len(before), loaded, peak_memory_bytes())
 """

@@ -76,14 +76,13 @@ def test_network_with_the_weights_of_keras_applications_answers_as_that_does() -
     for weight in other.weights:
         weight.assign(weight + 0.02 * keras.random.uniform(weight.shape))
 
-    def made(path: str) -> tuple[str, int]:
-        kind, _, number = path.split("/")[0].partition("2d_" if path.startswith("conv") else "normalization_")
-        return kind, int(number or 0)
+    def made(weight: keras.Variable) -> int:
+        return int(weight.path.split("/")[0].removeprefix(kind).removeprefix("_") or 0)
 
     own = SMALL.build(5)
     for kind in ("conv2d", "batch_normalization"):
         sources, targets = (
-            sorted((weight for weight in network.weights if weight.path.startswith(kind)), key=lambda w: made(w.path))
+            sorted((weight for weight in network.weights if weight.path.startswith(kind)), key=made)
             for network in (other, own)
         )
         for source, target in zip(sources, targets, strict=True):
@@ -93,6 +92,27 @@ def test_network_with_the_weights_of_keras_applications_answers_as_that_does() -
     expected = other(keras.applications.inception_v3.preprocess_input(images.copy()), training=False)
     np.testing.assert_allclose(own(images, training=False)["classes"], expected, rtol=1e-3, atol=1e-3)
     assert np.ptp(expected) > 0.01
+
+
+def test_weights_of_imagenet_go_under_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a download: what Keras would fill is filled here with numbers that tell the layers apart."""
+    make = keras.applications.InceptionV3
+
+    def filled(*, weights: str, **options: Any) -> keras.Model:
+        assert weights == "imagenet"
+        made = make(weights=None, **options)
+        for number, weight in enumerate(made.weights):
+            weight.assign(keras.ops.full(weight.shape, number))
+        return made
+
+    monkeypatch.setattr(keras.applications, "InceptionV3", filled)
+    trained = {weight.path: weight for weight in SMALL.imagenet().weights}
+    monkeypatch.undo()
+    own = {weight.path: tuple(weight.shape) for weight in SMALL.build(3).weights}
+    assert {path: tuple(weight.shape) for path, weight in trained.items()}.items() <= own.items()
+    assert len(trained) == 94 * 4
+    assert len({float(np.mean(weight)) for weight in trained.values()}) == len(trained)
+    assert float(np.mean(trained["conv2d/kernel"])) == 0  # the first that is made
 
 
 def test_every_weight_of_both_heads_and_the_backbone_gets_a_gradient() -> None:
@@ -105,6 +125,7 @@ def test_momentum_reaches_every_batch_norm() -> None:
     assert len(norms) == 94 + 2 and {layer.momentum for layer in norms} == {0.83}
 
 
+@pytest.mark.slow
 def test_network_learns_eight_images_by_heart() -> None:
     labels = [1, 2, 3, 4, 4, 3, 2, 1]
     calm = InceptionV3(input_size=75, dropout=0.0, batch_norm_momentum=0.5, label_smoothing=0.0)

@@ -1,7 +1,6 @@
 """That API's messages as protobuf itself knows them, and detection variants of this project."""
 
 import copy
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +127,13 @@ def option(group: str, name: str) -> dict[str, Any]:
     return tree
 
 
+def preset(name: str) -> dict[str, dict[str, Any]]:
+    """What a file of conf/experiment/ chooses of the groups that a pipeline.config holds."""
+    tree = yaml.safe_load((ROOT / "conf/experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
+    chosen = {key.removeprefix("override /"): value for entry in tree["defaults"] for key, value in entry.items()}
+    return {group: option(group, chosen[group]) for group in ("model", "lr", "optimizer", "train")}
+
+
 DETECTORS = sorted(
     path.stem
     for path in (ROOT / "conf/model").glob("*.yaml")
@@ -135,11 +141,20 @@ DETECTORS = sorted(
 )
 
 
+def _is_detector(name: str) -> bool:
+    return preset(name)["model"]["kind"] in ("ssd", "ssd_fpn", "ssd_multibox")
+
+
+RECIPES = {
+    path.stem: preset(path.stem)
+    for path in sorted((ROOT / "conf/experiment").glob("*.yaml"))
+    if _is_detector(path.stem)
+}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`detector` goes through every detection option of conf/model."""
+    """`detector` goes through every detection option of conf/model, `recipe` through every preset of one."""
     if "detector" in metafunc.fixturenames:
         metafunc.parametrize("detector", DETECTORS)
-
-
-def plain(settings: Any) -> dict[str, Any]:
-    return dataclasses.asdict(settings)
+    if "recipe" in metafunc.fixturenames:
+        metafunc.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))

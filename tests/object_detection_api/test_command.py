@@ -129,10 +129,25 @@ def test_options_are_named_after_the_file_or_its_folder(place: str, name: str, w
     assert Path(f"conf/experiment/{name}.yaml").is_file()
 
 
-@pytest.mark.parametrize("name", ["../lr", "", "1", "a b", "a.yaml"])
+@pytest.mark.parametrize("name", ["../lr", "", "1", "a b", "a.yaml", "preset"])
 def test_a_name_that_is_no_option_is_refused(name: str, workspace: Path) -> None:
-    with pytest.raises(ConfigError, match="--name: must be a letter, then letters, digits, - and _, got "):
+    with pytest.raises(
+        ConfigError, match="--name: must be a letter, then letters, digits, - and _, and not 'preset', got "
+    ):
         run(str(TF2), "--name", name)
+
+
+def test_a_file_name_cannot_put_words_into_an_option(workspace: Path) -> None:
+    path = workspace / "a\nmodel: evil\n.config"
+    shutil.copy(TF2, path)
+    run(str(path), "--name", "tame")
+    assert yaml.safe_load(Path("conf/lr/tame.yaml").read_text()).keys() == {
+        "kind",
+        "peak",
+        "warmup_steps",
+        "warmup_from",
+    }
+    assert Path("conf/lr/tame.yaml").read_text().startswith("# From a?model: evil?.config, by")
 
 
 def test_a_file_that_is_not_there_is_said(workspace: Path) -> None:

@@ -55,7 +55,7 @@ def test_what_is_not_carried_over_is_listed_by_line() -> None:
             ("replicas_to_agg", False, "train_config.replicas_to_aggregate: not carried over: steers how that API computes, not what"),
             ("min_area", False, "train_config.data_augmentation_options.random_crop_image.min_area: becomes train.augment "
              "{zoom_in: 0.866025, stretch: 3}, which draws crops somewhat otherwise"),
-            ("max_number", False, "train_config.max_number_of_boxes: not carried over: deprecated: that API itself no longer reads it"),
+            ("max_number", False, "train_config.max_number_of_boxes: not carried over: deprecated: that API itself does not read it"),
             ("unpad_ground", False, "train_config.unpad_groundtruth_tensors: not carried over: steers how that API computes, not what"),
             ("label_map_path", False, "train_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
             ("tf_record_input", False, "train_input_reader.tf_record_input_reader: not carried over: comes from data/records and its manifest"),
@@ -65,8 +65,9 @@ def test_what_is_not_carried_over_is_listed_by_line() -> None:
     ]  # fmt: skip
 
 
-def test_a_file_of_tensorflow_1_keeps_its_figures() -> None:
+def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
     found = read(TF1)
+    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
     model = found.settings["model"]
     assert (model["kind"], model["input_size"], model["num_maps"], model["depthwise_maps"]) == (
         "ssd_multibox", 300, 6, True,
@@ -98,7 +99,7 @@ def test_a_file_of_tensorflow_1_keeps_its_figures() -> None:
     [
         ("batch_norm_trainable", "model.ssd.feature_extractor.batch_norm_trainable: not carried over: that API has dropped"),
         ("ssd_random_crop", "train_config.data_augmentation_options.ssd_random_crop: not carried over: there is no counter"),
-        ("queue_capacity", "train_input_reader.queue_capacity: not carried over: deprecated: that API itself no longer"),
+        ("queue_capacity", "train_input_reader.queue_capacity: not carried over: deprecated: that API itself does not"),
         ("shuffle_buffer_size", "train_input_reader.shuffle_buffer_size: not carried over: the memory group and the order"),
         ("num_examples", "eval_config.num_examples: not carried over: deprecated"),
         ("num_readers", "eval_input_reader.num_readers: not carried over: the memory group"),
@@ -109,6 +110,137 @@ def test_a_file_of_tensorflow_1_keeps_its_figures() -> None:
 def test_old_files_say_what_they_lose(text: str, said: str) -> None:
     [found] = [line for line in read(TF1).report if said in line]
     assert found.startswith(f"tf1.config:{line_of(TF1, text)}: {said}")
+
+
+OLD = {  # a change of tf1.config: what is said of it, and what is in its place
+    ("type: 'ssd_mobilenet_v2'", "type: 'ssd_mobilenet_v1_ppn'"): (
+        "feature_extractor.type: there is no 'ssd_mobilenet_v1_ppn' here; ssd_multibox with mobilenet_v1 stands",
+        lambda model: model["backbone"]["name"] == "mobilenet_v1" and model["input_size"] == 288,
+    ),
+    ("type: 'ssd_mobilenet_v2'", "type: 'ssd_resnet50_v1_ppn'"): (
+        "feature_extractor.type: there is no 'ssd_resnet50_v1_ppn' here; ssd_multibox with mobilenet_v2 stands",
+        lambda model: model["anchors"]["min_scale"] == 0.2,
+    ),
+    ("num_layers: 6", "num_layers: 5"): (
+        "model.ssd.num_classes: not carried over",
+        lambda model: model["num_maps"] == 5,
+    ),
+    ("min_depth: 16", "num_layers: 4 min_depth: 16"): (
+        "ssd_anchor_generator.num_layers: not carried over: the network has 4 maps, and anchors on each",
+        lambda model: model["num_maps"] == 4,
+    ),
+    ("num_layers: 6", "num_layers: 6 height_stride: [16, 32] width_stride: [16, 32]"): (
+        "ssd_anchor_generator.height_stride: not carried over: there is no counterpart here",
+        lambda model: model["num_maps"] == 6,
+    ),
+    ("weighted_sigmoid { }", "weighted_sigmoid { anchorwise_output: true }"): (
+        "weighted_sigmoid.anchorwise_output: not carried over: that API itself does not read it",
+        lambda model: model["loss"]["classes"] == "sigmoid",
+    ),
+    ("batch_norm_trainable: true", "pad_to_multiple: 32"): (
+        "model.ssd.feature_extractor.pad_to_multiple: not carried over: there is no counterpart here",
+        lambda model: True,
+    ),
+    ("num_layers_before_predictor: 0", "num_layers_before_predictor: 2"): (
+        "model.ssd.num_classes: not carried over",  # without a depth that API leaves the layers out
+        lambda model: model["predictor"]["layers_before"] == 0,
+    ),
+    ("use_dropout: false", "use_dropout: true"): (
+        "model.ssd.num_classes: not carried over",
+        lambda model: model["predictor"]["dropout"] == 0.2,
+    ),
+    ("kernel_size: 3", "kernel_size: 1 use_depthwise: true"): (
+        "convolutional_box_predictor.use_depthwise: a depthwise convolution of kernel 1 only scales; left out here",
+        lambda model: not model["predictor"]["depthwise"],
+    ),
+    ("convolutional_box_predictor {", "weight_shared_convolutional_box_predictor { depth: 64 #"): (
+        "model.ssd.box_predictor: weight_shared_convolutional_box_predictor does not go with this network here",
+        lambda model: model["predictor"]["kernel"] == 3,
+    ),
+    ("# A robotics", "graph_rewriter { quantization { delay: 48000 } } # A robotics"): (
+        "tf1.config:1: graph_rewriter: not carried over: there is no training for quantised weights here",
+        lambda model: True,
+    ),
+}  # fmt: skip
+OWN_LINES = """        min_depth: 0
+        max_depth: 0
+"""
+
+
+@pytest.mark.parametrize("change", OLD, ids=lambda change: change[1][:40])
+def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
+    change: tuple[str, str], variant: Callable[..., Run]
+) -> None:
+    said, holds = OLD[change]
+    shared = "weight_shared" in change[1]
+    gone = [(OWN_LINES, ""), ("        apply_sigmoid_to_scores: false\n", "")] if shared else []
+    found = read(TF1, change, *gone)
+    assert [line for line in found.report if said in line], "\n".join(found.report)
+    assert holds(found.settings["model"])
+    assert variant(model=found.settings["model"]).model  # and it is a network that can be built
+
+
+@pytest.mark.parametrize(
+    "step, said, values",
+    [
+        (
+            "random_crop_image { max_aspect_ratio: 9 min_area: 0 }",
+            "becomes train.augment {zoom_in: 0.1, stretch: 4}",
+            {"zoom_in": 0.1, "stretch": 4.0},
+        ),
+        (
+            "random_crop_pad_image { }",
+            "becomes train.augment {zoom_in: 0.316228, stretch: 1.33333, zoom_out: 2}",
+            {"zoom_out": 2.0},
+        ),
+        ("random_crop_pad_image { max_padded_size_ratio: [1, 20] }", "zoom_out: 8}", {"zoom_out": 8.0}),
+        ("random_adjust_contrast { }", "factors are from 0.75 to 1.25 here", {"contrast": 0.25}),
+        (
+            "random_adjust_saturation { min_delta: 0 max_delta: 2 }",
+            "factors are from 0.01 to 1.99 here",
+            {"saturation": 0.99},
+        ),
+        (
+            "random_adjust_hue { } } data_augmentation_options { random_adjust_hue { max_delta: 0.3 }",
+            "random_adjust_hue: is there twice, and here it can be only once; the last one counts",
+            {"hue": 0.3},
+        ),
+    ],
+)
+def test_augmentation_gets_the_nearest_values_and_says_them(
+    step: str, said: str, values: dict[str, float], variant: Variant
+) -> None:
+    found = read(TF1, ("ssd_random_crop { }", step))
+    assert [line for line in found.report if said in line], "\n".join(found.report)
+    augment = found.settings["train"]["augment"]
+    assert {key: augment[key] for key in values} == values
+    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
+
+
+def test_a_cosine_that_ends_before_the_run_is_said() -> None:
+    found = read(TF2, ("num_steps: 50000", "num_steps: 60000"))
+    line = line_of(TF2, "num_steps")
+    said = (
+        f"tf2.config:{line}: train_config.num_steps: the rate would be 0 from step 50000 on; lower train.steps to that"
+    )
+    assert said in found.report
+    assert (found.settings["train"]["steps"], found.settings["lr"]["total_steps"]) == (60000, 50000)
+
+
+def test_a_burn_in_without_a_rate_of_its_own_is_at_the_first_rate() -> None:
+    found = read(TF1, ("decay_steps: 2000", "decay_steps: 2000 burnin_steps: 500 min_learning_rate: 1e-6"))
+    lr = found.settings["lr"]
+    assert (lr["burn_in_steps"], lr["burn_in_rate"], lr["floor"]) == (500, None, 1e-6)
+    own = read(
+        TF1, ("decay_steps: 2000", "decay_steps: 2000 burnin_steps: 500 burnin_learning_rate: .0001 staircase: false")
+    )
+    assert (own.settings["lr"]["burn_in_rate"], own.settings["lr"]["staircase"]) == (0.0001, False)
+
+
+def test_frozen_variables_are_said() -> None:
+    found = read(TF1, ("# num_steps: 200000", "freeze_variables: 'FeatureExtractor'"))
+    [line] = [line for line in found.report if "freeze_variables" in line]
+    assert line.endswith("train.trainable says what is trained, by the names that networks have here")
 
 
 def test_a_file_without_a_length_says_so() -> None:
@@ -198,6 +330,14 @@ def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str,
     assert all(re.match(r"tf2\.config:\d+: ", line) for line in found.report)
     assert holds(found.settings["model"])
     assert variant(**found.settings).model  # and it is a network that can be built
+
+
+def test_the_demos_own_network_keeps_its_own_scales() -> None:
+    text = b"model { ssd { feature_extractor { type: 'bakeoff_ssd' } box_coder { faster_rcnn_box_coder { y_scale: 5 } } } }"
+    assert (
+        "p.config:1: model.ssd.box_coder: this network codes boxes by 10.0, 10.0, 5.0, 5.0"
+        in imported(text, "p.config").report
+    )
 
 
 def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:

@@ -49,6 +49,15 @@ def test_a_mistake_is_said_with_its_line(change: tuple[str, str], said: str) -> 
         read(change)
 
 
+def test_of_very_many_mistakes_the_first_are_said() -> None:
+    with pytest.raises(ConfigError) as refused:
+        imported(b"model { ssd { " + b"x: 1\n" * 1000 + b"} }", "p.config")
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 31
+    assert lines[0].startswith("p.config:1: model.ssd.x: no such field")
+    assert lines[-1] == "p.config: and 970 more"
+
+
 def test_all_mistakes_come_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
         read(("matcher {", "macher {"), ("num_steps: 50000", "num_steps: 5.5"), ("gamma: 2.0", "gama: 2"))
@@ -64,6 +73,8 @@ def test_all_mistakes_come_at_once() -> None:
 @pytest.mark.parametrize(
     "content, said",
     [
+        (b"model { ssd { num_classes: " + b"9" * 900_000 + b"x } }", "p.config:1: not protobuf text format: not a number: '999"),
+        (b"a" * 900_000 + b" { }", "p.config:1: not protobuf text format: a name must have at most 200 letters, got aaa"),
         (b"\x00\x01\x02", "p.config: a binary file; pipeline.config is a text"),
         (b"\xff\xfe\x00m", "p.config: not a text in UTF-8 (byte 0); pipeline.config is one"),
         (b"", "p.config: not a pipeline.config: it has no block `model { ssd { … } }`"),
@@ -76,7 +87,7 @@ def test_all_mistakes_come_at_once() -> None:
         (b"model {" * 10_000, "p.config:1: not protobuf text format: blocks must not be nested deeper than 64"),
         (b"model { ssd { } } train_config { num_steps: " + b"9" * 400_000 + b" }", "train_config.num_steps: must be a whole number"),
     ],
-    ids=["binary", "utf-16", "empty", "yaml", "short yaml", "json", "label map", "no model", "too long", "too deep", "too large a number"],
+    ids=["a number before a letter", "a name", "binary", "utf-16", "empty", "yaml", "short yaml", "json", "label map", "no model", "too long", "too deep", "too large a number"],
 )  # fmt: skip
 def test_what_is_no_pipeline_config_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(ConfigError) as refused:

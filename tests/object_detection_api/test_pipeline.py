@@ -142,7 +142,7 @@ def test_the_memory_knobs_stand_in_both_readers(written: Callable[..., tuple[Any
         assert reader.queue_capacity == reader.min_after_dequeue == reader.shuffle_buffer_size
         assert reader.num_prefetch_batches >= 1 and reader.num_parallel_batches == 2
     assert (read.train_input_reader.num_readers, read.eval_input_reader[0].num_readers) == (4, 2)
-    assert text.count("The next two have no effect in releases since 2018") == 2
+    assert text.count("The next two are deprecated: its training programs do not read them") == 2
 
 
 def test_the_shuffle_buffer_fits_into_a_tenth_of_the_budget(manifest: Manifest) -> None:
@@ -189,6 +189,14 @@ def test_what_an_optimizer_cannot_hold_is_named(
     optimizer: dict, unsaid: str, written: Callable[..., tuple[Any, str]]
 ) -> None:
     assert unsaid in written(optimizer=optimizer)[1]
+
+
+def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Callable[..., tuple[Any, str]]) -> None:
+    read, text = written(optimizer={"kind": "rmsprop"})
+    rmsprop = read.train_config.optimizer.rms_prop_optimizer
+    assert (rmsprop.momentum_optimizer_value, rmsprop.decay) == (pytest.approx(0.9), pytest.approx(0.9))
+    assert rmsprop.epsilon == 1.0
+    assert "hands `decay` to Keras, which divides the rate by 1 + decay * step" in text
 
 
 def test_an_optimizer_that_can_be_said_has_no_excuse(written: Callable[..., tuple[Any, str]]) -> None:

@@ -1,8 +1,12 @@
 """The tables of that API's messages hold together."""
 
+from collections.abc import Callable
+
 import pytest
+from google.protobuf.message import Message
 
 from bakeoff.object_detection_api import schema
+from bakeoff.object_detection_api.report import REASONS, SAME_HERE
 from bakeoff.object_detection_api.values import default_of
 
 FIELDS = [(message, field) for message, fields in schema.MESSAGES.items() for field in fields.values()]
@@ -31,7 +35,9 @@ def test_every_message_can_be_reached_from_the_whole_file() -> None:
 
 
 @pytest.mark.parametrize("message, field", FIELDS, ids=lambda part: part if isinstance(part, str) else part.name)
-def test_defaults_are_protobufs_own(message: str, field: schema.FieldType, messages) -> None:  # type: ignore[no-untyped-def]
+def test_defaults_are_protobufs_own(
+    message: str, field: schema.FieldType, messages: Callable[[str], type[Message]]
+) -> None:
     if field.type in schema.MESSAGES or field.repeated:
         return
     theirs = getattr(messages(message)(), field.name)
@@ -51,6 +57,12 @@ def test_the_defaults_that_surprise_people() -> None:
     assert schema.MESSAGES["InputReader"]["shuffle_buffer_size"].default == "2048"
     deprecated = {name for name, field in schema.MESSAGES["InputReader"].items() if field.deprecated}
     assert deprecated == {"queue_capacity", "min_after_dequeue", "prefetch_size", "num_parallel_map_calls"}
+
+
+def test_every_reason_is_of_a_message_or_field_that_there_is() -> None:
+    known = {f"{message}.{field.name}" for message, field in FIELDS} | schema.MESSAGES.keys()
+    assert REASONS.keys() - known == set()
+    assert {".".join(place) for place in SAME_HERE} - known == set()
 
 
 def test_groups_of_which_one_can_be_chosen() -> None:

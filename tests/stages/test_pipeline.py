@@ -1,5 +1,6 @@
 """The stages as users run them: through DVC, in a repository of their own."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -40,7 +41,7 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
     for path in (
         "data/records/manifest.json", "data/records/labels.txt", "data/records/label_map.pbtxt",
         "data/records/train-00000-of-00001", "data/records/index-train-00000-of-00001.npy",
-        "models/config/run.yaml", "models/train/final.weights.h5", "models/train/best.weights.h5",
+        "models/config/run.yaml", "models/config/lr.svg", "models/config/pipeline.config", "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
         "models/evaluation/metrics.json", "models/evaluation/examples.jsonl", "models/evaluation/pictures.jpg",
         "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
@@ -58,6 +59,37 @@ def test_git_sees_the_variant_and_its_metrics_and_nothing_big(built: Workspace) 
 
 def test_nothing_runs_twice(workspace: Workspace) -> None:
     assert workspace.repro() == set()
+
+
+def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(workspace: Workspace) -> None:
+    def ahead(*overrides: str) -> dict[str, str]:
+        return json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json", *overrides).stdout)["stages"]
+
+    same = dict.fromkeys(("build_records", "render_config", "train", "evaluate", "export"), "unchanged")
+    assert ahead() == same
+    assert ahead("evaluate.pictures=3") == same | {"render_config": "runs", "evaluate": "runs"}
+    again = {"train": "runs", "evaluate": "runs", "export": "runs"}
+    assert ahead("++lr.hold_steps=1") == same | {"render_config": "runs"} | again
+    assert set(ahead("data.train_examples=13").values()) == {"runs"}
+    workspace.edit("params.yaml", "warmup_steps: 0}", "warmup_steps: 0, hold_steps: 1}")
+    assert workspace.repro() == {"render_config", "train", "evaluate", "export"}
+    assert ahead() == same
+    back = dict.fromkeys(("render_config", "train", "evaluate", "export"), "from the cache")
+    assert ahead("~lr.hold_steps") == same | back
+    workspace.edit("params.yaml", "warmup_steps: 0, hold_steps: 1}", "warmup_steps: 0}")
+    assert workspace.repro() == set()  # restored, as it was said
+
+
+def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
+    found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json").stdout)
+    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    assert found["examples"] == {"train": 12, "validation": 6}
+    assert (found["steps"], found["batch_size"], found["epochs"]) == (2, 4, 0.667)
+    assert found["parameters"] == state["parameters"]
+    [phase] = found["phases"]
+    assert phase["steps_per_epoch"] == 3
+    assert phase["trainable_parameters"] + phase["frozen_parameters"] == state["parameters"]
+    assert found["memory_budget_bytes"] == 4 * 10**9 and len(found["classes"]) == 10 and found["background"]
 
 
 def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
@@ -80,7 +112,7 @@ def test_an_edit_of_an_option_that_is_not_chosen_goes_no_further_than_render_con
 
 
 def test_where_copies_go_decides_no_result(workspace: Workspace) -> None:
-    workspace.edit("params.yaml", "track: {use: mlflow}", "track: {use: none}")
+    workspace.edit("params.yaml", "track: {use: preset}", "track: {use: none}")
     assert workspace.repro() == {"render_config"}
 
 
@@ -89,7 +121,7 @@ def test_a_mistake_stops_before_anything_is_written(workspace: Workspace) -> Non
     workspace.edit("params.yaml", "{use: cosine,", "{use: cosin,")
     done = workspace.run("python", "-m", "bakeoff.stages.render_config", ok=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("params.yaml: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'?")
+    assert done.stderr.startswith("params.yaml:7: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'?")
     assert len(done.stderr.splitlines()) == 1
     assert (workspace.folder / "models/config/run.yaml").read_bytes() == before
 

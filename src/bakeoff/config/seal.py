@@ -58,7 +58,7 @@ def _command(edit: Difference) -> str | None:
         return None
     if group == "variant":
         return f"-S {inner}.use={edit.one}"
-    return f"-S {'+' if inner else ''}{edit.key}={_said(edit.one)}"
+    return f"-S {'++' if inner else ''}{edit.key}={_said(edit.one)}"
 
 
 def _said(value: Any) -> str:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
-from bakeoff.input.decode import DECODERS, Example
+from bakeoff.input.decode import Example, decoder
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -29,12 +29,14 @@ def training_batches(
     Step 0 begins with example `first_example` of the stream.
     """
 
+    decode = decoder(shape)
+
     def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
         epochs, examples = order.at(positions)
         return np.stack([epochs, examples], axis=-1), store.read(examples)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
-        decoded = DECODERS[shape.task](data)
+        decoded = decode(data)
         key = pixels.key(order.seed, epoch=place[0], example=place[1])
         example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
         return example["image"], encode(example)
@@ -48,13 +50,13 @@ def training_batches(
 def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
     """Every example once, in the order of the shards, as dicts; boxes padded with class 0, last batch short."""
 
+    decode = decoder(shape)
+
     def read(numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
         return numbers, store.read(numbers)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
-        return pixels.fit(DECODERS[shape.task](data), shape.size, shape.frames) | {
-            "number": tf.ensure_shape(number, [])
-        }
+        return pixels.fit(decode(data), shape.size, shape.frames) | {"number": tf.ensure_shape(number, [])}
 
     rows = _prepared(tf.data.Dataset.range(store.examples), shape, read, prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)

@@ -11,3 +11,4 @@ class Shape:
     batch_size: int
     decode_threads: int
     prefetch_batches: int
+    several_labels: int = 0  # how many classes, if an example may have several of them; 0: each has one label

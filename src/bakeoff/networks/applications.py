@@ -1,6 +1,6 @@
 """Image classifiers whose backbones are those of keras.applications, layer names and all.
 
-So weights that were trained elsewhere load by name, and each network's counts can be held against the published ones.
+So weights that were trained elsewhere load by name; `imagenet` gives Keras' own, which it downloads.
 """
 
 from collections.abc import Mapping
@@ -44,6 +44,11 @@ class MobileNetV2:
 
         return application_graph.mobilenet_v2(self, num_classes)
 
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks import application_graph
+
+        return application_graph.mobilenet_v2_of_imagenet(self)
+
 
 @dataclass(frozen=True)
 class MobileNetV3:
@@ -76,6 +81,11 @@ class MobileNetV3:
 
         return application_graph.mobilenet_v3(self, num_classes)
 
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks import application_graph
+
+        return application_graph.mobilenet_v3_of_imagenet(self)
+
 
 @dataclass(frozen=True)
 class EfficientNetV2B0:
@@ -104,6 +114,11 @@ class EfficientNetV2B0:
         from bakeoff.networks import application_graph
 
         return application_graph.efficientnet_v2_b0(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks import application_graph
+
+        return application_graph.efficientnet_v2_b0_of_imagenet(self)
 
 
 def _require_application(network: MobileNetV2 | MobileNetV3 | EfficientNetV2B0) -> None:

@@ -48,3 +48,9 @@ class InceptionV3:
         from bakeoff.networks import inception_graph
 
         return inception_graph.build(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        """The backbone with ImageNet's weights, which Keras downloads."""
+        from bakeoff.networks import inception_graph
+
+        return inception_graph.of_imagenet(self)

@@ -30,6 +30,15 @@ def build(settings: "InceptionV3", num_classes: int) -> keras.Model:
     return _as_set(keras.Model(image, heads, name="inception_v3"), settings.batch_norm_momentum)
 
 
+def of_imagenet(settings: "InceptionV3") -> keras.Model:
+    """The backbone with ImageNet's weights, its layers named as in `build`."""
+    image = keras.Input((settings.input_size, settings.input_size, 3), name="image")
+    trained = keras.applications.InceptionV3(input_tensor=image, include_top=False, weights="imagenet")
+    renamed = _as_set(trained, settings.batch_norm_momentum)
+    renamed.set_weights(trained.get_weights())
+    return renamed
+
+
 def _auxiliary(x: Tensor, outputs: int) -> Tensor:
     """A shallow classifier halfway up; windows shrink where a small image leaves fewer features than they span."""
     x = keras.layers.AveragePooling2D(min(5, x.shape[1]), strides=3, name="auxiliary.average_pool")(x)

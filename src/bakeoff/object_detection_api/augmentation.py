@@ -16,6 +16,7 @@ OPTIONS = "data_augmentation_options"
 GREY = 127.5  # what lies beside the image when it is zoomed out
 SEEN = 0.5  # share of a box that a crop must show, or the box is left out
 DIGITS = 9
+MOST_STRETCH, MOST_ZOOM_OUT, MOST_CONTRAST = 4.0, 8.0, 0.99  # what `Augment` takes
 
 
 def written(augment: Augment) -> Lines:
@@ -92,8 +93,8 @@ def _read_limit(said: Block, name: str, report: Report) -> dict[str, Any]:
 
 def _read_factors(said: Block, name: str, report: Report) -> dict[str, Any]:
     low, high = 1 - said.number("min_delta"), said.number("max_delta") - 1
-    share = _rounded(max(low, high))
-    if not math.isclose(low, high, abs_tol=10**-DIGITS):
+    share = _rounded(min(MOST_CONTRAST, max(low, high)))
+    if not math.isclose(low, high, abs_tol=10**-DIGITS) or share < high:
         report.changed(said, "max_delta", f"factors are from {_rounded(1 - share)} to {_rounded(1 + share)} here")
     return {name.removeprefix("random_adjust_"): share}
 
@@ -108,9 +109,9 @@ def _read_crop(said: Block, name: str, report: Report) -> dict[str, Any]:
         sides = [2.0]  # the default there: up to twice the image's sides
     crop = {
         "zoom_in": _rounded(math.sqrt(max(0.01, said.number("min_area")))),
-        "stretch": _rounded(max(1.0, 1 / low if low > 0 else 1.0, high)),
+        "stretch": _rounded(min(MOST_STRETCH, max(1.0, 1 / low if low > 0 else 1.0, high))),
     }
-    crop |= {"zoom_out": max(1.0, *sides)} if sides else {}
+    crop |= {"zoom_out": min(MOST_ZOOM_OUT, max(1.0, *sides))} if sides else {}
     values = ", ".join(f"{key}: {value:g}" for key, value in crop.items())
     report.changed(said, "min_area", f"becomes train.augment {{{values}}}, which draws crops somewhat otherwise")
     return crop

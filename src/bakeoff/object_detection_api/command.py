@@ -29,15 +29,15 @@ def import_config(arguments: argparse.Namespace) -> None:
     from bakeoff.object_detection_api.pipeline import imported
 
     path: Path = arguments.file
-    name = _name(arguments.name, path)
-    found = imported(_content(path), path.name)
-    written = write_options(found.settings, workspace.CONF, name=name, file=path.name, force=arguments.force)
+    name, file = _name(arguments.name, path), _printable(path.name)
+    found = imported(_content(path), file)
+    written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
     for line in found.report:
         say(line)
     if found.report:
         say(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
-    for file in written:
-        say(f"written: {file.as_posix()}")
+    for option in written:
+        say(f"written: {option.as_posix()}")
 
 
 def _content(path: Path) -> bytes:
@@ -50,11 +50,19 @@ def _content(path: Path) -> bytes:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def _printable(name: str) -> str:
+    """It is repeated in messages and in the options' comments, which a line break would end."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
 def _name(given: str | None, path: Path) -> str:
+    from bakeoff.config.choice import PRESET
+
     if given is not None:
-        if not NAME.fullmatch(given):
-            raise ConfigError(f"--name: must be a letter, then letters, digits, - and _, got {given!r}")
+        if not NAME.fullmatch(given) or given == PRESET:
+            rule = f"must be a letter, then letters, digits, - and _, and not {PRESET!r}"
+            raise ConfigError(f"--name: {rule}, got {given!r}")
         return given
     stem = path.parent.name if path.stem == "pipeline" else path.stem
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
-    return plain if NAME.fullmatch(plain) else f"imported_{plain}".rstrip("_")
+    return plain if NAME.fullmatch(plain) and plain != PRESET else f"imported_{plain}".rstrip("_")

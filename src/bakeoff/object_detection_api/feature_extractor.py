@@ -19,7 +19,6 @@ PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lac
 }
 MAPS = {"mobilenet_v1": "ssd_mobilenet_v1_keras", "mobilenet_v2": "ssd_mobilenet_v2_keras"}
 NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
-PYRAMID_WORDS = ("fpn", "ppn", "resnet")  # of types that have no plain maps here
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,9 @@ def read(ssd: Block, report: Report) -> Extractor:
     elif plain in maps:
         kind, backbone = "ssd_multibox", maps[plain]
     else:
-        kind = "ssd_fpn" if any(word in plain for word in PYRAMID_WORDS) else "ssd_multibox"
-        backbone = next((ours for word, ours in NEAREST if word in plain), "mobilenet_v2")
+        kind = "ssd_fpn" if _has_pyramid(ssd) else "ssd_multibox"
+        known = PYRAMIDS if kind == "ssd_fpn" else MAPS
+        backbone = next((ours for word, ours in NEAREST if word in plain and ours in known), "mobilenet_v2")
         report.changed(said, "type", f"there is no {name!r} here; {kind} with {backbone} stands in its place")
     settings: dict[str, Any] = {
         "backbone": {
@@ -109,8 +109,20 @@ def read(ssd: Block, report: Report) -> Extractor:
             report.changed(said, "use_depthwise", "resnet50 has a pyramid of full convolutions here")
             settings["pyramid"]["depthwise"] = False
     else:
-        settings |= {"num_maps": said.whole("num_layers"), "depthwise_maps": said.flag("use_depthwise")}
+        settings |= {"num_maps": _num_maps(ssd), "depthwise_maps": said.flag("use_depthwise")}
     return Extractor(kind, backbone, settings)
+
+
+def _has_pyramid(ssd: Block) -> bool:
+    """Of a feature extractor that this project does not have."""
+    levels = ssd.inner("feature_extractor").chosen("feature_pyramid_oneof") is not None
+    return levels or ssd.inner("anchor_generator").has("multiscale_anchor_generator")
+
+
+def _num_maps(ssd: Block) -> int:
+    """Old files say it only of the anchors."""
+    said, anchors = ssd.inner("feature_extractor"), ssd.inner("anchor_generator").inner("ssd_anchor_generator")
+    return said.whole("num_layers") if said.has("num_layers") else anchors.whole("num_layers")
 
 
 def _read_pyramid(said: Block, report: Report) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from bakeoff.records.record import TRAIN, VALIDATION
 LABEL_MAP = workspace.RECORDS / "label_map.pbtxt"
 SHUFFLE_SHARE = 0.1  # of the memory budget, for records that wait to be shuffled
 MOST_READERS = 64  # that API's own number
-DEPRECATED = "The next two have no effect in releases since 2018; only shuffle_buffer_size costs memory."
+DEPRECATED = (
+    "The next two are deprecated: its training programs do not read them; only shuffle_buffer_size costs memory."
+)
 
 
 def written_for_training(run: Run, manifest: Manifest) -> Lines:

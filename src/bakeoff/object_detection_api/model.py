@@ -73,6 +73,8 @@ def read(ssd: Block, report: Report) -> dict[str, Any]:
     tree["suppression"] = loss.read_suppression(ssd, scores, report)
     scales = matching.read_box_scales(ssd, report)
     if extractor.kind == "ssd":
+        if tuple(scales) != Ssd.box_scales:
+            report.changed(ssd, "box_coder", f"this network codes boxes by {', '.join(map(str, Ssd.box_scales))}")
         _read_own_head(ssd, tree)
     else:
         tree |= {"box_scales": scales} | box_predictor.read(ssd, report, shared=extractor.kind == "ssd_fpn")

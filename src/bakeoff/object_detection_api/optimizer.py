@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from bakeoff.config.parse import kind_of
 from bakeoff.object_detection_api import schedule_reader
 from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
-from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
+from bakeoff.training.optimizers import Adam, Momentum, Optimizer, RmsProp
 
 ADAM_BETAS = (0.9, 0.999)  # fixed there
 TF2_RMSPROP = (
@@ -25,11 +24,10 @@ def written(optimizer: Optimizer, learning_rate: Lines, *, ema_decay: float) -> 
     return block("optimizer", said, _kind(optimizer, learning_rate), *averaging)
 
 
-def _kind(optimizer: Any, learning_rate: Lines) -> Lines:
-    kind = kind_of(OPTIMIZERS, optimizer)
-    if kind == "momentum":
+def _kind(optimizer: Optimizer, learning_rate: Lines) -> Lines:
+    if isinstance(optimizer, Momentum):
         return block("momentum_optimizer", learning_rate, field("momentum_optimizer_value", optimizer.momentum))
-    if kind == "rmsprop":
+    if isinstance(optimizer, RmsProp):
         return block(
             "rms_prop_optimizer",
             learning_rate,
@@ -38,19 +36,25 @@ def _kind(optimizer: Any, learning_rate: Lines) -> Lines:
             field("decay", optimizer.rho),
             field("epsilon", optimizer.epsilon),
         )
+    assert isinstance(optimizer, Adam), type(optimizer)
     return block("adam_optimizer", learning_rate, field("epsilon", optimizer.epsilon))
 
 
-def _missing(optimizer: Any) -> list[str]:
+def written_clipping(optimizer: Optimizer) -> Lines:
+    """Stands beside the optimizer's block; of all gradients together, as here."""
+    assert isinstance(optimizer, Momentum | RmsProp | Adam), type(optimizer)
+    return field("gradient_clipping_by_norm", optimizer.clip_norm) if optimizer.clip_norm else []
+
+
+def _missing(optimizer: Optimizer) -> list[str]:
     """What of the variant the block does not hold."""
+    assert isinstance(optimizer, Momentum | RmsProp | Adam), type(optimizer)
     missing = []
-    if getattr(optimizer, "nesterov", False):
+    if isinstance(optimizer, Momentum) and optimizer.nesterov:
         missing.append("nesterov: true (its momentum is the plain one)")
-    betas = getattr(optimizer, "beta_1", ADAM_BETAS[0]), getattr(optimizer, "beta_2", ADAM_BETAS[1])
-    if betas != ADAM_BETAS:
-        missing.append(f"beta_1: {betas[0]:g}, beta_2: {betas[1]:g} (its are 0.9 and 0.999)")
-    decay = getattr(optimizer, "weight_decay", 0.0)
-    if decay:
+    if isinstance(optimizer, Adam) and (optimizer.beta_1, optimizer.beta_2) != ADAM_BETAS:
+        missing.append(f"beta_1: {optimizer.beta_1:g}, beta_2: {optimizer.beta_2:g} (its are 0.9 and 0.999)")
+    if decay := optimizer.weight_decay:
         missing.append(f"weight_decay: {decay:g}, apart from the gradients (only an l2_regularizer, inside them)")
     return missing
 

@@ -16,6 +16,7 @@ from bakeoff.object_detection_api.text_writer import comment, document
 from bakeoff.object_detection_api.tokens import SyntaxMistake
 from bakeoff.records.manifest import Manifest
 
+MOST_SAID = 30  # mistakes
 MOST_BYTES = 1_000_000  # the largest of that API's own files has 6,000
 
 
@@ -55,7 +56,9 @@ def imported(source: bytes, file: str) -> Imported:
         raise ConfigError(f"{file}:{mistake.line}: not protobuf text format: {mistake.reason}{_hint(text)}") from None
     is_ssd = root.has("model") and root.inner("model").chosen("model") in (None, "ssd")
     if mistakes.found and is_ssd:
-        raise ConfigError("\n".join(f"{file}:{line}: {text}" for line, text in sorted(mistakes.found)))
+        said = [f"{file}:{line}: {text}" for line, text in sorted(mistakes.found)]
+        more = [f"{file}: and {len(said) - MOST_SAID} more"] if len(said) > MOST_SAID else []
+        raise ConfigError("\n".join(said[:MOST_SAID] + more))
     ssd = model.ssd_of(root, file)
     report = Report()
     settings = {"model": model.read(ssd, report)} | training.read(root.inner("train_config"), report)

@@ -15,10 +15,11 @@ SAME_HERE: dict[tuple[str, str], Value] = {
 RECORDS = "comes from data/records and its manifest"
 MEMORY = "the memory group and the order of the records decide that here"
 COMPUTING = "steers how that API computes, not what"
+TRAINABLE = "train.trainable says what is trained, by the names that networks have here"
+UNREAD = "that API itself does not read it"
 REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a message
     "BatchNorm": "batch norms learn and follow the statistics here",
     "EvalConfig": "the groups evaluate and track decide that here",
-    "GraphRewriter": "there is no training for quantised weights here",
     "TrainEvalPipelineConfig.graph_rewriter": "there is no training for quantised weights here",
     "InputReader": MEMORY,
     "InputReader.label_map_path": RECORDS,
@@ -26,15 +27,20 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "InputReader.num_epochs": "a run reads as many epochs as its steps need",
     "InputReader.load_instance_masks": "there are no masks here",
     "InputReader.max_number_of_boxes": "no box is dropped here",
-    "TFRecordInputReader": RECORDS,
+    "InputReader.sample_1_of_n_examples": "every example counts here",
     "Hyperparams.regularize_depthwise": "depthwise kernels have no weight penalty here",
     "Hyperparams.force_use_bias": "convolutions before a batch norm have no bias here",
     "Ssd.num_classes": RECORDS,
     "Ssd.inplace_batchnorm_update": COMPUTING,
     "Ssd.freeze_batchnorm": "batch norms learn and follow the statistics here",
     "ArgMaxMatcher.use_matmul_gather": COMPUTING,
+    "SigmoidFocalClassificationLoss.anchorwise_output": UNREAD,
+    "WeightedSigmoidClassificationLoss.anchorwise_output": UNREAD,
+    "WeightedSmoothL1LocalizationLoss.anchorwise_output": UNREAD,
     "BatchNonMaxSuppression": "suppression here is the plain one, within each class",
     "BatchNonMaxSuppression.use_static_shapes": COMPUTING,
+    "TrainConfig.freeze_variables": TRAINABLE,
+    "TrainConfig.update_trainable_variables": TRAINABLE,
     "TrainConfig.sync_replicas": COMPUTING,
     "TrainConfig.replicas_to_aggregate": COMPUTING,
     "TrainConfig.startup_delay_steps": COMPUTING,
@@ -44,7 +50,7 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "TrainConfig.load_all_detection_checkpoint_vars": COMPUTING,
     "TrainConfig.run_fine_tune_checkpoint_dummy_computation": COMPUTING,
 }
-DEPRECATED = "deprecated: that API itself no longer reads it"
+DEPRECATED = f"deprecated: {UNREAD}"
 REMOVED = "that API has dropped this field"
 NO_COUNTERPART = "there is no counterpart here"
 

@@ -9,7 +9,7 @@ constant     one rate
 
 from bisect import bisect_right
 
-from bakeoff.lr import Constant, Cosine, Exponential, Manual, Schedule
+from bakeoff.lr import Constant, Cosine, Exponential, Manual, Polynomial, Schedule
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field, inline
 
 SAMPLES = 100  # at most, of a schedule that has to be sampled
@@ -41,7 +41,7 @@ def _constant(schedule: Constant, factor: float) -> Lines:
     if schedule.warmup_steps == 0:
         return block("constant_learning_rate", field("learning_rate", _times(schedule.peak, factor)))
     rise = [(schedule.warmup_steps, _times(schedule.peak, factor))]
-    return _stairs(_times(schedule(0), factor), rise, warmup=True)
+    return _stairs(_start(schedule, factor), rise, warmup=True)
 
 
 def _cosine(schedule: Cosine, steps: int, factor: float) -> Lines:
@@ -50,7 +50,7 @@ def _cosine(schedule: Cosine, steps: int, factor: float) -> Lines:
         field("learning_rate_base", _times(schedule.peak, factor)),
         field("total_steps", schedule.total_steps or steps),
         field("warmup_steps", schedule.warmup_steps),
-        field("warmup_learning_rate", _times(schedule(0), factor) if schedule.warmup_steps else 0.0),
+        field("warmup_learning_rate", _start(schedule, factor) if schedule.warmup_steps else 0.0),
         field("hold_base_rate_steps", schedule.hold_steps),
     )
 
@@ -90,18 +90,19 @@ def _warmed_stairs(schedule: Exponential, steps: int, factor: float) -> Lines | 
     places = range(schedule.warmup_steps, steps, schedule.decay_steps)
     if not schedule.staircase or len(places) > SAMPLES:
         return None
+    stairs = [(step, _rounded(schedule(step) * factor)) for step in places]
     return [
         *comment("An exponential schedule has no warm-up in that API. These are its stairs, each one exactly."),
-        *_stairs(_times(schedule(0), factor), [(step, _times(schedule(step), factor)) for step in places], warmup=True),
+        *_stairs(_start(schedule, factor), stairs, warmup=True),
     ]
 
 
 def _sampled(schedule: Schedule, steps: int, factor: float) -> Lines:
     """Stairs of equal length, each at the rate of its middle; a warm-up stays the line that it is."""
-    rise = getattr(schedule, "warmup_steps", 0)
+    rise = schedule.warmup_steps if isinstance(schedule, Exponential | Polynomial) else 0
     number = min(SAMPLES, steps - rise)
     if number == 1 and not rise:
-        return block("constant_learning_rate", field("learning_rate", _times(schedule(0), factor)))
+        return block("constant_learning_rate", field("learning_rate", _rounded(schedule(0) * factor)))
     starts = [rise + (steps - rise) * stair // number for stair in range(number)]
     ends = [*starts[1:], steps]
     rates = [schedule((start + end - 1) // 2) for start, end in zip(starts, ends, strict=True)]
@@ -110,14 +111,14 @@ def _sampled(schedule: Schedule, steps: int, factor: float) -> Lines:
     looked_at = {*range(rise, steps, max(1, steps // LOOKS)), *starts, *(end - 1 for end in ends)}
     off = max(abs(schedule(step) - rates[bisect_right(starts, step) - 1]) for step in looked_at)
     highest = max(schedule(step) for step in looked_at)
-    stairs = [(start, _times(rate, factor)) for start, rate in zip(starts, rates, strict=True)]
+    stairs = [(start, _rounded(rate * factor)) for start, rate in zip(starts, rates, strict=True)]
     return [
         *comment(
             f"Not the variant's own schedule, for that API has no such one ({type(schedule).__name__}). The nearest "
             f"that it can say is {number} stairs, off by at most {100 * off / highest:.1f} % of the highest rate."
         ),
         *(
-            _stairs(_times(schedule(0), factor), stairs, warmup=True)
+            _stairs(_rounded(schedule(0) * factor), stairs, warmup=True)
             if rise
             else _stairs(stairs[0][1], stairs[1:], warmup=False)
         ),
@@ -133,6 +134,17 @@ def _stairs(first: float, later: list[tuple[int, float]], *, warmup: bool) -> Li
     )
 
 
+def _start(schedule: Constant | Cosine | Exponential | Polynomial, factor: float) -> float:
+    """Of the warm-up."""
+    start = schedule.warmup_from
+    return _rounded(schedule(0) * factor) if start is None else _times(start, factor)
+
+
 def _times(rate: float, factor: float) -> float:
-    """As the variant says it, or a product in as many digits as that API keeps."""
-    return rate if factor == 1 and float(f"{rate:.{DIGITS}g}") == rate else float(f"{rate * factor:.{DIGITS}g}")
+    """A rate as the variant says it, or the product."""
+    return rate if factor == 1 else _rounded(rate * factor)
+
+
+def _rounded(rate: float) -> float:
+    """In as many digits as that API keeps."""
+    return float(f"{rate:.{DIGITS}g}")

@@ -49,8 +49,6 @@ def _cosine(said: Block, report: Report) -> dict[str, Any]:
     peak, warmup = said.number("learning_rate_base"), said.whole("warmup_steps")
     total, held = said.whole("total_steps"), said.whole("hold_base_rate_steps")
     start = said.number("warmup_learning_rate")
-    if warmup + held >= total:
-        report.changed(said, "total_steps", f"{total} steps leave nothing to fall after {warmup + held} of warm-up")
     schedule: dict[str, Any] = {"kind": "cosine", "peak": peak, "total_steps": total, "hold_steps": held}
     return schedule | _warmup(peak, start, warmup)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 MAX_SHOWN = 40  # characters of the file that a message repeats
+MAX_WORD = 200  # the longest of that API has 45
 ESCAPE = re.compile(
     r"\\(?:([abfnrtv\\'\"?])|([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\"
 )
@@ -41,11 +42,12 @@ class SyntaxMistake(Exception):
 
 
 # A number may be followed by `f`, but not by other letters: `12abc` is one wrong token, not two right ones.
+# Its parts give nothing back (`++`), or a million digits before a letter would be tried in a million million ways.
 TOKEN = re.compile(
     r"""
     (?P<blank>[ \t\r\f\v]+|\#[^\n]*)
   | (?P<newline>\n)
-  | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)(?![\w.]))
+  | (?P<number>(?:0[xX][0-9a-fA-F]++|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+[fF]?+)(?![\w.]))
   | (?P<word>[A-Za-z_]\w*)
   | (?P<text>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')
   | (?P<mark>[{}<>\[\]:,;.\-/])
@@ -67,6 +69,8 @@ def tokens(source: str) -> Iterator[Token]:
         if name == "newline":
             line += 1
         elif name in KINDS:
+            if name == "word" and len(found[0]) > MAX_WORD:
+                raise SyntaxMistake(line, f"a name must have at most {MAX_WORD} letters, got {found[0][:MAX_SHOWN]}…")
             text = _unquoted(found[0], line) if name == "text" else found[0]
             yield Token(KINDS[name], text, line)
     yield Token(Kind.END, "", line)

@@ -14,7 +14,6 @@ def written(run: Run) -> Lines:
     """Of a run with phases the first one."""
     leg, *later = run.legs
     rate = schedule.written(leg.schedule, leg.span.steps, leg.span.rate_factor)
-    clip_norm = getattr(run.optimizer, "clip_norm", 0.0)
     return block(
         "train_config",
         _unsaid(run, leg),
@@ -23,7 +22,7 @@ def written(run: Run) -> Lines:
         _length(leg.span.steps, said=run.export.num_steps),
         augmentation.written(run.train.augment),
         optimizer.written(run.optimizer, rate, ema_decay=run.train.ema_decay),
-        field("gradient_clipping_by_norm", clip_norm) if clip_norm else [],
+        optimizer.written_clipping(run.optimizer),
         start.written(run.train.init),
     )
 
@@ -82,6 +81,9 @@ def read(train: Block, report: Report) -> dict[str, dict[str, Any]]:
         report.general(f"train_config.num_steps: is not there; train.steps: {steps}, where the cosine ends")
     if steps:
         settings["steps"] = steps
+        if (lr.get("total_steps") or steps) < steps:
+            ends = lr["total_steps"]
+            report.changed(train, "num_steps", f"the rate would be 0 from step {ends} on; lower train.steps to that")
         if lr.get("total_steps") == steps:
             lr["total_steps"] = None  # which means the run's length, whatever it becomes
     else:

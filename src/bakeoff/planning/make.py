@@ -5,11 +5,13 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.facts import facts_of
-from bakeoff.config.run import as_tree
+from bakeoff.config.run import Derived, Run, as_tree
 from bakeoff.config.variant import read_variant
 from bakeoff.planning.ahead import stages_ahead
-from bakeoff.planning.plan import Plan, plan
-from bakeoff.records.manifest import read_manifest
+from bakeoff.planning.plan import Pace, Plan, plan
+from bakeoff.planning.probe import seconds_per_step
+from bakeoff.records.manifest import Manifest, read_manifest
+from bakeoff.training.pace import pace_key, remember, remembered
 
 
 def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
@@ -27,8 +29,22 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
         run.derived,
         manifest,
         facts_of(run.model, run.derived.num_classes, facts),
-        pace=None,
+        pace=_measured(run, run.derived, manifest) if probe else _known(run, run.derived),
         stages=stages_ahead(files),
         warnings=variant.problems.warnings,
         batch_from=variant.composed.place_of("train.batch_size"),
     )
+
+
+def _measured(run: Run, derived: Derived, manifest: Manifest) -> Pace:
+    seconds = seconds_per_step(run, derived, manifest, workspace.RECORDS)
+    for leg in run.legs:
+        key = pace_key(run.model, derived.num_classes, run.train, leg)
+        remember(workspace.paces(), key, seconds[leg.span.name])
+    return Pace(seconds, "measured just now")
+
+
+def _known(run: Run, derived: Derived) -> Pace | None:
+    keys = {leg.span.name: pace_key(run.model, derived.num_classes, run.train, leg) for leg in run.legs}
+    seconds = {name: found for name, key in keys.items() if (found := remembered(workspace.paces(), key)) is not None}
+    return Pace(seconds, "as such steps took here before") if seconds.keys() == keys.keys() else None

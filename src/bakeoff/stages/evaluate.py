@@ -33,7 +33,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     manifest = fitting_manifest(records, derived)
     state = read_state(trained)
     network = restore(run.model, derived.num_classes, trained / f"{run.evaluate.weights}.weights.h5")
-    task = task_of(run.model, manifest.classes)
+    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     predict = compiled_prediction(network, task)
     batches = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.evaluate.batch_size))
     score = task.score()

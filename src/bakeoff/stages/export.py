@@ -31,7 +31,12 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
         return tf.map_fn(fitted, images, fn_output_signature=tf.float32)
 
     with workspace.building(out) as partial:
-        save_servable(network, task_of(run.model, manifest.classes), resize, partial / SAVED_MODEL)
+        save_servable(
+            network,
+            task_of(run.model, manifest.classes, multi_label=manifest.multi_label),
+            resize,
+            partial / SAVED_MODEL,
+        )
         write_labels(manifest.classes, partial)
 
 

@@ -1,5 +1,6 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
+from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
 
 
@@ -38,7 +40,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     manifest, legs = fitting_manifest(records, derived), run.legs
     strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
-    task = task_of(run.model, manifest.classes)
+    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
     predict = compiled_prediction(learner.kept, task)
     validation = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.train.batch_size))
@@ -85,6 +87,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     send=copy.metrics,
                     bar=bar,
                 )
+                remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
                 learner.keep(work.best(outcome.best_position))
@@ -104,6 +107,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             copy.tags({"bakeoff.weights_sha256": digest})
             copy.folder(out, "train")
     return state
+
+
+def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
+    """For whoever plans a run like this one."""
+    for leg in run.legs:
+        seconds = pace_of(leg, history, leg.span.batch_size * run.train.accumulate_batches)
+        if seconds is not None:
+            remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)
 
 
 def main() -> None:

@@ -27,15 +27,22 @@ def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf
     return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
 
 
+def normalise_over_all_devices(network: keras.Model, strategy: tf.distribute.Strategy) -> None:
+    """Batch norm by the statistics of the whole batch, as on one device."""
+    for layer in network._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = strategy.num_replicas_in_sync > 1
+
+
 @contextmanager
 def precision(mixed: bool) -> Iterator[None]:
-    """Layers built in the block compute in half precision if `mixed`; weights stay in full.
+    """Layers built in the block compute in bfloat16 if `mixed`; weights stay in float32.
 
-    On GPUs in float16 with a scaled loss, which all of them are fast in; on CPUs in bfloat16.
+    It has the range of float32, so that no loss must be scaled.
     """
     before = keras.config.dtype_policy()
     if mixed:
-        keras.config.set_dtype_policy("mixed_float16" if tf.config.list_logical_devices("GPU") else "mixed_bfloat16")
+        keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         yield
     finally:

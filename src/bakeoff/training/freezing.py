@@ -14,7 +14,9 @@ from bakeoff.networks.selection import Parts, select, unmatched
 
 def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key: str) -> None:
     """Everything if there are no patterns."""
-    network.trainable = True  # whatever the leg before froze
+    # Whatever the leg before froze; Keras passes a value on only where it changes.
+    network.trainable = False
+    network.trainable = True
     if not patterns:
         return
     paths = [weight.path for weight in network.weights]

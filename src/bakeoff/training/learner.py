@@ -11,7 +11,7 @@ from bakeoff.networks import Network
 from bakeoff.networks.selection import Parts
 from bakeoff.tasks.task import Task
 from bakeoff.training.average import Average
-from bakeoff.training.devices import precision
+from bakeoff.training.devices import normalise_over_all_devices, precision
 from bakeoff.training.freezing import train_only
 from bakeoff.training.optimizers import Optimizer
 from bakeoff.training.settings import Train
@@ -27,6 +27,7 @@ def new_learner(
     with strategy.scope(), precision(train.mixed_precision):
         network = model.build(num_classes)
         average = Average(model.build(num_classes), train.ema_decay) if train.ema_decay else None
+    normalise_over_all_devices(network, strategy)
     return Learner(network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy)
 
 

@@ -32,9 +32,8 @@ def compiled_step(
             if network.losses:
                 parts = parts | {"penalty": tf.add_n(network.losses)}
             loss = tf.add_n(list(parts.values()))
-            scaled = optimizer.scale_loss(loss)  # by nothing, but for half precision
         losses = {"train/loss": loss} | {f"train/loss_{name}": part for name, part in parts.items()}
-        return tape.gradient(scaled, network.trainable_variables), losses
+        return tape.gradient(loss, network.trainable_variables), losses
 
     def gradients_of(images: tf.Tensor, targets: Tensors) -> tuple[Gradients, Tensors]:
         """The means over all devices."""

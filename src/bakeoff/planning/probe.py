@@ -1,0 +1,67 @@
+"""A few real steps of each leg, on real batches, to know how long one takes here."""
+
+import itertools
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.config.run import Derived, Run
+from bakeoff.quiet import load_tensorflow
+from bakeoff.records.manifest import Manifest
+from bakeoff.records.record import TRAIN
+from bakeoff.training.phases import Leg
+
+if TYPE_CHECKING:
+    from bakeoff.training.feed import Feed
+    from bakeoff.training.step import Step
+
+WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
+MOST_SECONDS = 8.0  # of measuring, for each leg
+MOST_STEPS = 50
+
+
+def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Path) -> dict[str, float]:
+    """By leg. Weights are random ones: they change the loss, not the time."""
+    load_tensorflow()
+    from bakeoff.input.order import Order
+    from bakeoff.input.store import Store
+    from bakeoff.tasks.task import task_of
+    from bakeoff.training.devices import strategy_of
+    from bakeoff.training.feed import Feed
+    from bakeoff.training.learner import new_learner
+    from bakeoff.training.loop import seed_everything
+
+    legs = run.legs
+    strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
+    seed_everything(run.seed, deterministic=run.train.deterministic)
+    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+    feed = Feed(
+        Store(records, manifest.splits[TRAIN]),
+        order=Order(derived.train_examples, run.seed),
+        augment=run.train.augment,
+        encode=task.encode,
+        shape_of=run.batches_of,
+        together=run.train.accumulate_batches,
+    )
+    return {leg.span.name: _measured(leg, learner.begin(leg.trainable, "train"), feed) for leg in legs}
+
+
+def _measured(leg: Leg, step: "Step", feed: "Feed") -> float:
+    import tensorflow as tf
+
+    first = leg.span.first_step
+    length = min(leg.span.steps, WARM_UP_STEPS + MOST_STEPS)
+    upcoming = iter(feed.batches(leg, range(first, first + length)))
+    steps, start = 0, time.monotonic()
+    for number in range(length):
+        if number == min(WARM_UP_STEPS, length - 1):
+            steps, start = 0, time.monotonic()
+        losses = step(
+            list(itertools.islice(upcoming, feed.together)), tf.constant(leg.rate(first + number), tf.float32)
+        )
+        float(losses["train/loss"])  # waits until the step is done
+        steps += 1
+        if number > WARM_UP_STEPS and time.monotonic() - start > MOST_SECONDS:
+            break
+    return (time.monotonic() - start) / steps

@@ -1,0 +1,79 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.input.augment import Augment
+from bakeoff.input.batches import evaluation_batches, training_batches
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.networks.cnn import ClipCnn, Cnn
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import Record
+from bakeoff.tasks.task import score_all, task_of
+from bakeoff.training.step import compiled_prediction, compiled_step
+
+CLASSES = ("ant", "bee", "cow")
+LABELS: Sequence[tuple[str, ...]] = [("cow", "ant"), (), ("bee",), ("ant", "bee", "cow"), ("ant",), ("cow",)]
+VECTORS = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 0, 0], [0, 0, 1]]
+MODELS = {"classification": Cnn(input_size=16, width=0.5, dropout=0.0), "video": ClipCnn(input_size=16, frames=2)}
+SHAPES = {
+    task: Shape(task, 16, model.frames, batch_size=3, decode_threads=2, prefetch_batches=2, several_labels=3)
+    for task, model in MODELS.items()
+}
+
+
+@pytest.fixture
+def stores(
+    png: Callable[[np.ndarray], bytes],
+    write_train: Callable[..., Split],
+    open_store: Callable[[Path, Split], Store],
+    tmp_path: Path,
+) -> Callable[[str], Store]:
+    """Records of noise with the labels above, as a store, by task."""
+
+    def store(task: str) -> Store:
+        draw = np.random.default_rng(0)
+        frames = 2 if task == "video" else 1
+        records = [
+            Record(
+                f"train/{number}",
+                tuple(png(draw.integers(0, 256, (16, 16, 3), np.uint8)) for _ in range(frames)),
+                16,
+                16,
+                labels=labels,
+                frames_per_second=2.0 * (task == "video"),
+            )
+            for number, labels in enumerate(LABELS)
+        ]
+        return open_store(tmp_path, write_train(records, CLASSES))
+
+    return store
+
+
+@pytest.mark.parametrize("task", ["classification", "video"])
+def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], Store]) -> None:
+    batches = list(evaluation_batches(stores(task), SHAPES[task]).as_numpy_iterator())
+    labels = np.concatenate([batch["labels"] for batch in batches])
+    assert labels.dtype == np.float32 and labels.tolist() == VECTORS
+    assert not any("label" in batch for batch in batches)
+
+
+@pytest.mark.parametrize("task", ["classification", "video"])
+def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[[str], Store]) -> None:
+    keras.utils.set_random_seed(0)
+    model, shape, store = MODELS[task], SHAPES[task], stores(task)
+    network, learned = model.build(3), task_of(model, CLASSES, multi_label=True)
+    batches = training_batches(
+        store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
+    )
+    step = compiled_step(network, keras.optimizers.Adam(), learned)
+    for images, targets in batches:
+        assert targets["labels"].shape == (3, 3)
+        step([(images, targets)], tf.constant(0.01))
+    result = score_all(learned, compiled_prediction(network, learned), evaluation_batches(store, shape)).result()
+    assert result["mean_average_precision"] == 1.0 and result["f1"] > 0.9

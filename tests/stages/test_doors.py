@@ -1,0 +1,131 @@
+"""One choice, three doors: params.yaml, `dvc exp run -S`, Hydra's words. And the door that is none: run.yaml itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bakeoff.config.run import write
+from bakeoff.config.variant import read_variant
+from workspace_copy import Workspace, tiny_workspace
+
+RUN = "models/config/run.yaml"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace with records and a rendered variant, committed."""
+    workspace = tiny_workspace(tmp_path_factory.mktemp("doors") / "clone")
+    assert workspace.repro("render_config") == {"build_records", "render_config"}
+    workspace.commit()
+    return workspace
+
+
+@pytest.fixture
+def workspace(built: Workspace, tmp_path: Path) -> Workspace:
+    return built.copy(tmp_path / "clone")
+
+
+def test_the_same_choice_through_each_door_renders_the_same_bytes(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["lr.use=exponential", "++lr.peak=0.01", "++lr.warmup_steps=1", "seed=3"]
+    options = [part for change in changes for part in ("-S", change)]
+    workspace.run("dvc", "exp", "run", "--temp", "--name", "door", *options, "render_config")
+    [ref] = workspace.run("git", "for-each-ref", "--format=%(refname)", "refs/exps/**/door").stdout.split()
+    through_dvc = workspace.run("git", "show", f"{ref}:{RUN}").stdout
+
+    with monkeypatch.context() as there:
+        there.chdir(workspace.folder)
+        records, facts = Path("data/records"), Path(".bakeoff/networks")
+        variant = read_variant(Path("params.yaml"), Path("conf"), records, facts=facts, overrides=changes)
+        variant.problems.raise_any()
+        assert variant.run is not None
+        write(variant.run, Path("through_words.yaml"))
+
+    workspace.edit(
+        "params.yaml", "lr: {use: cosine, warmup_steps: 0}", "lr: {use: exponential, peak: 0.01, warmup_steps: 1}"
+    )
+    workspace.edit("params.yaml", "seed: 0", "seed: 3")
+    assert workspace.repro("render_config") == {"render_config"}
+    through_params = (workspace.folder / RUN).read_text(encoding="utf-8")
+
+    assert "kind: exponential\n  peak: 0.01\n" in through_params
+    assert through_dvc == through_params
+    assert (workspace.folder / "through_words.yaml").read_text(encoding="utf-8") == through_params
+
+
+def test_an_experiment_on_run_yaml_itself_is_refused_with_the_one_that_works(workspace: Workspace) -> None:
+    done = workspace.run("dvc", "exp", "run", "--temp", "-S", f"{RUN}:lr.peak=0.5", "render_config", ok=False)
+    assert done.returncode != 0
+    assert f"{RUN}: was edited, but render_config writes it (lr.peak is 0.5, rendered is 0.003)" in done.stderr
+    assert "then `dvc exp run -S ++lr.peak=0.5`, or the same in params.yaml" in done.stderr
+    assert workspace.run("dvc", "exp", "list", "--name-only").stdout.split() in ([], ["main:"])
+    workspace.run("dvc", "exp", "run", "--temp", "-S", "++lr.peak=0.5", "render_config")
+
+
+def test_a_hand_edit_of_run_yaml_is_refused_until_the_file_is_deleted(workspace: Workspace) -> None:
+    workspace.edit(RUN, "peak: 0.003", "peak: 0.5")
+    for command in (["dvc", "repro", "render_config"], ["python", "-m", "bakeoff.stages.train"]):
+        done = workspace.run(*command, ok=False)
+        assert done.returncode != 0
+        assert f"{RUN}: was edited, but render_config writes it" in done.stderr
+    (workspace.folder / RUN).unlink()
+    assert workspace.repro("render_config") in (set(), {"render_config"})  # DVC may have it in its cache
+    assert "peak: 0.003" in (workspace.folder / RUN).read_text(encoding="utf-8")
+
+
+def test_config_says_where_each_value_comes_from(workspace: Workspace) -> None:
+    found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "config", "--json", "lr.peak=0.5").stdout)
+    assert {key: found[key]["from"] for key in (
+        "variant.model", "variant.optimizer", "lr.peak", "lr.warmup_steps", "lr.kind", "lr.total_steps",
+        "lr.hold_steps", "model.width", "model.anchors.scale", "model.input_size", "derived.steps", "seed",
+    )} == {
+        "variant.model": "params.yaml:5",
+        "variant.optimizer": "experiment demo",
+        "lr.peak": "command line",
+        "lr.warmup_steps": "params.yaml:7",
+        "lr.kind": "conf/lr/cosine.yaml:2",
+        "lr.total_steps": "derived",
+        "lr.hold_steps": "default",
+        "model.width": "conf/model/ssd_tiny.yaml:3",
+        "model.anchors.scale": "conf/model/ssd_small.yaml:5",
+        "model.input_size": "params.yaml:5",
+        "derived.steps": "derived",
+        "seed": "params.yaml:13",
+    }  # fmt: skip
+    assert (found["lr.peak"]["value"], found["lr.total_steps"]["value"]) == (0.5, 2)
+
+
+def test_config_of_two_revisions_shows_only_what_differs(workspace: Workspace) -> None:
+    def shown(*names: str) -> dict[str, dict[str, object]]:
+        return json.loads(workspace.run("python", "-m", "bakeoff.cli", "config", "--json", *names).stdout)
+
+    workspace.edit("params.yaml", "seed: 0", "seed: 3")
+    assert shown("HEAD") == {"seed": {"HEAD": 0, "workspace": 3}}
+    workspace.repro("render_config")
+    workspace.commit()
+    assert shown("HEAD~1", "HEAD") == {"seed": {"HEAD~1": 0, "HEAD": 3}}
+    assert shown("HEAD", RUN) == {}
+    workspace.run("dvc", "exp", "run", "--temp", "--name", "seven", "-S", "seed=7", "render_config")
+    assert shown("seven") == {"seed": {"seven": 7, "workspace": 3}}
+
+
+def test_a_name_that_stands_for_nothing_is_refused(workspace: Workspace) -> None:
+    done = workspace.run("python", "-m", "bakeoff.cli", "config", "nowhere", ok=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"nowhere: no {RUN} is known by this name; it can be a file, a git revision, "
+        "a DVC experiment (`dvc exp list`) or the id of an MLflow run\n"
+    )
+    done = workspace.run("python", "-m", "bakeoff.cli", "config", "a", "b", "c", ok=False)
+    assert (done.returncode, done.stderr) == (2, "a b c: at most two can be compared\n")
+
+
+def test_plan_outside_of_a_variant_that_can_run_says_what_is_wrong_with_it(workspace: Workspace) -> None:
+    done = workspace.run("python", "-m", "bakeoff.cli", "plan", "lr.peak=high", "train.steps=0", ok=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "command line: lr.peak: must be a number, got 'high'",
+        "command line: train.steps: must be 1 or more, got 0",
+    ]

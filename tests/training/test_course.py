@@ -1,0 +1,219 @@
+"""A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.errors import ConfigError
+from bakeoff.lr import Constant, Cosine
+from bakeoff.progress import Bar
+from bakeoff.training import weights
+from bakeoff.training.average import Average
+from bakeoff.training.course import Outcome, run_legs
+from bakeoff.training.history import History, metrics_of, read_history
+from bakeoff.training.learner import Learner
+from bakeoff.training.loop import Best, Rhythm, seed_everything
+from bakeoff.training.optimizers import Adam, Momentum, Optimizer
+from bakeoff.training.phases import Leg, Span
+from bakeoff.training.step import Batch
+from bakeoff.training.work import Position, Work
+from slope import Slope, one_weight, weight_of
+
+PLAIN = Momentum(momentum=0.0, nesterov=False)
+
+
+def leg(name: str, first_step: int, steps: int, rate: float, first_example: int = 0, **more: Any) -> Leg:
+    span = Span(name, first_step, steps, first_example, more.pop("batch_size", 1), more.pop("rate_factor", 1.0))
+    return Leg(span, more.pop("lr", Constant(rate)), more.pop("trainable", ()), more.pop("start", "last"))
+
+
+@dataclass(frozen=True)
+class Ones:
+    """Feeds inputs of 1, and writes down what it was asked for."""
+
+    together: int = 1
+    asked: list[tuple[str, range]] = field(default_factory=list)
+
+    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+        self.asked.append((leg.span.name, steps))
+        one = tf.ones([leg.span.batch_size, 1])
+        return ((one, {"factor": one}) for _ in range(len(steps) * self.together))
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Kitchen:
+    """`run_legs` of a network, in a folder, as often as one likes."""
+
+    def __init__(self, folder: Path, legs: list[Leg], network: Callable[[], keras.Model] = one_weight) -> None:
+        self.folder, self.legs, self.new_network = folder, legs, network
+        self.optimizer: Optimizer = PLAIN
+        self.decay = 0.0
+        self.feed: Any = Ones()
+        self.goodness: dict[int, float] = {}  # by step; 0.5 where it is not said
+        self.rhythm = Rhythm(log_every=1, validate_every=0, checkpoint_every=1)
+        self.sent: list[int] = []
+        self.network = one_weight()
+
+    def send(self, step: int, values: dict[str, float]) -> None:
+        self.sent.append(step)
+
+    def bake(self, interrupt_at: int = 0) -> Outcome:
+        """Up to the end, or to a step after whose line it is interrupted."""
+        seed_everything(3, deterministic=False)
+        self.network = self.new_network()
+        average = Average(self.new_network(), self.decay) if self.decay else None
+        learner = Learner(
+            self.network, average=average, parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
+            optimizer=self.optimizer, strategy=tf.distribute.get_strategy(),
+        )  # fmt: skip
+        self.learner = learner
+
+        def validate() -> dict[str, Any]:
+            step, _ = metrics_of(history.lines[-1])
+            if interrupt_at and step >= interrupt_at:
+                raise Interrupted
+            return {"goodness": self.goodness.get(step, 0.5)}
+
+        with Work(self.folder, [leg.span.name for leg in self.legs]) as work:
+            found = work.newest()
+            with History(self.folder, found.facts["history"]) as history:
+                return run_legs(
+                    self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, validate=validate,
+                    headline="goodness", history=history, send=self.send, bar=Bar("train", 1, "steps", None),
+                )  # fmt: skip
+
+
+def test_each_leg_takes_its_own_steps_at_its_own_rates_counted_from_its_own_start(tmp_path: Path) -> None:
+    falling = Cosine(peak=1.0, total_steps=3)  # cos 0, 60, 120 degrees: 1, 0.75, 0.25
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.5), leg("whole", 2, 3, 1.0, lr=falling, rate_factor=0.1)])
+    outcome = kitchen.bake()
+    assert weight_of(kitchen.network) == pytest.approx(-(0.5 + 0.5) - 0.1 * (1 + 0.75 + 0.25))
+    assert kitchen.feed.asked == [("head", range(2)), ("whole", range(2, 5))]
+    rows = [row for row in read_history(tmp_path) if "learning_rate" in row]
+    assert [(row["step"], row["phase"], row["learning_rate"]) for row in rows] == [
+        (1, "head", 0.5), (2, "head", 0.5), (3, "whole", 0.1), (4, "whole", 0.075), (5, "whole", 0.025),
+    ]  # fmt: skip
+    assert [phase["name"] for phase in outcome.summary("goodness", kitchen.legs)["phases"]] == ["head", "whole"]
+
+
+def test_a_run_of_one_leg_has_no_phases_in_its_history(tmp_path: Path) -> None:
+    Kitchen(tmp_path, [leg("all", 0, 2, 0.5)]).bake()
+    assert all("phase" not in row for row in read_history(tmp_path))
+
+
+@pytest.mark.parametrize(("start", "expected"), [("last", -3.0 - 0.1), ("best", -1.0 - 0.1)])
+def test_a_leg_starts_from_the_last_or_the_best_weights_of_the_one_before(
+    start: str, expected: float, tmp_path: Path
+) -> None:
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 3, 1.0), leg("whole", 3, 1, 0.1, start=start)])
+    kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=10)
+    kitchen.goodness = {1: 0.9, 2: 0.3, 3: 0.4, 4: 0.6}
+    outcome = kitchen.bake()
+    assert weight_of(kitchen.network) == pytest.approx(expected)
+    assert outcome.bests == [Best(1, 0.9), Best(4, 0.6)] and outcome.best_position == Position(0, 1)
+
+
+def test_each_leg_has_an_optimizer_without_a_past(tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1)])
+    kitchen.optimizer = Momentum(momentum=0.5, nesterov=False)
+    kitchen.bake()
+    # Moves of 1 and 1.5; then 0.1, for nothing of the speed before is left.
+    assert weight_of(kitchen.network) == pytest.approx(-1 - 1.5 - 0.1)
+
+
+def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 1.0)])
+    kitchen.decay = 0.9
+    kitchen.bake()
+    # From -2 to -3; after one step of a leg the decay is (1 + 1) / (10 + 1).
+    assert weight_of(kitchen.learner.kept) == pytest.approx(-2 * 2 / 11 - 3 * 9 / 11)
+    assert weight_of(kitchen.network) == -3.0
+
+
+def test_the_best_of_two_equal_legs_is_the_earlier_one() -> None:
+    assert Outcome([Best(3, 0.5), Best(6, 0.5)], 0.0, []).best_position == Position(0, 3)
+    assert Outcome([Best(3, None), Best(6, 0.1)], 0.0, []).best_position == Position(1, 6)
+
+
+def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1, trainable=("neck",))])
+    message = r"^train\.phases: trainable of 'whole': no variable of the network matches 'neck'; .*its parts are: all$"
+    with pytest.raises(ConfigError, match=message):
+        kitchen.bake()
+    assert kitchen.feed.asked == []
+
+
+def noisy_network() -> keras.Model:
+    given = keras.Input((1,))
+    x = keras.layers.Dense(4, name="first")(given)
+    x = keras.layers.Dropout(0.4, name="drop")(keras.layers.BatchNormalization(name="norm")(x))
+    return keras.Model(given, keras.layers.Dense(1, name="last")(x))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Feeds random numbers that depend on the step alone."""
+
+    together: int = 2
+
+    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+        for number in range(steps.start * self.together, steps.stop * self.together):
+            values = np.random.default_rng(number).normal(size=(4, 1)).astype(np.float32)
+            yield tf.constant(values), {"factor": tf.constant(values**2)}
+
+
+def noisy(folder: Path) -> Kitchen:
+    legs = [leg("head", 0, 3, 0.05, trainable=("last",)), leg("all", 3, 4, 0.02, start="best"), leg("slow", 7, 2, 0.01)]
+    kitchen = Kitchen(folder, legs, noisy_network)
+    kitchen.optimizer, kitchen.decay, kitchen.feed = Adam(weight_decay=0.1), 0.8, Noise()
+    kitchen.goodness = {1: 0.2, 2: 0.4, 3: 0.3, 5: 0.8, 6: 0.1}
+    kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=2)
+    return kitchen
+
+
+def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_path: Path) -> None:
+    """Dropout, batch norm, Adam, averages, several batches a step, frozen parts, a start from the best weights."""
+    whole, cut = noisy(tmp_path / "whole"), noisy(tmp_path / "cut")
+    bests = whole.bake().bests
+    for step in (1, 3, 4, 5, 7, 9):
+        with pytest.raises(Interrupted):
+            cut.bake(interrupt_at=step)
+    outcome = cut.bake()
+    assert outcome.bests == bests and 3 in outcome.resumed_at
+    digests = [[weights.digest(kitchen.network), weights.digest(kitchen.learner.kept)] for kitchen in (whole, cut)]
+    assert digests[0] == digests[1]
+
+    def curve(folder: str) -> list[dict[str, Any]]:
+        rows = read_history(tmp_path / folder)
+        return [{key: row[key] for key in row if key != "examples_per_second"} for row in rows]
+
+    assert curve("whole") == curve("cut") and len(curve("whole")) == 2 * 9
+    assert cut.sent == whole.sent
+
+
+def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1)])
+    kitchen.bake()
+    history = read_history(tmp_path)
+    again = kitchen.bake()
+    assert weight_of(kitchen.network) == pytest.approx(-2.1) and read_history(tmp_path) == history
+    assert kitchen.feed.asked[2:] == [("whole", range(3, 3))] and again.resumed_at == []
+
+
+def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> None:
+    rare, often = noisy(tmp_path / "rare"), noisy(tmp_path / "often")
+    for kitchen in (rare, often):
+        kitchen.legs = [leg("all", 0, 4, 0.05)]
+    rare.rhythm = Rhythm(log_every=1, validate_every=0, checkpoint_every=100)
+    rare.bake()
+    often.bake()
+    assert weights.digest(rare.network) == weights.digest(often.network)

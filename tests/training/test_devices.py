@@ -1,0 +1,104 @@
+"""Several devices, and half precision. The devices are two logical CPUs, which a process must ask for at its start."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import keras
+import pytest
+import tensorflow as tf
+
+from bakeoff.errors import ConfigError
+from bakeoff.training.devices import precision, strategy_of
+from bakeoff.training.step import compiled_prediction, compiled_step
+from imports import ROOT
+from slope import Slope, batches, sgd, weight_of
+
+CHILD = """
+    import json, sys
+    import keras, numpy as np, tensorflow as tf
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    from bakeoff.networks.cnn import Cnn
+    from bakeoff.tasks.classification import Classification
+    from bakeoff.training.devices import strategy_of
+    from bakeoff.training.learner import new_learner
+    from bakeoff.training.optimizers import {optimizer}
+    from bakeoff.training.settings import Train
+
+    def trained(devices):
+        keras.utils.set_random_seed(4)
+        model = Cnn(input_size=16, width=0.25, dropout=0.0)
+        task = Classification(model, ["a", "b", "c"])
+        settings = Train(batch_size=8, steps=3, ema_decay=0.8, devices=devices)
+        strategy = strategy_of(devices, [8])
+        assert strategy.num_replicas_in_sync == (1 if devices == 1 else 2)
+        learner = new_learner(model, 3, task, {settings}, settings, strategy)
+        step = learner.begin((), "train.trainable")
+        numbers = np.random.default_rng(0)
+        losses = []
+        for _ in range(3):
+            taken = []
+            for _ in range({together}):
+                images = tf.constant(numbers.uniform(0, 255, (8, 16, 16, 3)), tf.float32)
+                taken.append((images, {{"label": tf.constant(numbers.integers(1, 4, 8))}}))
+            losses.append(float(step(taken, tf.constant(0.05))["train/loss"]))
+        state = learner.state()
+        learner.restore(state)
+        return losses, {{name: array.astype(np.float64) for name, array in state.items()}}
+
+    one, many = trained(1), trained("all")
+    assert one[1].keys() == many[1].keys()
+    far = max(float(np.max(np.abs(one[1][name] - many[1][name]))) for name in one[1])
+    moved = max(float(np.max(np.abs(array))) for array in one[1].values())
+    print(json.dumps({{"losses": [one[0], many[0]], "far": far, "size": moved}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "settings", "together"),
+    [("Momentum", "Momentum(weight_decay=0.1, clip_norm=0.5)", 1), ("RmsProp", "RmsProp()", 2)],
+)
+def test_two_devices_train_as_one_does(optimizer: str, settings: str, together: int) -> None:
+    """Batch norm over the whole batch, clipping, decay, averages, several batches a step."""
+    code = textwrap.dedent(CHILD).format(optimizer=optimizer, settings=settings, together=together)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["losses"][0] == pytest.approx(found["losses"][1], rel=1e-4)
+    assert found["losses"][0][0] != found["losses"][0][2]
+    assert found["far"] < 1e-4 * max(1.0, found["size"])
+
+
+def test_more_devices_than_there_are_is_refused() -> None:
+    there = len(tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU"))
+    message = rf"^train\.devices: must be at most {there}, the devices of this machine, got {there + 1}$"
+    with pytest.raises(ConfigError, match=message):
+        strategy_of(there + 1, [8])
+
+
+def test_a_batch_that_does_not_divide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: ["a", "b", "c"] if kind == "GPU" else ["d"])
+    message = r"^train\.batch_size: must divide by train\.devices=3, got 8; 6 or 9 would$"
+    with pytest.raises(ConfigError, match=message):
+        strategy_of("all", [9, 8])
+    with pytest.raises(ConfigError, match="got 2; 3 or 3 would|got 2; 3 would"):
+        strategy_of(3, [2])
+
+
+def test_half_precision_computes_in_bfloat16_and_keeps_full_weights() -> None:
+    def network() -> keras.Model:
+        given = keras.Input((1,))
+        layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+        return keras.Model(given, layer(given))
+
+    with precision(mixed=True):
+        mixed = network()
+    assert keras.config.dtype_policy().name == "float32" and network()(tf.ones([1, 1])).dtype == tf.float32
+    assert mixed(tf.ones([1, 1])).dtype == tf.bfloat16 and mixed.weights[0].dtype == "float32"
+    losses = compiled_step(mixed, sgd(mixed), Slope())(batches(1.00390625), tf.constant(0.5))  # type: ignore[arg-type]
+    # bfloat16 has eight bits: 1 + 1/256 is 1 to it, in the loss and in the gradient.
+    assert losses["train/loss"].dtype == tf.float32 and float(losses["train/loss"]) == 1.0
+    assert weight_of(mixed) == 0.5
+    assert compiled_prediction(mixed, Slope())(tf.ones([1, 1]))["answer"].dtype == tf.float32  # type: ignore[arg-type]

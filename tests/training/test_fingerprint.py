@@ -1,0 +1,75 @@
+"""What names a run's work in flight, and what does not."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.config.run import as_tree, load
+from bakeoff.training import fingerprint as rooms
+from bakeoff.training.fingerprint import fingerprint
+from imports import ROOT, SRC, closure
+
+
+@pytest.fixture
+def tree() -> dict[str, Any]:
+    return as_tree(load(ROOT / "models/config/run.yaml")[0])
+
+
+def changed(tree: dict[str, Any], key: str, value: object) -> dict[str, Any]:
+    """With another value at a dotted key."""
+    tree = copy.deepcopy(tree)
+    *above, last = key.split(".")
+    place = tree
+    for name in above:
+        place = place[name]
+    assert last in place and place[last] != value, key
+    place[last] = value
+    return tree
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["seed", "model.width", "lr.peak", "optimizer.beta_1", "train.steps", "train.log_every_steps", "train.ema_decay",
+     "derived.train_examples", "derived.num_classes", "train.augment.mirror"],
+)  # fmt: skip
+def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> None:
+    assert fingerprint(changed(tree, key, 17), records="a") != fingerprint(tree, records="a")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds", "memory.budget",
+     "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
+)  # fmt: skip
+def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:
+    assert fingerprint(changed(tree, key, 17), records="a") == fingerprint(tree, records="a")
+
+
+def test_other_records_and_first_weights_are_another_run(tree: dict[str, Any]) -> None:
+    names = {fingerprint(tree, records=one, first=other) for one in "ab" for other in "cd"}
+    assert len(names) == 4 and all(len(name) == 16 for name in names)
+
+
+def test_an_edit_of_the_code_is_another_run(
+    tree: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rooms, "HERE", tmp_path)
+    (tmp_path / "networks").mkdir()
+    seen = set()
+    for text in ("width = 1", "width = 2"):
+        (tmp_path / "networks/ssd.py").write_text(text)
+        seen.add(fingerprint(tree, records="a"))
+    (tmp_path / "cli.py").write_text("prints")
+    assert len(seen | {fingerprint(tree, records="a")}) == 2
+
+
+def test_code_that_is_left_out_decides_no_result() -> None:
+    """What train runs besides reads settings, shows things, or copies them."""
+    counted = {file for name in rooms.CODE for file in [SRC / name, *(SRC / name).rglob("*.py")]}
+    left_out = {file.relative_to(SRC).parts[0] for file in closure(SRC / "stages/train.py") - counted}
+    assert left_out <= {
+        "__init__.py", "config", "errors.py", "progress.py", "quiet.py", "stages", "tables.py", "tracking",
+        "workspace.py",
+    }  # fmt: skip

@@ -1,0 +1,159 @@
+"""Work in flight: which checkpoint a run goes on from, what is thrown away, what MLflow is sent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.training import checkpoint
+from bakeoff.training.work import Found, Position, Work
+
+LEGS = ["head", "whole"]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Work]:
+    with Work(tmp_path / "run", LEGS) as work:
+        yield work
+
+
+def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
+    """A checkpoint that names the steps of the best weights of each leg."""
+    facts = {"bests": [{"step": best, "value": 0.5} for best in bests]}
+    work.save(Position(leg, step), facts, lambda: {"w": np.array([leg, step])}, now=now)
+
+
+def files(work: Work) -> list[str]:
+    found = [path.relative_to(work.folder).as_posix() for path in work.folder.rglob("*") if path.is_file()]
+    return sorted(name for name in found if name != "lock")
+
+
+def test_new_work_starts_from_nothing(work: Work) -> None:
+    assert work.newest() == Found() and work.newest().position == Position(0, 0) and work.newest().arrays is None
+
+
+def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
+    save(work, 0, 900)
+    save(work, 1, 1000)
+    found = work.newest()
+    assert found.position == Position(1, 1000) and found.arrays is not None
+    assert found.arrays["w"].tolist() == [1, 1000]
+
+
+def test_two_checkpoints_stay(work: Work) -> None:
+    for step in (100, 200, 300):
+        save(work, 0, step)
+    save(work, 1, 400)
+    assert files(work) == ["1-head/00000300", "2-whole/00000400"]
+
+
+def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> None:
+    for step in (50, 150, 250):
+        work.keep_best(Position(0, step), ["w"], {"00000": np.array(step)})
+        save(work, 0, step + 50, step)
+    assert files(work) == ["1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"]
+    save(work, 1, 400, 250, 0)
+    save(work, 1, 500, 250, 0)
+    assert files(work) == ["1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
+    assert work.best(Position(0, 250))["00000"] == 250
+
+
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, capsys: pytest.CaptureFixture) -> None:
+    save(work, 0, 100)
+    save(work, 0, 200)
+    newest = work.folder / "1-head/00000200"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert work.newest().position == Position(0, 100)
+    warning = r"00000200: damaged (it ends too early); training goes on from the checkpoint before"
+    assert capsys.readouterr().err.startswith("warning: ") and not newest.exists()
+    save(work, 0, 200)
+    assert work.newest().position == Position(0, 200) and warning not in capsys.readouterr().err
+
+
+def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: Work) -> None:
+    work.keep_best(Position(0, 100), ["w"], {"00000": np.array(1)})
+    save(work, 0, 100, 100)
+    work.keep_best(Position(0, 200), ["w"], {"00000": np.array(2)})
+    save(work, 0, 200, 200)
+    (work.folder / "1-head/best-00000200").unlink()
+    assert work.newest().position == Position(0, 100)
+
+
+def test_if_both_are_damaged_the_run_starts_over(work: Work) -> None:
+    for step in (100, 200):
+        save(work, 0, step)
+        (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
+    assert work.newest() == Found()
+
+
+def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        (work.folder / "1-head/00000200.partial").write_bytes(b"half")
+    with Work(tmp_path / "run", LEGS) as work:
+        assert work.newest().position == Position(0, 100) and files(work) == ["1-head/00000100"]
+
+
+def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        work.mlflow_run = "1f"
+    with Work(tmp_path / "run", LEGS, fresh=True) as work:
+        assert work.newest() == Found() and work.mlflow_run is None and files(work) == []
+
+
+def test_one_process_at_a_time(work: Work) -> None:
+    message = r"/run: another process trains this variant right now; wait for it or stop it$"
+    with pytest.raises(WorkspaceError, match=message), Work(work.folder, LEGS):
+        pass
+
+
+def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, real = Event(), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
+    save(work, 0, 100, now=False)
+    copied: list[int] = []
+    for step in (200, 300):  # left out, and not even copied, while the first is being written
+        work.save(Position(0, step), {"bests": []}, lambda step=step: copied.append(step) or {}, now=False)
+    assert copied == []
+    disk.set()
+    save(work, 0, 400, now=True)
+    assert files(work) == ["1-head/00000100", "1-head/00000400"]
+
+
+def test_a_disk_that_fails_beside_training_fails_the_run(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    save(work, 0, 100)
+    with monkeypatch.context() as broken:
+        broken.setattr(checkpoint, "write", full)
+        save(work, 0, 200, now=False)
+        with pytest.raises(OSError, match="No space left on device"):
+            work.wait()
+    assert work.newest().position == Position(0, 100)
+
+
+def test_a_line_that_is_repeated_after_an_interruption_is_sent_once(tmp_path: Path) -> None:
+    lines = [f'{{"step": {step}, "train/loss": {step / 2}}}' for step in (1, 2, 3, 4)]
+    sent: list[tuple[int, dict[str, float]]] = []
+
+    def send(step: int, values: dict[str, float]) -> None:
+        sent.append((step, values))
+
+    with Work(tmp_path / "run", LEGS) as work:
+        work.mlflow_run = "1f"
+        for count in (1, 2, 3):
+            work.send(lines[:count], send)
+    with Work(tmp_path / "run", LEGS) as work:
+        assert work.mlflow_run == "1f"
+        work.mlflow_run = "1f"
+        for count in (2, 3, 4):  # from a checkpoint after the first line
+            work.send(lines[:count], send)
+        assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2, 3, 4)]
+        work.mlflow_run = "2f"  # the old one is gone: the new one gets everything
+        work.send(lines, send)
+    assert len(sent) == 8
