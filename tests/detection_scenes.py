@@ -48,7 +48,7 @@ def learn_by_heart(
     """The losses on the way, without what the weights themselves cost."""
     targets = targets_of(truth, task)
     step = compiled_step(network, keras.optimizers.Adam(), task)
-    losses = [step(tf.constant(images), targets, tf.constant(rate)) for _ in range(steps)]
+    losses = [step([(tf.constant(images), targets)], tf.constant(rate)) for _ in range(steps)]
     return [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in losses]
 
 

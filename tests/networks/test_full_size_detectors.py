@@ -32,9 +32,10 @@ targets = task.encode({"boxes": boxes, "classes": tf.constant([1, 2], tf.int64)}
 targets = {name: tf.stack([value] * batch) for name, value in targets.items()}
 images = tf.random.stateless_uniform((batch, settings.input_size, settings.input_size, 3), [0, 0], 0, 255)
 step = compiled_step(network, keras.optimizers.SGD(momentum=0.9), task)
-step(images, targets, tf.constant(0.01))
+pair = (images, targets)
+step([pair], tf.constant(0.01))
 start = time.monotonic()
-losses = {name: float(value) for name, value in step(images, targets, tf.constant(0.01)).items()}
+losses = {name: float(value) for name, value in step([pair], tf.constant(0.01)).items()}
 seconds = time.monotonic() - start
 trained = peak_memory_bytes()
 predict = tf.function(lambda pixels: task.predict(network(pixels, training=False)))

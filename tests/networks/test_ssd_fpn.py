@@ -165,6 +165,6 @@ def test_network_learns_eight_scenes_by_heart(settings: SsdFpn) -> None:
     keras.utils.set_random_seed(1)
     images, truth = draw_scenes(64, (14, 28))
     network, task = settings.build(2), Detection(settings, CLASSES)
-    losses = learn_by_heart(network, task, images, truth, steps=90)
+    losses = learn_by_heart(network, task, images, truth, steps=60)
     assert losses[-1] < 0.1 * losses[0]
     require_found(network, task, images, truth, near=6 / 64)

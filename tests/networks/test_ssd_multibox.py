@@ -117,6 +117,6 @@ def test_network_learns_eight_scenes_by_heart() -> None:
     images, truth = draw_scenes(96, (22, 44))
     settings = replace(TINY, backbone=OTHER.backbone)
     network, task = settings.build(2), Detection(settings, CLASSES)
-    losses = learn_by_heart(network, task, images, truth, steps=90)
+    losses = learn_by_heart(network, task, images, truth, steps=60)
     assert losses[-1] < 0.1 * losses[0]
     require_found(network, task, images, truth, near=8 / 96)
