@@ -15,6 +15,8 @@ import yaml
 from bakeoff.errors import ConfigError
 
 Place = tuple[str | int, ...]  # ("anchors", "aspect_ratios", 0)
+FLOAT_TAG = "tag:yaml.org,2002:float"
+BARE_EXPONENT = re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")  # YAML 1.1 takes `1e-3` for a text: it lacks a dot
 SURPRISES = {
     "is true or false to some readers and a text to others; write true or false, or put it in quotes": re.compile(
         r"(yes|no|on|off|y|n)", re.IGNORECASE
@@ -58,10 +60,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_object(node, deep)
 
 
-# YAML 1.1 takes `1e-3` for a text because it lacks a dot.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+_Loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
 
 
 def read_document(path: Path) -> Document:
