@@ -24,7 +24,7 @@ from bakeoff.training.optimizers import Adam, Momentum, Optimizer
 from bakeoff.training.phases import Leg, Span
 from bakeoff.training.step import Batch
 from bakeoff.training.work import Position, Work
-from slope import Slope, one_weight, weight_of
+from slope import Slope, batches, one_weight, weight_of
 
 PLAIN = Momentum(momentum=0.0, nesterov=False)
 
@@ -217,9 +217,21 @@ def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> No
     kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1)])
     kitchen.bake()
     history = read_history(tmp_path)
+    checkpoints = [checkpoint.read(file).facts["seconds"] for file in sorted(tmp_path.glob("?-*/0*"))]
     again = kitchen.bake()
+    assert again.seconds == checkpoints[-1]
     assert weight_of(kitchen.network) == pytest.approx(-2.1) and read_history(tmp_path) == history
     assert kitchen.feed.asked[2:] == [("whole", range(3, 3))] and again.resumed_at == []
+
+
+def test_the_state_that_is_written_beside_training_is_that_of_its_step(tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, [leg("all", 0, 1, 0.5)])
+    kitchen.bake()
+    before, weight = kitchen.learner.state(), weight_of(kitchen.network)
+    step = kitchen.learner.begin((), "train.trainable")
+    step(batches(8.0), tf.constant(1.0))
+    assert weight_of(kitchen.network) == weight - 8.0
+    assert np.asarray(before["network/00000"]).item() == weight
 
 
 def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ CHILD = """
             losses.append(float(step(taken, tf.constant(0.05))["train/loss"]))
         state = learner.state()
         learner.restore(state)
-        return losses, {{name: array.astype(np.float64) for name, array in state.items()}}
+        return losses, {{name: np.asarray(array, np.float64) for name, array in state.items()}}
 
     one, many = trained(1), trained("all")
     assert one[1].keys() == many[1].keys()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bakeoff.errors import DataError
 
@@ -33,7 +34,7 @@ class Checkpoint:
     arrays: dict[str, np.ndarray]
 
 
-def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, ArrayLike]) -> None:
     """Beside, synced, renamed: a kill at any moment leaves what was there before or the new file, whole."""
     flat = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     entries = [

@@ -117,7 +117,8 @@ def run_legs(
         )
         bests[number:] = [best]
     work.wait()
-    return Outcome(bests, earlier + time.monotonic() - started, resumed)
+    now = time.monotonic() - started if at.step < legs[-1].span.end_step else 0.0
+    return Outcome(bests, earlier + now, resumed)
 
 
 def _key(leg: Leg) -> str:

@@ -63,9 +63,9 @@ class Learner:
             self._optimizer = self._settings.build(self.network)
         return compiled_step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Everything that the next step depends on."""
-        return {name: np.array(variable) for name, variable in self._variables().items()}
+    def state(self) -> dict[str, tf.Tensor]:
+        """Everything that the next step depends on, as it is now: what is updated later moves away from these."""
+        return {name: variable.value.read_value() for name, variable in self._variables().items()}
 
     def restore(self, arrays: Arrays) -> None:
         variables = self._variables()
@@ -80,8 +80,8 @@ class Learner:
     def kept_names(self) -> list[str]:
         return [weight.path for weight in self.kept.weights]
 
-    def kept_weights(self) -> dict[str, np.ndarray]:
-        return {f"{number:05d}": np.array(weight) for number, weight in enumerate(self.kept.weights)}
+    def kept_weights(self) -> dict[str, tf.Tensor]:
+        return {f"{number:05d}": weight.value.read_value() for number, weight in enumerate(self.kept.weights)}
 
     def start_from(self, kept: Arrays) -> None:
         """The weights of `kept_weights`; random states go on from where they are."""

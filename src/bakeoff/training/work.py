@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import ArrayLike
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.training import checkpoint
@@ -103,7 +104,9 @@ class Work:
                 path.unlink()
         return Found()
 
-    def save(self, position: Position, facts: Mapping[str, Any], state: Callable[[], Arrays], *, now: bool) -> None:
+    def save(
+        self, position: Position, facts: Mapping[str, Any], state: Callable[[], Mapping[str, ArrayLike]], *, now: bool
+    ) -> None:
         """Beside training; left out if the last one is still being written, unless it must be there `now`."""
         self._raise_failures()
         if self._pending and not now:
@@ -119,7 +122,7 @@ class Work:
         if now:
             self.wait()
 
-    def keep_best(self, position: Position, paths: Sequence[str], arrays: Arrays) -> None:
+    def keep_best(self, position: Position, paths: Sequence[str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
         self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": list(paths)}, arrays))
 
