@@ -26,7 +26,7 @@ ALLOWED = {
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "records"},
     "networks": set(),
-    "records": set(),
+    "records": {"progress", "workspace"},
     "metrics": set(),
     "lr": set(), "boxes": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "workspace": set(), "errors": set(), "__init__": set(),
