@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_one_image_more_changes_few_shards(eight_a_shard: None, make: Build, tmp
         manifest = make(ImageFolders(path="set"), out=str(number + 1)).manifest
         shards.append({shard.sha256 for split in manifest.splits.values() for shard in split.shards})
     assert len({len(one) for one in shards}) > 1  # the number of shards did change on the way
-    for before, after in zip(shards, shards[1:], strict=False):
+    for before, after in pairwise(shards):
         assert len(after - before) <= 4 < len(after) / 5
 
 

@@ -88,7 +88,7 @@ def test_a_transparent_palette_and_one_bit_and_grey_are_read_as_colours() -> Non
     assert_alike(stored(saved(grey, "PNG")), np.asarray(grey.convert("RGB")))
 
 
-# What each EXIF orientation says, on an array, from the standard's table: where the stored row 0 and column 0 are shown.
+# What each EXIF orientation says, on an array, from the standard's table: where stored row 0 and column 0 are shown.
 UPRIGHT = {
     1: lambda a: a,
     2: lambda a: a[:, ::-1],
@@ -155,7 +155,7 @@ def test_every_cut_of_a_jpeg_is_noticed() -> None:
 
 
 def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_blocks() -> None:
-    """JPEG has no checksum: damage that happens to be as long, in blocks and bits, as what was there cannot be found."""
+    """JPEG has no checksum: damage that is as long, in blocks and bits, as what was there cannot be found."""
     whole = encoded(6, width=320, height=240, quality=95)
     scan = whole.index(b"\xff\xda") + 14
     noticed = 0

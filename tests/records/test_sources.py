@@ -105,11 +105,11 @@ def test_a_file_is_an_image_by_name_or_by_content(make: Build, tmp_path: Path) -
         (lambda root: None, r"set: no such folder \(data\.path\).*`dvc add set`"),
         (lambda root: root.mkdir(), "set: has no folder; a class is a folder with its images"),
         (lambda root: (root / "cat").mkdir(parents=True), "set: is empty; put the dataset there"),
-        (lambda root: write_images(root / "train", {"cat": 3}), "set: no example is left for validation; add a validation"),
+        (lambda root: write_images(root / "train", {"cat": 3}), "set: no example is left for validation; add"),
         (lambda root: write_images(root, {"cat": 1}), "set: no example is left for validation"),
         (
             lambda root: (write_images(root / "train", {"cat": 1}), write_images(root / "other", {"dog": 1})),
-            "set: has train/ for a side and other/ for what may be a class; put every class below train/ and validation/",
+            "set: has train/ for a side and other/ for what may be a class; put every class below train/ and",
         ),
     ],
 )  # fmt: skip

@@ -210,7 +210,8 @@ def _fraction(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
         # Every class is in one group only. Those without any class go first, then whoever comes.
         count = table.execute("SELECT COUNT(*) FROM units").fetchone()[0]
         table.execute(
-            "UPDATE units SET side = ? WHERE unit IN (SELECT unit FROM units ORDER BY stratum != '', place, unit LIMIT ?)",
+            "UPDATE units SET side = ? WHERE unit IN "
+            "(SELECT unit FROM units ORDER BY stratum != '', place, unit LIMIT ?)",
             (VALIDATION, min(count - 1, max(1, round(count * rule.validation)))),
         )
     alone = _mend(table, counts)
