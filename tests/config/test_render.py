@@ -47,7 +47,14 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("facts")
 
 
-def write_records(folder: Path, task: str = "detection", examples: int = 600, boxes: np.ndarray = BOXES) -> None:
+def write_records(
+    folder: Path,
+    task: str = "detection",
+    examples: int = 600,
+    boxes: np.ndarray = BOXES,
+    *,
+    multi_label: bool = False,
+) -> None:
     folder.mkdir(exist_ok=True)
     split = Split(
         examples, examples * 176 * 176 * 3, 1, {"0": examples}, (Shard("train-00000-of-00001", examples, 1, "0"),)
@@ -57,7 +64,7 @@ def write_records(folder: Path, task: str = "detection", examples: int = 600, bo
         with BoxTable(folder) as table:
             table.add_rows(boxes)
         sha256 = table.sha256()
-    Manifest(task, tuple("0123456789"), {"train": split, "validation": split}, boxes_sha256=sha256).write(folder)
+    Manifest(task, tuple("0123456789"), {"train": split, "validation": split}, multi_label, sha256).write(folder)
 
 
 @pytest.fixture
@@ -262,8 +269,16 @@ BROKEN = {
         "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
     ),
     "warm start that matches nothing": (
-        {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5, warm_start: [logits]}}"},
+        {"train": "train: {use: demo, steps: 400, init: {weights: params.yaml, warm_start: [logits]}}"},
         "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
+    ),
+    "first weights that are not there": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, a file of Keras weights, …, got 'a.weights.h5', which is not there",
+    ),
+    "first weights that the network does not have": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: imagenet}}"},
+        "params.yaml:6: train.init.weights: must be another start, for this network has no weights of ImageNet",
     ),
     "warm start from nothing": (
         {"train": "train: {use: demo, steps: 400, init: {warm_start: [backbone]}}"},
@@ -399,6 +414,12 @@ def test_records_that_are_missing_are_said_with_the_other_mistakes(render: Rende
     ]
 
 
+def test_a_background_class_and_several_labels_an_example_contradict_each_other(render: Render) -> None:
+    write_records(Path("records"), "classification", multi_label=True)
+    with pytest.raises(ConfigError, match="model.background: must be false where examples have several labels"):
+        render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
+
+
 def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
     thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes
@@ -414,6 +435,7 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
 
 def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(render: Render) -> None:
     Path("old").mkdir()
+    Path("old/best.weights.h5").touch()
     Path("old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
     lines = {"train": "train: {use: demo, steps: 400, init: {weights: old}}"}
     message = (

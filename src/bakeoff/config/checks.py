@@ -10,11 +10,13 @@ import numpy as np
 from bakeoff.config.facts import Facts
 from bakeoff.config.parse import Problems
 from bakeoff.config.run import Draft
-from bakeoff.networks import NETWORKS, Network
+from bakeoff.errors import ConfigError
+from bakeoff.networks import NETWORKS, Network, Pretrained
 from bakeoff.networks.coverage import best_overlaps
 from bakeoff.networks.selection import select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
+from bakeoff.training.origin import RUN_ID, origin_of
 from bakeoff.training.phases import Span
 from bakeoff.training.settings import Init, Train
 
@@ -59,6 +61,10 @@ def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
         problems.add(
             "model", f"is for {model.task}, the records are for {manifest.task}; choose an option of kind {fitting}"
         )
+    if manifest.multi_label and getattr(model, "background", False):
+        problems.add(
+            "model.background", "must be false where examples have several labels: one without any is background"
+        )
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:
@@ -92,7 +98,15 @@ def _check_patterns(train: Train, model: Network, facts: Facts, problems: Proble
 
 
 def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, problems: Problems) -> None:
-    """Weights of another run know its classes; a head for other classes cannot be carried over."""
+    """Weights have to be there; those of another run know its classes, and a head for others cannot be carried over."""
+    if init.weights == "imagenet" and not isinstance(model, Pretrained):
+        problems.add("train.init.weights", "must be another start, for this network has no weights of ImageNet")
+    if not RUN_ID.fullmatch(init.weights):  # the store is asked when the run starts
+        try:
+            origin_of(init, Path)
+        except ConfigError as error:
+            key, _, rule = str(error).partition(": ")
+            problems.add(key, rule)
     state = Path(init.weights) / "state.json"
     if not state.is_file():
         return

@@ -46,6 +46,7 @@ def resolve(
     derived = Derived(
         task=manifest.task,
         num_classes=len(manifest.classes),
+        multi_label=manifest.multi_label,
         train_examples=train.examples,
         validation_examples=validation.examples,
         steps=last.end_step,

@@ -51,6 +51,7 @@ class Derived:
 
     task: str
     num_classes: int
+    multi_label: bool  # whether an example may have any number of labels
     train_examples: int
     validation_examples: int
     steps: int
@@ -102,7 +103,8 @@ class Run:
         """Batches of `size` examples as this variant's network takes them; the records must be known."""
         assert self.derived is not None
         threads, waiting = self.derived.decode_threads, self.derived.prefetch_batches
-        return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting)
+        several = self.derived.num_classes if self.derived.multi_label else 0
+        return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting, several)
 
 
 @dataclass(frozen=True)
