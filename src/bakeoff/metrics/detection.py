@@ -6,6 +6,7 @@ DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": 
 import contextlib
 import io
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from pycocotools.coco import COCO
@@ -40,7 +41,7 @@ class DetectionScore:
 
     def result(self) -> dict:
         """Higher is better in all; a number that COCO calls undefined (-1) is left out."""
-        judge = self._judge()
+        judge = self._judge
         numbers: dict = {name: float(value) for name, value in zip(NAMES, judge.stats, strict=False) if value >= 0}
         numbers["AP_50"] = {
             label: float(curve.mean())
@@ -57,13 +58,14 @@ class DetectionScore:
 
     def plots(self) -> dict[str, list[dict]]:
         """Mean precision over the classes at each recall, for overlap 0.5."""
-        curves = self._precision(self._judge())
+        curves = self._precision(self._judge)
         known = curves[curves[:, 0] > -1]
         mean = known.mean(axis=0) if len(known) else np.zeros(curves.shape[1])
         recalls = np.linspace(0, 1, len(mean))
         curve = zip(recalls, mean, strict=True)
         return {"precision_recall": [{"recall": round(float(r), 2), "precision": round(float(p), 4)} for r, p in curve]}
 
+    @cached_property
     def _judge(self) -> COCOeval:
         with contextlib.redirect_stdout(io.StringIO()):  # pycocotools prints as it goes
             truth = COCO()

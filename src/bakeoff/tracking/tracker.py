@@ -83,30 +83,24 @@ class Tracker:
 
 def start(settings: Track, name: str, tags: Mapping[str, str]) -> Tracker:
     """A new run in the store that the settings name."""
+    return _opened(settings, lambda client, experiment: client.create_run(experiment, run_name=name, tags=dict(tags)))
+
+
+def attach(settings: Track, run_id: str | None) -> Tracker:
+    """The run that an earlier stage opened."""
+    return Tracker() if run_id is None else _opened(settings, lambda client, _: client.get_run(run_id))
+
+
+def _opened(settings: Track, run_of: Callable[[Any, str], Any]) -> Tracker:
+    """On the run that `run_of` gives for a client and an experiment; on nothing if there is no store."""
     if not isinstance(settings, Mlflow):
         return Tracker()
     try:
         from bakeoff.tracking.store import open_store
 
         client, experiment = open_store(settings)
-        run = client.create_run(experiment, run_name=name, tags=dict(tags))
-        return Tracker(client, run.info.run_id)
-    except Exception as error:
-        _warn(error)
-        return Tracker()
-
-
-def attach(settings: Track, run_id: str | None) -> Tracker:
-    """The run that an earlier stage opened."""
-    if not isinstance(settings, Mlflow) or run_id is None:
-        return Tracker()
-    try:
-        from bakeoff.tracking.store import open_store
-
-        client, _ = open_store(settings)
-        client.get_run(run_id)
-        return Tracker(client, run_id)
-    except Exception as error:
+        return Tracker(client, run_of(client, experiment).info.run_id)
+    except Exception as error:  # as in `_try`
         _warn(error)
         return Tracker()
 
