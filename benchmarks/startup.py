@@ -16,6 +16,8 @@ COMPOSE = (
 )
 COMMANDS = {
     "bakeoff --help": [sys.executable, "-m", "bakeoff.cli", "--help"],
+    "bakeoff config": [sys.executable, "-m", "bakeoff.cli", "config"],
+    "bakeoff plan": [sys.executable, "-m", "bakeoff.cli", "plan"],
     "read run.yaml": [sys.executable, "-c", READ],
     "compose params.yaml": [sys.executable, "-c", COMPOSE],
     "dvc repro, nothing to do": ["dvc", "repro"],

@@ -1,5 +1,7 @@
 """The bakeoff command, as a process of its own."""
 
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,6 +31,9 @@ def test_help_names_every_command() -> None:
     done = bakeoff("--help")
     assert done.returncode == 0
     assert "ui" in done.stdout and "127.0.0.1" in done.stdout
+    for command in ("plan", "config", "import-config"):
+        assert re.search(rf"^    {command}\s", done.stdout, re.MULTILINE)
+        assert bakeoff(command, "--help").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,17 @@ def test_a_mistyped_command_is_refused(arguments: list[str], message: str) -> No
     done = bakeoff(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("command", ["plan", "config"])
+def test_a_workspace_without_records_says_what_makes_them(command: str, empty: Path) -> None:
+    shutil.copytree(ROOT / "conf", empty / "conf", dirs_exist_ok=True)
+    shutil.copy(ROOT / "params.yaml", empty)
+    done = bakeoff(command, folder=empty)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "data/records/manifest.json: missing, so the records were never finished; run `dvc repro build_records`\n"
+    )
 
 
 def test_the_ui_outside_of_a_workspace_says_so(tmp_path: Path) -> None:
