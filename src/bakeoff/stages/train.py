@@ -89,7 +89,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
-                    "lineage": {"fingerprint": name, "started_from": run.train.init.weights},
+                    "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)

@@ -10,7 +10,7 @@ from bakeoff.training.feed import Feed
 from bakeoff.training.history import History
 from bakeoff.training.learner import Learner
 from bakeoff.training.loop import Best, Rhythm, fit
-from bakeoff.training.phases import WHOLE_RUN, Leg
+from bakeoff.training.phases import Leg
 from bakeoff.training.work import Found, Position, Work
 
 
@@ -72,7 +72,7 @@ def run_legs(
         resumed.append(at.step)
     bests = [Best(**best) for best in found.facts["bests"]]
     for leg in legs:
-        learner.require_trainable(leg.trainable, _key(leg))  # all of them, before the first step
+        learner.require_trainable(leg.trainable, _key(leg, legs))  # all of them, before the first step
 
     def log(step: int, values: dict[str, float]) -> None:
         history.add(step, values)
@@ -93,7 +93,7 @@ def run_legs(
     for number, leg in enumerate(legs[at.leg :], start=at.leg):
         if number > at.leg and leg.start == "best":
             learner.start_from(work.best(Position(number - 1, bests[number - 1].step)))
-        train_step = learner.begin(leg.trainable, _key(leg))
+        train_step = learner.begin(leg.trainable, _key(leg, legs))
         first, best = leg.span.first_step, Best()
         if found.arrays is not None and number == at.leg:
             learner.restore(found.arrays)
@@ -121,5 +121,5 @@ def run_legs(
     return Outcome(bests, earlier + now, resumed)
 
 
-def _key(leg: Leg) -> str:
-    return "train.trainable" if leg.span.name == WHOLE_RUN else f"train.phases: trainable of {leg.span.name!r}"
+def _key(leg: Leg, legs: Sequence[Leg]) -> str:
+    return f"train.phases: trainable of {leg.span.name!r}" if len(legs) > 1 else "train.trainable"

@@ -44,10 +44,12 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
 
 
 def metrics_of(line: str, phases: Sequence[str] = ()) -> tuple[int, dict[str, float]]:
-    """Step and numbers of a line; a phase as its number among `phases`, from 1."""
+    """Step and numbers of a line; of one that has a rate, its phase as a number among `phases`, from 1."""
     values = json.loads(line)
-    phase = values.pop("phase", None)
-    return values.pop("step"), values | ({"phase": phases.index(phase) + 1.0} if phase in phases else {})
+    step, phase = values.pop("step"), values.pop("phase", None)
+    if phase in phases and "learning_rate" in values:
+        values["phase"] = phases.index(phase) + 1.0
+    return step, values
 
 
 def write_plots(folder: Path, headline: str) -> None:

@@ -1,0 +1,52 @@
+"""The preset of three phases, and what a list of phases may not say."""
+
+from typing import Any
+
+import pytest
+
+from bakeoff.config.parse import Problems, parse
+from bakeoff.config.yaml_file import read_mapping
+from bakeoff.errors import OutOfRange
+from bakeoff.lr import Constant
+from bakeoff.training.phases import Phase
+from bakeoff.training.settings import Init, Train
+from imports import ROOT
+
+
+def test_the_preset_trains_the_head_then_everything_then_everything_slowly() -> None:
+    problems = Problems(lambda key: "three_phase.yaml")
+    train = parse(Train, read_mapping(ROOT / "conf/train/three_phase.yaml"), "train", problems)
+    problems.raise_any()
+    assert [(phase.lr, phase.trainable, phase.start) for phase in train.phases] == [
+        (Constant(0.1), ("head",), "last"), (Constant(0.001), (), "last"), (Constant(0.00001), (), "last"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Phase, {"name": "head/1", "steps": 1}, r"^name: must be made of letters, digits, - and _, got 'head/1'$"),
+        (Phase, {"name": "head"}, r"^steps: must be given, or else epochs, .*, got None$"),
+        (Phase, {"name": "head", "steps": 1, "batch_size": 0}, r"^batch_size: must be 1 or more, or null, got 0$"),
+        (Train, {"batch_size": 1, "steps": 3, "phases": (Phase("a", 1),)},
+         r"^steps: must be null when each phase has its own length, got 3$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("a", 2))},
+         r"^phases: must be a list of phases with different names, got \['a', 'a'\]$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1, start="best"),)},
+         r"^phases: must be without `start` in the first phase; init\.weights says its start, got 'best'$"),
+        (Train, {"batch_size": 1, "steps": 1, "ema_decay": 1.0},
+         r"^ema_decay: must be at least 0 and under 1, got 1\.0$"),
+        (Train, {"batch_size": 1, "steps": 1, "accumulate_batches": 0},
+         r"^accumulate_batches: must be 1 or more, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "checkpoint_every_steps": 0},
+         r"^checkpoint_every_steps: must be 1 or more, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, or all, got 0$"),
+        (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
+        (Init, {"warm_start": ("head",)},
+         r"^warm_start: must be empty while init\.weights is none, got \['head'\]$"),
+        (Init, {"names": "names.tsv"}, r"^names: must be null while init\.weights is none, got 'names\.tsv'$"),
+    ],
+)  # fmt: skip
+def test_senseless_phases_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        kind(**fields)
