@@ -36,6 +36,10 @@ class Page:
     files: Mapping[str, Sequence[tuple[str, str]]]  # (name, reason), the first of them
 
 
+def counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith('s') else 's'}"
+
+
 def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
     text = "\n".join(_parts(page, pictures))
     (folder / FILE).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -44,9 +48,10 @@ def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
 def _parts(page: Page, pictures: Sequence[Sample]) -> Iterator[str]:
     counts = ", ".join(f"{tally.examples:,} {split}" for split, tally in page.tallies.items())
     yield f"<!doctype html><html lang=en><meta charset=utf-8><title>Records</title><style>{STYLE}</style>"
-    yield f"<h1>Records: {counts} examples of {len(page.classes)} classes</h1>"
+    yield f"<h1>Records: {counts} examples of {counted(len(page.classes), 'class')}</h1>"
     if page.counts:
-        yield f"<p>{', '.join(f'{count:,} files {kind}' for kind, count in page.counts.items())}.</p>"
+        told = [f"{counted(count, 'file')} {kind}" for kind, count in page.counts.items()]
+        yield f"<p>{', '.join(told)}.</p>"
     yield from (f"<p class=warning>{escape(warning)}</p>" for warning in page.warnings)
     yield from _classes(page)
     yield from _charts(page)
