@@ -111,7 +111,7 @@ def test_the_same_bytes_are_never_on_both_sides_of_a_fraction(seed: int, make: B
     sides = [{row["image/encoded"][0] for row in built.rows(split).values()} for split in ("train", "validation")]
     assert not sides[0] & sides[1]
     assert len(built.every()) == 20
-    assert "10 files are there more than once" in built.findings.warnings[0]
+    assert "10 files there more than once" in built.findings.warnings[0]
 
 
 def test_given_sides_that_share_an_image_keep_it_for_validation(make: Build, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_images_that_look_alike_across_the_split_are_told(make: Build, tmp_path:
     built = make(ImageFolders(path="set"))
     report = json.loads((tmp_path / "records/report.json").read_text())
     assert report["near-duplicates"] == [["train/cat/001.jpg", "validation/cat/same.jpg"]]
-    assert "1 pairs of images across the split look alike" in built.findings.warnings[0]
+    assert "1 pair of images across the split looking alike" in built.findings.warnings[0]
 
 
 def test_a_set_where_some_have_a_side_and_some_not_is_an_error(make: Build, tmp_path: Path) -> None:

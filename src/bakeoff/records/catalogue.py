@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 CREATE TABLE IF NOT EXISTS examples (
   name TEXT PRIMARY KEY, source INTEGER, unit TEXT, given TEXT, natural TEXT, side TEXT, left_out TEXT,
   place INTEGER, bytes INTEGER, shard INTEGER, sha256 TEXT, likeness INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS labels (label TEXT, name TEXT, PRIMARY KEY (label, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, label)) WITHOUT ROWID;
 """
 DUPLICATE = "is listed twice; the first annotation counts"
 

@@ -12,13 +12,14 @@ from bakeoff.records.tally import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDG
 FILE = "report.html"
 MOST_CLASSES = 300
 STYLE = """
-:root { color-scheme: light dark; --line: #8884; --bar: #4a7bd0; --soft: #8888 }
+:root { color-scheme: light dark; --line: #8884; --bar: #4a7bd0; --soft: #777 }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 table { border-collapse: collapse } td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums } tr + tr td { border-top: 1px solid var(--line) }
 .bar { display: inline-block; height: .7em; background: var(--bar); min-width: 1px }
-.charts { display: flex; flex-wrap: wrap; gap: 1rem 3rem } .files td { font-size: .85rem; overflow-wrap: anywhere }
+.charts { display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start }
+.files td { font-size: .85rem; overflow-wrap: anywhere }
 .samples { display: flex; flex-wrap: wrap; gap: .8rem } figure { margin: 0; width: 220px }
 figcaption { font-size: .75rem; overflow-wrap: anywhere } img { display: block; max-width: 220px }
 .warning { border-left: 4px solid #d9902f; padding: .2rem .8rem; margin: .4rem 0 } .soft { color: var(--soft) }
@@ -35,6 +36,10 @@ class Page:
     files: Mapping[str, Sequence[tuple[str, str]]]  # (name, reason), the first of them
 
 
+def counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith('s') else 's'}"
+
+
 def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
     text = "\n".join(_parts(page, pictures))
     (folder / FILE).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -43,9 +48,10 @@ def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
 def _parts(page: Page, pictures: Sequence[Sample]) -> Iterator[str]:
     counts = ", ".join(f"{tally.examples:,} {split}" for split, tally in page.tallies.items())
     yield f"<!doctype html><html lang=en><meta charset=utf-8><title>Records</title><style>{STYLE}</style>"
-    yield f"<h1>Records: {counts} examples of {len(page.classes)} classes</h1>"
+    yield f"<h1>Records: {counts} examples of {counted(len(page.classes), 'class')}</h1>"
     if page.counts:
-        yield f"<p>{', '.join(f'{count:,} files {kind}' for kind, count in page.counts.items())}.</p>"
+        told = [f"{counted(count, 'file')} {kind}" for kind, count in page.counts.items()]
+        yield f"<p>{', '.join(told)}.</p>"
     yield from (f"<p class=warning>{escape(warning)}</p>" for warning in page.warnings)
     yield from _classes(page)
     yield from _charts(page)
@@ -103,7 +109,10 @@ def _bar(count: int, most: int, width: int) -> str:
 
 def _ranges(edges: Sequence[float]) -> Iterator[str]:
     yield f"under {edges[0]:g}"
-    yield from (f"{low:g} to {high:g}" for low, high in pairwise(edges))
+    whole = all(edge == int(edge) for edge in edges) and edges[0] == 1  # counts, not sizes
+    for low, high in pairwise(edges):
+        last = high - 1 if whole else high
+        yield f"{low:g}" if last == low else f"{low:g} to {last:g}"
     yield f"{edges[-1]:g} and more"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from bakeoff.records.catalogue import Catalogue
 from bakeoff.records.dataset import Dataset
 from bakeoff.records.likeness import near_pairs
-from bakeoff.records.page import Page, write_page
+from bakeoff.records.page import Page, counted, write_page
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.records.samples import samples
 from bakeoff.records.tally import Tally
@@ -52,9 +52,8 @@ def write_report(
     warnings = [*warnings, *_copies(catalogue)]
     if pairs:
         many = "at least " if len(pairs) == MOST_PAIRS else ""
-        warnings.append(
-            f"{many}{len(pairs):,} pairs of images across the split look alike, {' and '.join(pairs[0])} for one"
-        )
+        pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
+        warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
     changed = sum(1 for _ in _changed(catalogue))
     with (folder / FILE).open("w", encoding="utf-8") as file:
@@ -153,7 +152,7 @@ def _copies(catalogue: Catalogue) -> list[str]:
     count, name = catalogue.table.execute(copies).fetchone()
     if not count:
         return []
-    told = [f"{count:,} files are there more than once with the same bytes, {name} for one; all are on the same side"]
+    told = [f"{counted(count, 'file')} there more than once with the same bytes, {name} for one; all on the same side"]
     differing = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM (SELECT name, sha256, "
         "(SELECT GROUP_CONCAT(label, '|') FROM labels WHERE labels.name = examples.name) AS said FROM examples "

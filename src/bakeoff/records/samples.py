@@ -29,14 +29,15 @@ class Sample:
 
 def samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[Sample]:
     """The same ones for the same data; one of every class first, as far as they fit."""
-    query = (
-        "SELECT items.source, items.content, verdicts.content FROM examples JOIN items USING (name) "
-        "JOIN verdicts USING (name) WHERE examples.name IN (SELECT name FROM (SELECT name, place, ROW_NUMBER() OVER "
-        "(PARTITION BY label ORDER BY place) AS turn FROM examples LEFT JOIN labels USING (name) WHERE side = ?) "
-        "ORDER BY turn, place LIMIT ?) ORDER BY examples.place"
+    chosen = (
+        "SELECT name FROM (SELECT name, place, ROW_NUMBER() OVER (PARTITION BY label ORDER BY place) AS turn "
+        "FROM examples LEFT JOIN labels USING (name) WHERE side = ?) "
+        "GROUP BY name ORDER BY MIN(turn), MIN(place) LIMIT ?"
     )
+    content = "SELECT source, items.content, verdicts.content FROM items JOIN verdicts USING (name) WHERE name = ?"
     for side in SPLITS:
-        for source, packed_item, packed_verdict in catalogue.table.execute(query, (side, A_SPLIT)).fetchall():
+        for name in catalogue.table.execute(chosen, (side, A_SPLIT)).fetchall():
+            source, packed_item, packed_verdict = catalogue.table.execute(content, name).fetchone()
             verdict = unpacked_verdict(packed_verdict)
             if verdict.frames * verdict.full_width * verdict.full_height * 3 <= LARGEST:
                 dataset = datasets[source]

@@ -68,7 +68,7 @@ def _fill(table: sqlite3.Connection, datasets: Sequence[Dataset]) -> None:
             (item.name, source, unit, item.split, natural, place_of(0, item.name), verdict.bytes, sha256, likeness),
         )
         labels = set(labels_in(verdict.boxes, verdict.labels))
-        table.executemany("INSERT INTO labels VALUES (?, ?)", [(label, item.name) for label in sorted(labels)])
+        table.executemany("INSERT INTO labels VALUES (?, ?)", [(item.name, label) for label in sorted(labels)])
 
 
 def _join_copies(table: sqlite3.Connection) -> None:

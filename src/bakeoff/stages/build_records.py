@@ -14,6 +14,7 @@ from bakeoff.records.build import Part, build
 from bakeoff.records.dataset import Dataset
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.merged import Merged
+from bakeoff.records.page import counted
 from bakeoff.records.record import SPLITS, TRAIN, Record, Source
 from bakeoff.records.report import Findings, write_made_report
 from bakeoff.records.samples import A_SPLIT, sample
@@ -96,12 +97,13 @@ def main() -> None:
         source = chosen_source(workspace.PARAMS, workspace.CONF)
         manifest, findings = build_records(source, workspace.RECORDS, workers)
         counts = ", ".join(f"{content.examples:,} {split}" for split, content in manifest.splits.items())
-        shards = sum(len(content.shards) for content in manifest.splits.values())
-        told = "".join(f", {count:,} files {kind}" for kind, count in findings.counts.items() if count)
-        say(f"build_records: {counts} examples of {len(manifest.classes)} classes for {manifest.task}{told}")
+        shards = counted(sum(len(content.shards) for content in manifest.splits.values()), "shard")
+        told = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
+        classes = counted(len(manifest.classes), "class")
+        say(f"build_records: {counts} examples of {classes} for {manifest.task}{told}")
         for line in (*findings.warnings, *findings.reasons):
             say(f"  {line}")
-        say(f"  in {shards} shards: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
+        say(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+"""build_records as a user runs it: by hand and through DVC, on files of their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from drawing import encoded, voc, write, write_images
+from workspace_copy import Workspace, tiny_workspace
+
+FOLDERS = "data: {use: image_folders, path: data/raw/animals}"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = tiny_workspace(tmp_path / "clone", {"data": FOLDERS})
+    write_images(workspace.folder / "data/raw/animals", {"cat": 10, "dog": 10})
+    return workspace
+
+
+def stage(workspace: Workspace, *arguments: str, ok: bool = True) -> tuple[int, list[str], list[str]]:
+    done = workspace.run("python", "-m", "bakeoff.stages.build_records", *arguments, ok=ok)
+    return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Workspace) -> None:
+    write(workspace.folder / "data/raw/animals/cat/broken.jpg", encoded(77)[:300])
+    _, said, _ = stage(workspace, "--workers", "2")
+    assert said[0] == (
+        "build_records: 16 train, 4 validation examples of 2 classes for classification, 1 file rejected"
+    )
+    assert any(line.startswith("  rejected: cat/broken.jpg: broken JPEG: cut off") for line in said[1:])
+    assert said[-1].startswith("  in 2 shards: data/records/ (digest ")
+
+
+def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace) -> None:
+    workspace.edit("params.yaml", "data/raw/animals", "data/raw/animal")
+    code, _, said = stage(workspace, ok=False)
+    assert code == 2
+    assert said == [
+        "data/raw/animal: no such folder (data.path); put the dataset there. An experiment in a copy of the workspace, "
+        "and a clone, have it after `dvc add data/raw/animal` and a commit"
+    ]
+
+
+def test_options_are_merged_by_name(workspace: Workspace) -> None:
+    write_images(workspace.folder / "data/raw/more", {"cat": 5, "dog": 5}, first_seed=100)
+    for name, folder in (("first", "animals"), ("second", "more")):
+        write(workspace.folder / f"conf/data/{name}.yaml", f"kind: image_folders\npath: data/raw/{folder}\n")
+    workspace.edit("params.yaml", FOLDERS, "data: {use: merged, merge: [first, second]}")
+    _, said, _ = stage(workspace)
+    assert said[0].startswith("build_records: 24 train, 6 validation examples of 2 classes")
+    workspace.edit("params.yaml", "[first, second]", "[first, digits]")
+    code, _, said = stage(workspace, ok=False)
+    assert (code, said) == (
+        2, ["params.yaml: data.merge: must name options that read files, digits is DigitScenes"]
+    )  # fmt: skip
+
+
+def test_dvc_notices_a_changed_an_added_and_a_removed_file(workspace: Workspace) -> None:
+    assert workspace.repro("build_records") == {"build_records"}
+    assert workspace.repro("build_records") == set()
+    digests = [json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"]]
+    raw = workspace.folder / "data/raw/animals"
+    changes = (
+        lambda: write(raw / "cat/003.jpg", encoded(500)),
+        lambda: write(raw / "cat/new.jpg", encoded(501)),
+        lambda: (raw / "dog/004.jpg").unlink(),
+    )
+    for change in changes:
+        change()
+        assert workspace.repro("build_records") == {"build_records"}
+        digests.append(json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"])
+    assert len(set(digests)) == 4
+
+
+def test_an_experiment_in_a_copy_has_the_data_after_dvc_add_and_says_so_before(workspace: Workspace) -> None:
+    workspace.repro("build_records")
+    workspace.commit()
+    done = workspace.run("dvc", "exp", "run", "--temp", "build_records", ok=False)
+    assert "have it after `dvc add data/raw/animals` and a commit" in done.stdout + done.stderr
+    workspace.run("dvc", "add", "data/raw/animals")
+    workspace.repro("build_records")
+    workspace.commit()
+    assert "data/raw/animals.dvc" in workspace.run("git", "ls-files").stdout.split()
+    workspace.run("dvc", "exp", "run", "--temp", "-S", "+data.max_side=16", "build_records")
+
+
+def test_files_side_by_side_are_named_by_empty_folders(workspace: Workspace) -> None:
+    raw = workspace.folder / "data/raw/boxes"
+    for number in range(4):
+        write(raw / f"{number}.jpg", encoded(number))
+        write(raw / f"{number}.xml", voc([("cat", 1, 1, 9, 9)]))
+    workspace.edit("params.yaml", FOLDERS, 'data: {use: pascal_voc, path: data/raw/boxes, images: "", annotations: ""}')
+    _, said, _ = stage(workspace)
+    assert said[0].startswith("build_records: 3 train, 1 validation examples of 1 class for detection")
