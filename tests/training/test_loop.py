@@ -182,6 +182,13 @@ def test_loss_that_is_no_number_ends_training_with_a_remedy(bad: float, text: st
     assert [step for step, _ in oven.lines] == [2]
 
 
+def test_what_diverged_between_two_lines_becomes_no_checkpoint() -> None:
+    oven = Oven(steps=6, log_every=100, checkpoint_every=2)
+    with pytest.raises(Diverged, match="at step 4 with rate"):
+        oven.bake(Constant(0.25), [0.0], [1.0, 1.0, math.nan, 1.0, 1.0, 1.0])
+    assert oven.calls == ["checkpoint 2 best 0"]
+
+
 def test_bar_advances_with_every_step_and_notes_the_loss() -> None:
     class Watched(Bar):
         def advance(self, count: int = 1) -> None:
