@@ -51,6 +51,15 @@ def test_without_a_terminal_a_line_comes_every_ten_seconds(
     )
 
 
+def test_what_was_done_before_counts_as_done_and_not_as_speed(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("train", 100, "steps", done=40) as bar:
+        clock.now += 10
+        bar.advance(20)
+    assert capsys.readouterr().out == "train: 60 of 100 steps, 2.0/s, 20 s left\n"
+
+
 def test_line_ends_with_the_newest_note(no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with progress("train", 10, "steps") as bar:
         bar.note("loss 9.999")

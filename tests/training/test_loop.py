@@ -1,33 +1,18 @@
 """The step loop: rates, lines, looks at validation, checkpoints, the same seed."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import keras
-import numpy as np
 import pytest
-import tensorflow as tf
 
-from bakeoff.input.augment import Augment
-from bakeoff.input.batches import training_batches
-from bakeoff.input.order import Order
-from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
 from bakeoff.lr import Constant, Cosine, Schedule
-from bakeoff.networks.cnn import Cnn
 from bakeoff.progress import Bar
-from bakeoff.records.digits import SingleDigits
-from bakeoff.records.manifest import Split
-from bakeoff.records.record import TRAIN
-from bakeoff.tasks.classification import Classification
-from bakeoff.training import loop, weights
+from bakeoff.training import loop
 from bakeoff.training.loop import Best, Diverged, Rhythm, fit
-from bakeoff.training.optimizers import Adam
 from bakeoff.training.settings import Train
-from bakeoff.training.step import Batch, compiled_prediction, compiled_step
+from bakeoff.training.step import Batch, compiled_step
 from slope import Slope, batches, one_weight, sgd, weight_of
 
 
@@ -197,6 +182,13 @@ def test_loss_that_is_no_number_ends_training_with_a_remedy(bad: float, text: st
     assert [step for step, _ in oven.lines] == [2]
 
 
+def test_what_diverged_between_two_lines_becomes_no_checkpoint() -> None:
+    oven = Oven(steps=6, log_every=100, checkpoint_every=2)
+    with pytest.raises(Diverged, match="at step 4 with rate"):
+        oven.bake(Constant(0.25), [0.0], [1.0, 1.0, math.nan, 1.0, 1.0, 1.0])
+    assert oven.calls == ["checkpoint 2 best 0"]
+
+
 def test_bar_advances_with_every_step_and_notes_the_loss() -> None:
     class Watched(Bar):
         def advance(self, count: int = 1) -> None:
@@ -254,72 +246,3 @@ def test_gradients_of_several_batches_make_one_step() -> None:
     assert weight_of(oven.network) == pytest.approx(-0.5 * 3 - 0.5 * 20)
     # The mean loss of the second step: the weight before it, -1.5, times the mean input.
     assert oven.training_lines()[1][1]["train/loss"] == pytest.approx(-1.5 * 20)
-
-
-def test_regularisation_that_a_network_asks_for_is_part_of_the_loss() -> None:
-    given = keras.Input((1,))
-    square = keras.regularizers.L2(0.5)
-    layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", kernel_regularizer=square)
-    network = keras.Model(given, layer(given))
-    losses = compiled_step(network, sgd(network), Slope())(batches(4.0), tf.constant(0.1))  # type: ignore[arg-type]
-    assert {name: float(value) for name, value in losses.items()} == pytest.approx(
-        {"train/loss": 4.5, "train/loss_a": 2.0, "train/loss_b": 2.0, "train/loss_penalty": 0.5}
-    )
-    assert weight_of(network) == pytest.approx(1 - 0.1 * (4 + 0.5 * 2))  # the slope of 0.5 w² is w
-
-
-def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
-    given = keras.Input((1,))
-    network = keras.Model(given, keras.layers.BatchNormalization(momentum=0.75, epsilon=0.0)(given))
-    values = tf.constant([[2.0], [6.0]])  # mean 4, variance 4
-    step = compiled_step(network, sgd(network), Slope())  # type: ignore[arg-type]
-    step([(values, {"factor": tf.ones([2, 1])})], tf.constant(0.0))
-    predict = compiled_prediction(network, Slope())  # type: ignore[arg-type]
-    mean, variance = 0.25 * 4, 0.75 * 1 + 0.25 * 4
-    expected = 1 + (values - mean) / math.sqrt(variance)
-    np.testing.assert_allclose(predict(values)["answer"], expected, rtol=1e-5)
-
-
-# The same seed.
-
-
-@pytest.fixture
-def digits(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
-    from bakeoff.records.shards import write_split
-
-    source = SingleDigits(train_examples=12, side=20)
-    return open_store(tmp_path, write_split(source, TRAIN, tmp_path, lambda: None))
-
-
-def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
-    loop.seed_everything(seed, deterministic=True)
-    settings = Cnn(input_size=16, width=0.25, dropout=0.3)
-    network, task = settings.build(10), Classification(settings, [str(digit) for digit in range(10)])
-    fit(
-        compiled_step(network, Adam().build(network), task),
-        steps=range(4),
-        batches=training_batches(
-            store,
-            Shape("classification", 16, 1, 4, decode_threads, 2),
-            order=Order(12, seed),
-            steps=range(4),
-            augment=Augment(zoom_in=0.7, brightness=0.2),
-            encode=task.encode,
-        ),
-        rate_of=Constant(0.01),
-        rhythm=Rhythm(2, 0, 100),
-        validate=lambda: {"accuracy": 0.0},
-        headline="accuracy",
-        log=lambda step, values: None,
-        best=Best(),
-        keep_best=lambda step: None,
-        checkpoint=lambda step, best: None,
-        bar=Bar("train", 4, "steps", None),
-    )
-    return weights.digest(network)
-
-
-def test_same_seed_gives_the_same_weights_to_the_bit(digits: Store, deterministic_operations: None) -> None:
-    first = trained_digest(digits, seed=5)
-    assert trained_digest(digits, seed=5, decode_threads=4) == first
-    assert trained_digest(digits, seed=6) != first

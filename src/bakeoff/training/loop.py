@@ -105,6 +105,7 @@ def fit(
                 keep_best(done)
             since += time.monotonic() - pause
         if last or rhythm.wants_checkpoint(done, time.monotonic() - saved):
+            _require_finite(float(losses["train/loss"]), done, rate)  # or the checkpoint before would be lost for it
             checkpoint(done, best)
             saved = time.monotonic()
     return best

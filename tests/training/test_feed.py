@@ -1,0 +1,42 @@
+"""Which examples a step of a leg takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.lr import Constant
+from bakeoff.networks.cnn import Cnn
+from bakeoff.records.digits import SingleDigits
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import TRAIN
+from bakeoff.records.shards import write_split
+from bakeoff.tasks.classification import Classification
+from bakeoff.training.feed import Feed
+from bakeoff.training.phases import Leg, Span
+from bakeoff.training.settings import Train
+
+
+def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
+    tmp_path: Path, open_store: Callable[[Path, Split], Store]
+) -> None:
+    store = open_store(tmp_path, write_split(SingleDigits(train_examples=12, side=20), TRAIN, tmp_path, lambda: None))
+    read, asked = store.read, []
+
+    def noted(examples: np.ndarray) -> list[bytes]:
+        asked.extend(examples.tolist())
+        return read(examples)
+
+    store.read = noted  # type: ignore[method-assign]
+    task = Classification(Cnn(input_size=16), [str(digit) for digit in range(10)])
+    train = Train(batch_size=2, steps=1, accumulate_batches=2)
+    feed = Feed.of(train, store, 5, task, lambda size: Shape("classification", 16, 1, size, 2, 1))
+    span = Span("whole", first_step=3, steps=4, first_example=5, batch_size=2, rate_factor=1.0)
+    leg = Leg(span, Constant(1.0), (), "last")
+    given = list(feed.batches(leg, range(4, 6)))
+    # The leg's second and third step, each of two batches of two: places 5 + 4 to 5 + 12 of the stream.
+    first, second = (np.random.default_rng([5, epoch]).permutation(12) for epoch in (0, 1))
+    assert asked == [*first[9:12], *second[0:5]]
+    assert [images.shape[0] for images, _ in given] == [2, 2, 2, 2]

@@ -1,0 +1,97 @@
+"""One step and one prediction, and that the same seed gives the same weights."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.input.augment import Augment
+from bakeoff.input.batches import training_batches
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.lr import Constant
+from bakeoff.networks.cnn import Cnn
+from bakeoff.progress import Bar
+from bakeoff.records.digits import SingleDigits
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import TRAIN
+from bakeoff.tasks.classification import Classification
+from bakeoff.training import loop, weights
+from bakeoff.training.loop import Best, Rhythm, fit
+from bakeoff.training.optimizers import Adam
+from bakeoff.training.step import compiled_prediction, compiled_step
+from slope import Slope, batches, sgd, weight_of
+
+
+def test_regularisation_that_a_network_asks_for_is_part_of_the_loss() -> None:
+    given = keras.Input((1,))
+    square = keras.regularizers.L2(0.5)
+    layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", kernel_regularizer=square)
+    network = keras.Model(given, layer(given))
+    losses = compiled_step(network, sgd(network), Slope())(batches(4.0), tf.constant(0.1))  # type: ignore[arg-type]
+    assert {name: float(value) for name, value in losses.items()} == pytest.approx(
+        {"train/loss": 4.5, "train/loss_a": 2.0, "train/loss_b": 2.0, "train/loss_penalty": 0.5}
+    )
+    assert weight_of(network) == pytest.approx(1 - 0.1 * (4 + 0.5 * 2))  # the slope of 0.5 w² is w
+
+
+def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
+    given = keras.Input((1,))
+    network = keras.Model(given, keras.layers.BatchNormalization(momentum=0.75, epsilon=0.0)(given))
+    values = tf.constant([[2.0], [6.0]])  # mean 4, variance 4
+    step = compiled_step(network, sgd(network), Slope())  # type: ignore[arg-type]
+    step([(values, {"factor": tf.ones([2, 1])})], tf.constant(0.0))
+    predict = compiled_prediction(network, Slope())  # type: ignore[arg-type]
+    mean, variance = 0.25 * 4, 0.75 * 1 + 0.25 * 4
+    expected = 1 + (values - mean) / math.sqrt(variance)
+    np.testing.assert_allclose(predict(values)["answer"], expected, rtol=1e-5)
+
+
+# The same seed.
+
+
+@pytest.fixture
+def digits(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
+    from bakeoff.records.shards import write_split
+
+    source = SingleDigits(train_examples=12, side=20)
+    return open_store(tmp_path, write_split(source, TRAIN, tmp_path, lambda: None))
+
+
+def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
+    loop.seed_everything(seed, deterministic=True)
+    settings = Cnn(input_size=16, width=0.25, dropout=0.3)
+    network, task = settings.build(10), Classification(settings, [str(digit) for digit in range(10)])
+    fit(
+        compiled_step(network, Adam().build(network), task),
+        steps=range(4),
+        batches=training_batches(
+            store,
+            Shape("classification", 16, 1, 4, decode_threads, 2),
+            order=Order(12, seed),
+            steps=range(4),
+            augment=Augment(zoom_in=0.7, brightness=0.2),
+            encode=task.encode,
+        ),
+        rate_of=Constant(0.01),
+        rhythm=Rhythm(2, 0, 100),
+        validate=lambda: {"accuracy": 0.0},
+        headline="accuracy",
+        log=lambda step, values: None,
+        best=Best(),
+        keep_best=lambda step: None,
+        checkpoint=lambda step, best: None,
+        bar=Bar("train", 4, "steps", None),
+    )
+    return weights.digest(network)
+
+
+def test_same_seed_gives_the_same_weights_to_the_bit(digits: Store, deterministic_operations: None) -> None:
+    first = trained_digest(digits, seed=5)
+    assert trained_digest(digits, seed=5, decode_threads=4) == first
+    assert trained_digest(digits, seed=6) != first
