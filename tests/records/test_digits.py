@@ -42,8 +42,8 @@ def ink(image: np.ndarray) -> np.ndarray:
 # What every source promises.
 
 
-def test_small_sources_cover_the_table_of_sources() -> None:
-    assert {type(source) for source in SMALL} == set(SOURCES.values())
+def test_small_sources_cover_the_sources_that_draw() -> None:
+    assert {type(source) for source in SMALL} == {cls for cls in SOURCES.values() if hasattr(cls, "records")}
 
 
 @every_source

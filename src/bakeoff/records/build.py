@@ -90,7 +90,8 @@ def _listed(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
         for item in part.dataset.items(root):
             found = True
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
-            yield source, replace(item, name=shown(name)), _stamp(root, item)
+            safe = shown(name)
+            yield source, item if safe == item.name else replace(item, name=safe), _stamp(root, item)
         if not found:
             raise DataError(
                 f"{root.as_posix()}: is empty; put the dataset there (docs/records.md shows how it must look)"
@@ -101,9 +102,9 @@ def _stamp(root: Path, item: Item) -> str:
     """Changes when the file does."""
     if item.problem:
         return ""
-    path = root / item.path
-    files = sorted(path.iterdir()) if item.media == "frames" else [path]
+    path = os.path.join(root, item.path)
     try:
+        files = sorted(os.path.join(path, name) for name in os.listdir(path)) if item.media == "frames" else [path]
         return ",".join(f"{state.st_size}-{state.st_mtime_ns}" for state in map(os.stat, files))
     except OSError:
         return "unreadable"

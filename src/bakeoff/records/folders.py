@@ -3,6 +3,7 @@
 train/daisy/1.jpg   train/tulip/7.png   validation/daisy/2.jpg        or without the first level, to be split
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def ignored_or_refused(root: Path, path: str, problem: str | None) -> dict[str, 
     """The fields of an item that say so. A file that neither its name nor its content makes an image is ignored."""
     if problem:
         return {"problem": problem}
-    if Path(path).suffix.lower() not in IMAGE_SUFFIXES:
+    if os.path.splitext(path)[1].lower() not in IMAGE_SUFFIXES:
         with (root / path).open("rb") as file:
             if format_of(file.read(HEAD)) is None:
                 return {"problem": "no image, neither by name nor by content", "ignored": True}

@@ -1,5 +1,6 @@
 """Every usable item gets its side, train or validation, by its dataset's rule; the same bytes are never on both."""
 
+import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
@@ -7,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from bakeoff.errors import DataError
-from bakeoff.records.catalogue import Catalogue, unpacked_item, unpacked_verdict
+from bakeoff.records.catalogue import Catalogue
 from bakeoff.records.dataset import Dataset
 from bakeoff.records.paths import read_text, shown
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
-from bakeoff.records.shards import labels_in
 from bakeoff.records.splits import TEST, Split, place_of
 
 UNUSED_TEST = "in the test side, which is kept out of training and validation"
 IN_NO_LIST = "in neither of the split's lists"
+DIGITS = re.compile("[0-9]+")
 IN_GAP = "in the gap between training and validation (data.split.gap)"
 
 
@@ -56,19 +57,21 @@ def _fill(table: sqlite3.Connection, datasets: Sequence[Dataset]) -> None:
         "WHERE reason IS NULL ORDER BY name"
     )
     for source, packed_item, packed_verdict, sha256, likeness in rows:
-        item, verdict = unpacked_item(packed_item), unpacked_verdict(packed_verdict)
-        rule = datasets[source].split
-        group = item.group or rule.group_of(item.name)
+        item, verdict = json.loads(packed_item), json.loads(packed_verdict)  # a few of their keys are enough
+        name, rule = item["name"], datasets[source].split
+        group = item.get("group") or rule.group_of(name)
         if group is None:
-            group = str(PurePosixPath(item.name).parent) if rule.by == "blocks" else item.name
-        unit = f"{source}:{group}"
-        natural = re.sub(r"[0-9]+", lambda digits: digits[0].zfill(20), item.name)
+            group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
+        natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
         table.execute(
             "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
-            (item.name, source, unit, item.split, natural, place_of(0, item.name), verdict.bytes, sha256, likeness),
-        )
-        labels = set(labels_in(verdict.boxes, verdict.labels))
-        table.executemany("INSERT INTO labels VALUES (?, ?)", [(item.name, label) for label in sorted(labels)])
+            (
+                name, source, f"{source}:{group}", item.get("split"), natural, place_of(0, name), verdict["bytes"],
+                sha256, likeness,
+            ),
+        )  # fmt: skip
+        labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
+        table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
 
 
 def _join_copies(table: sqlite3.Connection) -> None:
