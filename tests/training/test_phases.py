@@ -26,7 +26,10 @@ def test_the_preset_trains_the_head_then_everything_then_everything_slowly() -> 
     ("kind", "fields", "message"),
     [
         (Phase, {"name": "head/1", "steps": 1}, r"^name: must be made of letters, digits, - and _, got 'head/1'$"),
-        (Phase, {"name": "head"}, r"^steps: must be given, or else epochs, .*, got None$"),
+        (Phase, {"name": "head", "steps": 1, "epochs": 2.0}, r"^steps: must be given, or else epochs, not both.*, got 1$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a"),)}, r"^steps: must be given, or else epochs, .*, got None$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("b"))},
+         r"^phases: must be phases that all have a length, or none, got \[True, False\]$"),
         (Phase, {"name": "head", "steps": 1, "batch_size": 0}, r"^batch_size: must be 1 or more, or null, got 0$"),
         (Train, {"batch_size": 1, "steps": 3, "phases": (Phase("a", 1),)},
          r"^steps: must be null when each phase has its own length, got 3$"),
