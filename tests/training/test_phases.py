@@ -26,7 +26,8 @@ def test_the_preset_trains_the_head_then_everything_then_everything_slowly() -> 
     ("kind", "fields", "message"),
     [
         (Phase, {"name": "head/1", "steps": 1}, r"^name: must be made of letters, digits, - and _, got 'head/1'$"),
-        (Phase, {"name": "head", "steps": 1, "epochs": 2.0}, r"^steps: must be given, or else epochs, not both.*, got 1$"),
+        (Phase, {"name": "head", "steps": 1, "epochs": 2.0},
+         r"^steps: must be given, or else epochs, not both.*, got 1$"),
         (Train, {"batch_size": 1, "phases": (Phase("a"),)}, r"^steps: must be given, or else epochs, .*, got None$"),
         (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("b"))},
          r"^phases: must be phases that all have a length, or none, got \[True, False\]$"),
