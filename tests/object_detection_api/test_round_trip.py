@@ -95,14 +95,14 @@ OF_MAPS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES.keys() | OF_PYRAMIDS.keys())
+@pytest.mark.parametrize("name", [*CHANGES, *OF_PYRAMIDS])
 def test_a_pyramid_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_fpn", "input_size": 320} | (CHANGES | OF_PYRAMIDS)[name]
     run = variant(model=tree, export=SAID)
     same(again(run, manifest, variant), run)
 
 
-@pytest.mark.parametrize("name", CHANGES.keys() | OF_MAPS.keys())
+@pytest.mark.parametrize("name", [*CHANGES, *OF_MAPS])
 def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_multibox", "input_size": 320} | (CHANGES | OF_MAPS)[name]
     run = variant(model=tree, export=SAID)
