@@ -11,11 +11,12 @@ endif
 UV := $(shell uv --version 2>/dev/null)
 READY := .venv/ready
 
-.PHONY: help repro test check format ui lock
+.PHONY: help repro test proofs check format ui lock
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
 	@echo "make test     set up the environment, run the test suite"
+	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
 	@echo "make format   format the code"
@@ -27,6 +28,9 @@ repro: $(READY)
 
 test: $(READY)
 	python -m pytest -n 2 --dist loadfile
+
+proofs: $(READY)
+	python -m pytest -m slow -rP
 
 check: $(READY)
 	ruff check .
