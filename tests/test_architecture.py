@@ -15,7 +15,8 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 # What each room may import, besides itself. Single modules at the top are rooms of one file.
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
-    "cli": {"config", "object_detection_api", "planning", "progress", "rendered", "tracking", "workspace"},
+    "cli": {"config", "object_detection_api", "planning", "progress", "rendered", "sweep", "tracking", "workspace"},
+    "sweep": {"config", "planning", "progress", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
         "progress", "quiet", "tables", "workspace",
@@ -36,7 +37,13 @@ ALLOWED = {
     "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "workspace": set(), "errors": set(), "__init__": set(),
 }  # fmt: skip
-ONLY_IN = {"hydra": {"config"}, "omegaconf": {"config"}, "mlflow": {"tracking"}, "dvc": set(), "sklearn": {"records"}}
+ONLY_IN = {
+    "hydra": {"config", "sweep"},
+    "omegaconf": {"config"},
+    "mlflow": {"tracking"},
+    "dvc": set(),
+    "sklearn": {"records"},
+}
 SOURCES = sorted(SRC.rglob("*.py"))
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 

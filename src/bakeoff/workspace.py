@@ -37,6 +37,11 @@ def paces() -> Path:
     return main_workspace() / IN_FLIGHT / "paces.jsonl"
 
 
+def sweeps() -> Path:
+    """Each sweep's logs."""
+    return main_workspace() / IN_FLIGHT / "sweeps"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
     return main_workspace() / IN_FLIGHT / "runs" / fingerprint

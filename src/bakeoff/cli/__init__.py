@@ -1,13 +1,13 @@
-"""Plan a variant and look at what was trained. Training itself runs through DVC: `dvc repro`, `dvc exp run`."""
+"""Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
 
 from bakeoff import workspace
-from bakeoff.cli import config, plan, ui
+from bakeoff.cli import config, plan, sweep, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
-COMMANDS = (plan, config, import_config, ui)  # in the order of --help; each adds itself and says what it runs
+COMMANDS = (plan, config, sweep, import_config, ui)  # in the order of --help; each adds itself and says what it runs
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bakeoff.config.yaml_file import Document, Place, read_mapping
 from bakeoff.errors import ConfigError
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
+ORDER = "In '.*': Defaults list is missing `_self_`"  # said of an option by itself; it comes last, as in the variant
 
 
 class Composed:
@@ -123,7 +125,8 @@ def _alone(conf: Path, group: str, choice: Choice, composed: Composed) -> dict[s
 
 def _composition(conf: Path, name: str, overrides: list[str]) -> DictConfig:
     GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"):
+    with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=ORDER)
         tree = hydra_compose(name, overrides)
     OmegaConf.set_struct(tree, False)
     return tree

@@ -29,14 +29,19 @@ def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[
 
 
 def parsed(overrides: Iterable[str]) -> list[Override]:
-    texts = list(overrides)
-    try:
-        found: list[Override] = OverridesParser.create().parse_overrides(texts)
-    except HydraException as error:
-        raise ConfigError(f"command line: {' '.join(str(error).split())}") from None
+    found = read_words(overrides)
     for override in found:
         if override.is_sweep_override():
             raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+    return found
+
+
+def read_words(words: Iterable[str]) -> list[Override]:
+    """Those of a sweep, too, which stand for several values."""
+    try:
+        found: list[Override] = OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise ConfigError(f"command line: {' '.join(str(error).split())}") from None
     return found
 
 

@@ -7,7 +7,7 @@ stage's keys of run.yaml are compared with the variant as it would be rendered.
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,17 @@ class Known:
     cached: list[dict[str, Any]]
 
 
-def stages_ahead(files: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """For each stage in order what would happen, if params.yaml and run.yaml held these trees."""
-    known = _read()
+def stages_ahead(
+    files: Mapping[str, Mapping[str, Any]], known: Known | None = None, *, until: str | None = None
+) -> dict[str, str]:
+    """For each stage in order what would happen, if params.yaml and run.yaml held these trees.
+
+    `known` spares reading it again for the next variant; `until` leaves out what that stage does not need.
+    """
+    known = known or read_known()
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
     ahead = {}
-    for name in _in_order(known.stages):
+    for name in _in_order(known.stages, known.stages if until is None else [until]):
         ahead[name], outs = _outcome(name, known, files, made)
         made |= outs
     return ahead
@@ -82,7 +87,7 @@ def _outcome(
     return RUNS, nothing
 
 
-def _read() -> Known:
+def read_known() -> Known:
     stages = yaml.load(Path("dvc.yaml").read_text(encoding="utf-8"), Loader)["stages"]
     lock = Path("dvc.lock")
     locked = yaml.load(lock.read_text(encoding="utf-8"), Loader).get("stages", {}) if lock.is_file() else {}
@@ -109,8 +114,8 @@ def _cached() -> Iterator[dict[str, Any]]:
             yield yaml.load(file.read_text(encoding="utf-8"), Loader)
 
 
-def _in_order(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Each after the stages that make what it depends on."""
+def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) -> list[str]:
+    """The wanted stages and those that they need, each after the stages that make what it depends on."""
     maker = {out: name for name, stage in stages.items() for out in _out_paths(stage)}
     ordered: list[str] = []
 
@@ -122,7 +127,7 @@ def _in_order(stages: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if name not in ordered:
             ordered.append(name)
 
-    for name in stages:
+    for name in wanted:
         place(name)
     return ordered
 

@@ -13,6 +13,11 @@ def has_uncommitted_changes() -> bool:
     return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
 
 
+def untracked(*folders: str) -> list[str]:
+    """Files that git neither knows nor ignores."""
+    return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
+
+
 def file_at(revision: str, path: str) -> str | None:
     """The text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
     text = None if revision.startswith("-") else _git("show", f"{revision}:./{path}")

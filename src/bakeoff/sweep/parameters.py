@@ -1,0 +1,98 @@
+"""params.yaml as it is and as a point wants it -> the options of `dvc exp run -S` that turn the one into the other.
+
+DVC edits params.yaml with Hydra's words, too, yet by rules of its own: a key that is missing needs `++`, a bare
+`lr: cosine` takes no `lr.peak`, mappings are merged, and what it writes loses its quotes. So the options are made from
+the two trees.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hydra.core.override_parser.types import Quote, QuotedString
+
+from bakeoff.config.differences import flat
+from bakeoff.config.overrides import parsed
+from bakeoff.config.yaml_file import SURPRISES
+from bakeoff.errors import ConfigError
+
+NAME = re.compile(r"[A-Za-z_]\w*")
+WORDS = {"null", "true", "false", "inf", "nan"}  # in any case; Hydra reads them as values
+
+
+def set_options(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """`now` is params.yaml's tree, `wanted` what it shall be."""
+    options = list(_changes(now, wanted, ()))
+    if options:  # DVC then writes every value anew
+        for key, value in flat(wanted).items():
+            _require_portable(key, value)
+    return options
+
+
+def _changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    same = {key for key in now if key in wanted and repr(now[key]) == repr(wanted[key])}
+    changed = [key for key in {**now, **wanted} if key not in same]
+    named = all(isinstance(key, str) and NAME.fullmatch(key) for key in changed)
+    if path and not (named and all(key in wanted or now[key] is not None for key in changed)):
+        # No path leads to such a key, and Hydra takes away no null: the mapping is replaced as a whole.
+        yield f"~{'.'.join(path)}"
+        yield _setting(path, dict(wanted))
+        return
+    for key in changed:
+        before, after = now.get(key), wanted.get(key)
+        place = (*path, str(key))
+        if key not in wanted:
+            yield f"~{'.'.join(place)}"
+        elif isinstance(before, Mapping) and isinstance(after, Mapping) and after:
+            yield from _changes(before, after, place)
+        else:
+            if isinstance(before, Mapping):
+                yield f"~{'.'.join(place)}"
+            yield _setting(place, after)
+
+
+def _setting(path: tuple[str, ...], value: Any) -> str:
+    option = f"++{'.'.join(path)}={_words(value)}"
+    try:
+        [read] = parsed([option])
+    except ConfigError:
+        read = None
+    if read is None or repr(_plain(read.value())) != repr(value):
+        key = ".".join(path)
+        raise ConfigError(
+            f"{key}: must be a value that `dvc exp run -S` can carry, got {value!r}; write it in params.yaml"
+        )
+    return option
+
+
+def _words(value: Any) -> str:
+    """As Hydra reads it back."""
+    if isinstance(value, str):
+        bare = NAME.fullmatch(value) and value.lower() not in WORDS
+        return value if bare else QuotedString(value, Quote.single).with_quotes()
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_words(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_words(inner) for inner in value) + "]"
+    return repr(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _require_portable(key: str, value: Any) -> None:
+    for text in value if isinstance(value, list) else [value]:
+        if not isinstance(text, str):
+            continue
+        if "${" in text or text == "???":
+            raise ConfigError(f"{key}: must be a value for `dvc exp run -S`, got {text!r}; write what it refers to")
+        for why, pattern in SURPRISES.items():
+            if pattern.fullmatch(text):
+                raise ConfigError(f"{key}: DVC would write {text!r} without quotes, and {text} {why.split(';')[0]}")

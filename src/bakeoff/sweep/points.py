@@ -1,0 +1,76 @@
+"""Hydra's words with several values at once -> the points of a sweep, each a list of plain overrides.
+
+lr=cosine,exponential seed=range(0,3) 'model=glob(ssd*)' +lr.warmup_steps=0
+"""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hydra.core.override_parser.types import Glob, Override
+
+from bakeoff.config.overrides import read_words
+from bakeoff.errors import ConfigError
+
+MOST_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class Point:
+    overrides: tuple[str, ...]
+    varied: tuple[str, ...]  # those of them in which it differs from other points
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.varied) or " ".join(self.overrides) or "params.yaml"
+
+
+def points_of(words: Iterable[str], conf: Path) -> list[Point]:
+    """In the order of Hydra's own sweeper: the last word varies first. Of a key said twice, the last counts."""
+    overrides = {override.get_key_element(): override for override in read_words(words)}
+    several = {key for key, override in overrides.items() if override.is_sweep_override()}
+    axes = {
+        key: _values(override, conf) if key in several else [_line(override)] for key, override in overrides.items()
+    }
+    number = math.prod(len(axis) for axis in axes.values())
+    if number > MOST_POINTS:
+        sizes = " x ".join(f"{len(axes[key]):,}" for key in axes if key in several)
+        raise ConfigError(f"command line: must be at most {MOST_POINTS:,} points, got {sizes}; sweep fewer values")
+    return [
+        Point(combination, tuple(text for key, text in zip(axes, combination, strict=True) if key in several))
+        for combination in itertools.product(*axes.values())
+    ]
+
+
+def _values(override: Override, conf: Path) -> list[str]:
+    said = f"command line: {_line(override)}"
+    if override.is_interval_sweep():
+        raise ConfigError(f"{said}: an interval has no points to run; write values or range(start,stop,step)")
+    if isinstance(override.value(), Glob):
+        values = _options(override, conf)
+    else:
+        values = list(itertools.islice(override.sweep_string_iterator(), MOST_POINTS + 1))
+    if not values:
+        raise ConfigError(f"{said}: must stand for one value or more, got none")
+    return [f"{override.get_key_element()}={value}" for value in values]
+
+
+def _options(override: Override, conf: Path) -> list[str]:
+    folder = conf / override.key_or_group
+    if not folder.is_dir():
+        groups = ", ".join(sorted(path.name for path in conf.iterdir() if path.is_dir()))
+        raise ConfigError(f"command line: {_line(override)}: glob(…) is for options of a group; one of: {groups}")
+    names = sorted(file.stem for file in folder.glob("*.yaml"))
+    pattern = override.value()
+    assert isinstance(pattern, Glob)
+    found = pattern.filter(names)
+    if not found:
+        raise ConfigError(f"command line: {_line(override)}: matches none of {folder.as_posix()}/: {', '.join(names)}")
+    return found
+
+
+def _line(override: Override) -> str:
+    assert override.input_line is not None
+    return override.input_line

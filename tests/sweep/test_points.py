@@ -1,0 +1,81 @@
+"""Hydra's words stand for the points that one would write down by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import ConfigError
+from bakeoff.sweep.points import points_of
+from imports import ROOT
+
+
+def lines(*words: str, conf: Path = ROOT / "conf") -> list[str]:
+    return [" ".join(point.overrides) for point in points_of(words, conf)]
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    for name in ("model/ssd_small", "model/ssd_tiny", "model/cnn_small", "experiment/demo", "experiment/demo_clips"):
+        file = tmp_path / f"{name}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "points"),
+    [
+        (["lr=cosine,exponential"], ["lr=cosine", "lr=exponential"]),
+        (["lr.peak=0.05,1e-1"], ["lr.peak=0.05", "lr.peak=0.1"]),
+        (["seed=range(0,3)"], ["seed=0", "seed=1", "seed=2"]),
+        (["seed=range(6,0,-2)"], ["seed=6", "seed=4", "seed=2"]),
+        (["lr.peak=range(0.5,1.5,0.5)"], ["lr.peak=0.5", "lr.peak=1.0"]),
+        (["lr=choice(cosine)"], ["lr=cosine"]),
+        (["lr.peak=sort(3,1,2)"], ["lr.peak=1", "lr.peak=2", "lr.peak=3"]),
+        (["experiment=demo,frc_cosine"], ["experiment=demo", "experiment=frc_cosine"]),
+        (
+            ["lr=cosine,exponential", "+lr.warmup_steps=0", "seed=1,2"],
+            [
+                "lr=cosine +lr.warmup_steps=0 seed=1",
+                "lr=cosine +lr.warmup_steps=0 seed=2",
+                "lr=exponential +lr.warmup_steps=0 seed=1",
+                "lr=exponential +lr.warmup_steps=0 seed=2",
+            ],
+        ),
+        (["track.uri='a, b',\"it's\""], ["track.uri='a, b'", 'track.uri="it\'s"']),
+        (["+a.b=[1,2],[3]", "~lr.peak"], ["+a.b=[1,2] ~lr.peak", "+a.b=[3] ~lr.peak"]),
+        (["train.epochs=null,3"], ["train.epochs=null", "train.epochs=3"]),
+        (["seed=1,2", "seed=3"], ["seed=3"]),
+    ],
+)
+def test_words_are_expanded_as_by_hand(words: list[str], points: list[str]) -> None:
+    assert lines(*words) == points
+
+
+def test_a_glob_is_the_options_that_it_matches(conf: Path) -> None:
+    assert lines("model=glob(ssd*)", conf=conf) == ["model=ssd_small", "model=ssd_tiny"]
+    assert lines("model=glob(*,exclude=*tiny)", conf=conf) == ["model=cnn_small", "model=ssd_small"]
+    assert lines("experiment=glob([demo*])", conf=conf) == ["experiment=demo", "experiment=demo_clips"]
+
+
+def test_a_point_is_named_by_what_varies() -> None:
+    names = [point.name for point in points_of(["lr=cosine,constant", "seed=7", "lr.peak=1,2"], ROOT / "conf")]
+    assert names == ["lr=cosine lr.peak=1", "lr=cosine lr.peak=2", "lr=constant lr.peak=1", "lr=constant lr.peak=2"]
+    assert [point.name for point in points_of(["seed=7"], ROOT / "conf")] == ["seed=7"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["seed=range(3,3)"], r"command line: seed=range\(3,3\): must stand for one value or more, got none"),
+        (["lr.peak=interval(0,1)"], r"command line: lr.peak=interval\(0,1\): an interval has no points to run; write"),
+        (["model=glob(sdd*)"], r"command line: model=glob\(sdd\*\): matches none of .*/model/: cnn_small, ssd_small,"),
+        (["model.use=glob(ssd*)"], r"command line: model.use=glob\(ssd\*\): glob\(…\) is for options of a group; one"),
+        (["seed=range(0,40)", "lr.peak=range(0,26)"], "command line: must be at most 1,000 points, got 40 x 26; sweep"),
+        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got 1,001; sweep"),
+        (["seed"], "command line: .*"),
+    ],
+)
+def test_words_that_stand_for_no_points_are_refused(words: list[str], message: str, conf: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        points_of(words, conf)

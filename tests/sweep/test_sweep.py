@@ -1,0 +1,111 @@
+"""`bakeoff sweep` on a workspace: the third door to the same run.yaml, and all that is wrong is said first."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from workspace_copy import Workspace, tiny_workspace
+
+RUN = "models/config/run.yaml"
+SWEEP = ("python", "-m", "bakeoff.cli", "sweep")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """With records and a rendered variant, committed."""
+    workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
+    assert workspace.repro("render_config") == {"build_records", "render_config"}
+    workspace.commit()
+    return workspace
+
+
+def state(workspace: Workspace) -> tuple[str, str, str]:
+    files = (workspace.folder / name for name in ("params.yaml", "dvc.lock"))
+    return (workspace.run("git", "status", "--porcelain").stdout, *(file.read_text(encoding="utf-8") for file in files))
+
+
+def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Workspace, tmp_path: Path) -> None:
+    workspace = built.copy(tmp_path / "clone")
+    workspace.edit("params.yaml", "memory: {use: preset}", "memory: medium")  # the bare form takes changes, too
+    before = state(workspace)
+    words = ("lr=exponential,constant", "lr.peak=1e-2", "memory.decode_threads=1", "seed=3")
+    done = workspace.run(*SWEEP, "--until", "render_config", *words)
+    assert state(workspace) == before
+
+    rows = re.findall(r"^lr=(\w+) +(sweep-[\d-]+) +- +done$", done.stdout, re.MULTILINE)
+    assert [option for option, _ in rows] == ["exponential", "constant"]
+    assert "Running stage 'render_config'" in done.stdout
+    for option, experiment in rows:
+        [ref] = workspace.run("git", "for-each-ref", "--format=%(refname)", f"refs/exps/**/{experiment}").stdout.split()
+        swept = workspace.run("git", "show", f"{ref}:{RUN}").stdout
+        by_hand = built.copy(tmp_path / option)
+        by_hand.edit("params.yaml", "lr: {use: cosine, ", f"lr: {{use: {option}, peak: 0.01, ")
+        by_hand.edit("params.yaml", "memory: {use: preset}", "memory: {use: medium, decode_threads: 1}")
+        by_hand.edit("params.yaml", "seed: 0", "seed: 3")
+        assert by_hand.repro("render_config") == {"render_config"}
+        assert swept == (by_hand.folder / RUN).read_text(encoding="utf-8")
+        assert f"kind: {option}\n  peak: 0.01\n" in swept
+
+
+def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace) -> None:
+    before = state(built)
+    done = built.run(*SWEEP, "--dry-run", "lr.peak=0.003,0.01,1e-2", "train.steps=2,4")
+    assert state(built) == before
+    table = [line for line in done.stdout.splitlines() if "lr.peak=" in line]
+    stages = "build_records unchanged, render_config {}, train runs, evaluate runs, export runs"
+    assert [re.split("  +", line.strip()) for line in table] == [
+        ["1", "lr.peak=0.003 train.steps=2", "ssd_tiny · cosine · medium", "2", stages.format("runs")],
+        ["2", "lr.peak=0.003 train.steps=4", "ssd_tiny · cosine · medium", "4", stages.format("runs")],
+        ["3", "lr.peak=0.01 train.steps=2", "ssd_tiny · cosine · medium", "2", stages.format("runs")],
+        ["lr.peak=0.01 train.steps=2", "the same variant as 3"],
+        ["4", "lr.peak=0.01 train.steps=4", "ssd_tiny · cosine · medium", "4", stages.format("runs")],
+        ["lr.peak=0.01 train.steps=4", "the same variant as 4"],
+    ]
+    assert done.stdout.splitlines()[-1] == "4 jobs of 6 points"
+
+
+def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace) -> None:
+    done = built.run(*SWEEP, "lr=cosine,cosin", "lr.peak=0.1,high", "train.steps=0", ok=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [line.split("; ")[0] for line in done.stderr.splitlines()] == [
+        "command line: train.steps: must be 1 or more, got 0",
+        "lr=cosine lr.peak=high: command line: lr.peak: must be a number, got 'high'",
+        "lr=cosin lr.peak=0.1 and 1 more: command line: lr.use: no such option 'cosin' in conf/lr/",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["data=digits,digits_single"],
+            "data=digits_single: data: must be the same for every point, since their results",
+        ),
+        (["seed=1,2", "--until", "render"], "--until: no such stage 'render'; did you mean 'render_config'? one of: "),
+        (["~lr.floor", "seed=1,2"], "command line: ~lr.floor: params.yaml does not set it"),
+        (["+track.uri='yes'", "seed=1,2"], "track.uri: DVC would write 'yes' without quotes"),
+    ],
+)
+def test_what_a_sweep_cannot_do_is_refused(words: list[str], message: str, built: Workspace) -> None:
+    done = built.run(*SWEEP, *words, ok=False)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(message)
+
+
+def test_files_and_records_that_an_experiment_would_not_have_are_named(built: Workspace, tmp_path: Path) -> None:
+    workspace = built.copy(tmp_path / "clone")
+    (workspace.folder / "conf/lr/mine.yaml").write_text("kind: constant\npeak: 0.1\n", encoding="utf-8")
+    done = workspace.run(*SWEEP, "lr=mine,cosine", ok=False)
+    assert (done.returncode, done.stderr) == (
+        2, "conf/lr/mine.yaml: must be known to git, or no experiment has it; `git add` it\n"
+    )  # fmt: skip
+    workspace.run("git", "add", "conf")
+    workspace.edit("params.yaml", "train_examples: 12", "train_examples: 16")
+    done = workspace.run(*SWEEP, "lr=mine,cosine", ok=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "data/records/: must be what params.yaml asks for, before points are planned with them; "
+        "run `dvc repro build_records`\n",
+    )
