@@ -9,6 +9,9 @@ import pytest
 from bakeoff.networks.backbone import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone
 from bakeoff.networks.backbone_graph import feature_maps
 from bakeoff.networks.convolutions import Convolutions
+from bakeoff.networks.selection import select
+from bakeoff.networks.ssd_fpn import SsdFpn
+from bakeoff.networks.ssd_multibox import SsdMultibox
 
 OF_KERAS = {
     "mobilenet_v1": (keras.applications.MobileNet, keras.applications.mobilenet.preprocess_input),
@@ -160,3 +163,32 @@ def test_mobilenet_v1_under_a_lite_pyramid_ends_in_fewer_channels() -> None:
     network = built("mobilenet_v1", lite=True)
     assert network.get_layer("conv_pw_12").filters == 512 and network.get_layer("conv_pw_13").filters == 256
     assert built("mobilenet_v2", lite=True).get_layer("Conv_1").filters == 1280
+
+
+@pytest.mark.parametrize(
+    ("detector", "name"),
+    [
+        (SsdMultibox(input_size=192), "MobileNetV2"),
+        (SsdFpn(input_size=128, backbone=Backbone(name="mobilenet_v1")), "MobileNet"),
+        (SsdFpn(input_size=128, backbone=Backbone(name="resnet50")), "ResNet50"),
+    ],
+)
+def test_weights_of_imagenet_fit_every_layer_of_a_detectors_backbone(
+    detector: SsdMultibox | SsdFpn, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a download: the network that Keras would fill is as it makes it for `weights=None`."""
+    asked = []
+    make = getattr(keras.applications, name)
+
+    def unfilled(**options: Any) -> keras.Model:
+        asked.append(options.pop("weights"))
+        return make(weights=None, **options)
+
+    network = detector.build(2)
+    monkeypatch.setattr(keras.applications, name, unfilled)
+    trained = shapes(detector.imagenet())
+    assert asked == ["imagenet"]
+    own = shapes(network)
+    backbone = select(own, ("backbone",), detector.parts)
+    assert len(backbone) > 100
+    assert [path for path in backbone if trained.get(path) != own[path]] == []

@@ -54,7 +54,7 @@ def render(task: str, seed: int = 0) -> None:
     PARAMS.write_text("\n".join([*VARIANTS[task].values(), *REST, f"seed: {seed}"]) + "\n", encoding="utf-8")
     if not RECORDS.exists():
         build_records(chosen_source(PARAMS, Path("conf")), RECORDS)
-    render_config(PARAMS, Path("conf"), RECORDS, RUN)
+    render_config(PARAMS, Path("conf"), RECORDS, RUN, facts=Path("networks"))
 
 
 @pytest.mark.parametrize("task", sorted(VARIANTS))

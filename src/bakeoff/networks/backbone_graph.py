@@ -32,9 +32,14 @@ def feature_maps(
     return [seen[name] for name in layers]
 
 
-def _of_keras(backbone: Backbone, shape: tuple[int, ...]) -> keras.Model:
+def of_imagenet(backbone: Backbone, input_size: int) -> keras.Model:
+    """With ImageNet's weights, which Keras downloads; layers whose channels the settings changed will not fit."""
+    return _of_keras(backbone, (input_size, input_size, 3), weights="imagenet")
+
+
+def _of_keras(backbone: Backbone, shape: tuple[int, ...], *, weights: str | None = None) -> keras.Model:
     image = keras.Input(shape)
-    options = {"include_top": False, "weights": None}
+    options = {"include_top": False, "weights": weights}
     if backbone.name == "mobilenet_v1":
         x = to_unit_range(image)
         return keras.applications.MobileNet(alpha=backbone.depth_multiplier, input_tensor=x, **options)

@@ -116,3 +116,9 @@ class SsdFpn:
         from bakeoff.networks import ssd_fpn_graph
 
         return ssd_fpn_graph.build(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        """The backbone with ImageNet's weights, which Keras downloads."""
+        from bakeoff.networks import backbone_graph
+
+        return backbone_graph.of_imagenet(self.backbone, self.input_size)

@@ -97,3 +97,9 @@ class SsdMultibox:
         from bakeoff.networks import ssd_multibox_graph
 
         return ssd_multibox_graph.build(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        """The backbone with ImageNet's weights, which Keras downloads."""
+        from bakeoff.networks import backbone_graph
+
+        return backbone_graph.of_imagenet(self.backbone, self.input_size)
