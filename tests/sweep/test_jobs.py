@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -61,13 +62,18 @@ def test_what_a_job_says_is_shown_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows gives Ctrl-C to every process of the console by itself")
-def test_ctrl_c_ends_the_job_and_the_stage_that_it_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inherited", [signal.SIG_DFL, signal.SIG_IGN], ids=["terminal", "background"])
+def test_ctrl_c_ends_the_job_and_the_stage_that_it_runs(inherited: signal.Handlers, tmp_path: Path) -> None:
     def interrupt(line: str) -> None:
         assert line == "ready"
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run_job(python(WAITS), tmp_path / "log", interrupt)
+    before = signal.signal(signal.SIGINT, inherited)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_job(python(WAITS), tmp_path / "log", interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (tmp_path / "log").read_text(encoding="utf-8").splitlines() == ["ready", "saved"]
 
 

@@ -42,9 +42,10 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     _show_jobs(jobs, len(points))
     if arguments.dry_run:
         return
-    for name in ("SIGTERM", "SIGHUP"):  # end the job, too, as Ctrl-C does; Windows has not both
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):  # end the job, too, as Ctrl-C does; Windows has not both, nohup ignores one
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     results = launch(jobs, say, until=arguments.until, quiet=arguments.quiet)
     _show_results(results)
     states = {result.state for result in results}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+POSIX = os.name == "posix"
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_TO_END = 60  # training saves its state first
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
@@ -24,7 +25,7 @@ def run_job(command: list[str], log: Path, show: Callable[[str], None]) -> int:
         # A session of its own: Ctrl-C reaches the child once, through us, and together with the stage that it runs.
         child = subprocess.Popen(
             command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=_environment(os.environ),
-            start_new_session=True,
+            start_new_session=True, preexec_fn=_hear_interrupts if POSIX else None,
         )  # fmt: skip
         try:
             tail = ""
@@ -43,6 +44,11 @@ def run_job(command: list[str], log: Path, show: Callable[[str], None]) -> int:
                 _end(child)
 
 
+def _hear_interrupts() -> None:
+    """A shell that starts a sweep in the background has it ignore Ctrl-C, and its children would, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _end(child: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         _signal(child, number)
@@ -56,7 +62,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _signal(child: subprocess.Popen[bytes], number: int) -> None:
-    if os.name == "posix":
+    if POSIX:
         os.killpg(child.pid, number)
     elif number != signal.SIGINT:  # Windows gives Ctrl-C to every process of the console by itself
         child.terminate()
