@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -100,21 +101,20 @@ def variant(manifest: Manifest) -> Variant:
         "track": {"kind": "none"},
     }
 
-    # A pipeline.config names checkpoints of the machine that it was written on.
-    monkeypatch.setattr("bakeoff.config.checks._check_start", lambda *_: None)
-
     def run(**changes: Any) -> Run:
         tree = copy.deepcopy(groups | changes)
         if isinstance(tree["model"], str):
             tree["model"] = option("model", tree["model"])
         problems = Problems(lambda key: "test")
-        resolved = resolve(
-            parse_draft(tree, problems),
-            Records(manifest),
-            problems,
-            facts_of=lambda network, classes: Facts(tuple(parts), 1000),
-            is_set=lambda key: False,
-        )
+        # A pipeline.config names checkpoints of the machine that it was written on.
+        with patch("bakeoff.config.checks._check_start"):
+            resolved = resolve(
+                parse_draft(tree, problems),
+                Records(manifest),
+                problems,
+                facts_of=lambda network, classes: Facts(tuple(parts), 1000),
+                is_set=lambda key: False,
+            )
         problems.raise_any()
         assert resolved
         return resolved
