@@ -168,9 +168,9 @@ def test_mobilenet_v1_under_a_lite_pyramid_ends_in_fewer_channels() -> None:
 @pytest.mark.parametrize(
     ("detector", "name"),
     [
-        (SsdMultibox(input_size=192), "MobileNetV2"),
-        (SsdFpn(input_size=128, backbone=Backbone(name="mobilenet_v1")), "MobileNet"),
-        (SsdFpn(input_size=128, backbone=Backbone(name="resnet50")), "ResNet50"),
+        (SsdMultibox(input_size=320), "MobileNetV2"),
+        (SsdFpn(input_size=256, backbone=Backbone(name="mobilenet_v1")), "MobileNet"),
+        (SsdFpn(input_size=256, backbone=Backbone(name="resnet50")), "ResNet50"),
     ],
 )
 def test_weights_of_imagenet_fit_every_layer_of_a_detectors_backbone(
