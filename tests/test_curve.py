@@ -49,3 +49,15 @@ def test_marks_stand_at_their_steps_and_their_words_do_not_lie_on_each_other() -
 
 def test_a_rate_of_zero_all_along_is_drawn_at_the_bottom() -> None:
     assert {y for _, y in corners(drawn([(0, 0.0), (100, 0.0)]))} == {HEIGHT - BOTTOM}
+
+
+def test_in_decades_every_tenth_is_as_far_down_as_the_one_before_and_zero_at_the_bottom() -> None:
+    text = curve_svg("rates", [(0, 0.1), (50, 0.001), (100, 0.00001), (100, 0.0)], [], steps=100, decades=True)
+    picture = ElementTree.fromstring(text)
+    assert [y for _, y in corners(picture)] == [TOP, (TOP + HEIGHT - BOTTOM) / 2, HEIGHT - BOTTOM, HEIGHT - BOTTOM]
+    assert {"0.1", "0.01", "0.001", "0.0001", "1e-05"} <= set(texts(picture))
+
+
+def test_decades_of_one_value_have_room_below_it() -> None:
+    text = curve_svg("rates", [(0, 0.1), (100, 0.1)], [], steps=100, decades=True)
+    assert {y for _, y in corners(ElementTree.fromstring(text))} == {TOP}

@@ -4,6 +4,7 @@ from bakeoff.config.run import Run
 from bakeoff.curve import Mark, curve_svg
 from bakeoff.training.phases import Leg
 
+FAR_APART = 20  # phases whose rates are more than so many times apart can't be seen on one even scale
 POINTS = 400  # of a leg, besides the steps where its course changes
 
 
@@ -12,8 +13,10 @@ def lr_svg(run: Run) -> str:
     points = [(step, leg.rate(step)) for leg in legs for step in _shown_steps(leg)]
     marks = [mark for leg in legs for mark in _marks(leg, named=len(legs) > 1)]
     steps = legs[-1].span.end_step
-    peak = max(rate for _, rate in points)
-    return curve_svg(f"Learning rate: {run.name} (at most {peak:.3g})", points, marks, steps=steps)
+    peaks = [max(leg.rate(step) for step in _shown_steps(leg)) for leg in legs]
+    apart = max(peaks) > FAR_APART * min(peaks)
+    title = f"Learning rate: {run.name} (at most {max(peaks):.3g})"
+    return curve_svg(title, points, marks, steps=steps, decades=apart)
 
 
 def _shown_steps(leg: Leg) -> list[int]:
