@@ -453,6 +453,13 @@ def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Re
     assert derived.steps == 4063
 
 
+def test_steps_can_be_rounded_up_to_the_checkpoint_interval(render: Render) -> None:
+    write_records(Path("records"), examples=1300)
+    train = "use: demo, steps: null, epochs: 100, batch_size: 32, round_up_steps: true"
+    assert load(render({"train": f"train: {{{train}}}"}))[1].steps == 4100
+    assert load(render({"train": f"train: {{{train}, checkpoint_every_steps: 17}}"}))[1].steps == 4063  # 17 x 239
+
+
 def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render: Render) -> None:
     phases = (
         "[{name: a, epochs: 2, batch_size: 4}, {name: b, steps: 70, lr: {kind: cosine, peak: 1, scale_with_batch: 16}}]"

@@ -73,6 +73,8 @@ def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems)
         batch_size = own_batch or train.batch_size
         together = batch_size * train.accumulate_batches
         length = shares[place] if shares else steps_for(steps, epochs, examples=examples, batch_size=together)
+        if train.round_up_steps:
+            length = -(-length // train.checkpoint_every_steps) * train.checkpoint_every_steps
         schedule = own_lr or lr
         rate_factor = batch_factor(schedule, together) if schedule else 1.0
         spans.append(Span(name, first_step, length, first_example, batch_size, rate_factor))

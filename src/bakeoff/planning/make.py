@@ -1,13 +1,13 @@
 """The workspace and a few overrides -> a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.facts import facts_of
 from bakeoff.config.run import Derived, Run, as_tree
 from bakeoff.config.variant import read_variant
-from bakeoff.planning.ahead import stages_ahead
+from bakeoff.planning.ahead import UNCHANGED, stages_ahead
 from bakeoff.planning.plan import Pace, Plan, plan
 from bakeoff.planning.probe import seconds_per_step
 from bakeoff.records.manifest import Manifest, read_manifest
@@ -24,16 +24,24 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
     manifest = read_manifest(workspace.RECORDS)
     said: dict[str, Any] = variant.composed.said[0].document.values
     files = {workspace.PARAMS.as_posix(): said, workspace.RUN.as_posix(): as_tree(run)}
+    stages = stages_ahead(files)
     return plan(
         run,
         run.derived,
         manifest,
         facts_of(run.model, run.derived.num_classes, facts),
         pace=_measured(run, run.derived, manifest) if probe else _known(run, run.derived),
-        stages=stages_ahead(files),
-        warnings=variant.problems.warnings,
+        stages=stages,
+        warnings=[*variant.problems.warnings, *_warnings(stages)],
         batch_from=variant.composed.place_of("train.batch_size"),
     )
+
+
+def _warnings(stages: Mapping[str, str]) -> list[str]:
+    if stages["build_records"] == UNCHANGED:
+        return []
+    folder = workspace.RECORDS.as_posix()
+    return [f"{folder}: is not what the variant asks for, and the numbers are its; run `dvc repro build_records` first"]
 
 
 def _measured(run: Run, derived: Derived, manifest: Manifest) -> Pace:

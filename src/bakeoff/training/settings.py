@@ -37,6 +37,7 @@ class Train:
     mixed_precision: bool = False
     devices: int | Literal["all"] = 1  # a batch is split over them
     checkpoint_every_steps: int = 100
+    round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
