@@ -19,9 +19,9 @@ NONE = "# The Object Detection API trains detectors; this variant is none.\n"
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
     """`facts` is the folder that keeps what is known of networks."""
     variant = read_variant(params, conf, records, facts=facts)
+    variant.problems.raise_any()
     for warning in variant.problems.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    variant.problems.raise_any()
     assert variant.run is not None
     write(variant.run, out)
     (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
