@@ -1,4 +1,4 @@
-"""Imported settings -> files of conf/: one option in each group, and an experiment that chooses them together."""
+"""Imported settings -> files of conf/: an option in each group that they know, and a preset for every group."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from bakeoff.errors import ConfigError
 
 GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"
+OTHERS = {"memory": "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
 
 
 def checked_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
@@ -37,7 +38,8 @@ def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str,
     for group in GROUPS:
         tree = _option(group, trees[group], objects[group])
         write_mapping(paths[group], tree, head=f"# From {file}, by `bakeoff import-config`.\n")
-    choices = "".join(f"  - override /{group}: {name}\n" for group in GROUPS)
+    chosen = dict.fromkeys(GROUPS, name) | OTHERS
+    choices = "".join(f"  - override /{group}: {option}\n" for group, option in chosen.items())
     head = f"# @package _global_\n# What {file} says: network, schedule, optimizer and training together.\n"
     paths[EXPERIMENT].parent.mkdir(parents=True, exist_ok=True)
     paths[EXPERIMENT].write_text(f"{head}defaults:\n{choices}", encoding="utf-8", newline="\n")

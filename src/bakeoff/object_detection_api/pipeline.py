@@ -62,6 +62,7 @@ def imported(source: bytes, file: str) -> Imported:
     ssd = model.ssd_of(root, file)
     report = Report()
     settings = {"model": model.read(ssd, report)} | training.read(root.inner("train_config"), report)
+    settings["train"] |= training.own_words(text)
     root.inner("eval_config")
     input_readers.read(root, report)
     for left in root.left():

@@ -1,5 +1,6 @@
 """`train_config` <-> the groups `train`, `lr` and `optimizer`."""
 
+import re
 from typing import Any
 
 from bakeoff.config.run import Run
@@ -8,6 +9,8 @@ from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
 from bakeoff.training.phases import Leg
+
+OWN_WORDS = re.compile(r"^ *# bakeoff: train\.validate_every_steps: ([0-9]{1,9})$", re.MULTILINE)
 
 
 def written(run: Run) -> Lines:
@@ -20,6 +23,7 @@ def written(run: Run) -> Lines:
         _phases(leg, later),
         field("batch_size", leg.span.batch_size),
         _length(leg.span.steps, said=run.export.num_steps),
+        _looks(run.train.validate_every_steps),
         augmentation.written(run.train.augment),
         optimizer.written(run.optimizer, rate, ema_decay=run.train.ema_decay),
         optimizer.written_clipping(run.optimizer),
@@ -34,6 +38,17 @@ def _length(steps: int, *, said: bool) -> Lines:
         *comment("The run's length is for the command line (--num_train_steps); export.num_steps: true says it here."),
         f"# num_steps: {steps}",
     ]
+
+
+def _looks(every: int) -> Lines:
+    """That API evaluates by the clock; the comment is for `own_words`."""
+    return [f"# bakeoff: train.validate_every_steps: {every}"] if every else []
+
+
+def own_words(text: str) -> dict[str, int]:
+    """What a file that was written here says of `train` in a comment, for want of a field."""
+    said = OWN_WORDS.search(text)
+    return {"validate_every_steps": int(said[1])} if said else {}
 
 
 def _phases(first: Leg, later: list[Leg]) -> Lines:
