@@ -433,18 +433,21 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
     assert capsys.readouterr().err == ""
 
 
-def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(render: Render) -> None:
+@pytest.mark.parametrize("start", ["old", "old/best.weights.h5"])
+def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(
+    start: str, render: Render
+) -> None:
     Path("old").mkdir()
     Path("old/best.weights.h5").touch()
     Path("old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
-    lines = {"train": "train: {use: demo, steps: 400, init: {weights: old}}"}
+    lines = {"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}}}}}"}
     message = (
         "params.yaml:6: train.init.weights: was trained for the classes cat, dog, the records have 0, 1, …, 9; "
         "leave the head out: init.warm_start: [backbone, neck]"
     )
     with pytest.raises(ConfigError, match=words(message)):
         render(lines)
-    render({"train": "train: {use: demo, steps: 400, init: {weights: old, warm_start: [backbone, neck]}}"})
+    render({"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}, warm_start: [backbone, neck]}}}}"})
 
 
 def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Render) -> None:

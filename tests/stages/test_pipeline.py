@@ -87,6 +87,7 @@ def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
     assert found["examples"] == {"train": 12, "validation": 6}
     assert (found["steps"], found["batch_size"], found["epochs"]) == (2, 4, 0.667)
     assert found["parameters"] == state["parameters"]
+    assert found["classes"] == state["classes"]  # by which a run that starts from this one is checked
     [phase] = found["phases"]
     assert phase["steps_per_epoch"] == 3
     assert phase["trainable_parameters"] + phase["frozen_parameters"] == state["parameters"]

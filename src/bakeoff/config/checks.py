@@ -107,7 +107,8 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         except ConfigError as error:
             key, _, rule = str(error).partition(": ")
             problems.add(key, rule)
-    state = Path(init.weights) / "state.json"
+    start = Path(init.weights).expanduser()
+    state = (start if start.is_dir() else start.parent) / "state.json"
     if not state.is_file():
         return
     try:

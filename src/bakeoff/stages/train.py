@@ -84,6 +84,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 weights.save(learner.kept, partial / weights.BEST)
                 write_plots(partial, task.headline)
                 state = outcome.summary(task.headline, legs) | {
+                    "classes": list(manifest.classes),
                     "steps": derived.steps,
                     "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
