@@ -81,6 +81,14 @@ def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(worksp
     assert workspace.repro() == {"render_config"}  # the others are restored, as it was said
 
 
+def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace) -> None:
+    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    run = state["mlflow_run_id"]
+    done = workspace.run("python", "-m", "bakeoff.cli", "config", "--json", run, "seed=7")
+    assert json.loads(done.stdout) == {"seed": {run: 0, "workspace": 7}}
+    assert done.stderr == ""
+
+
 def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
     found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json").stdout)
     state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))

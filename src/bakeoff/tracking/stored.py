@@ -1,5 +1,6 @@
 """What MLflow has of a run that was made earlier, here or elsewhere."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +13,7 @@ CONFIG = "config/run.yaml"  # where train puts it among a run's artifacts
 
 def run_yaml(run_id: str) -> str | None:
     """The text of the run's run.yaml, or None if the store has no such run."""
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # for one small file
     from bakeoff.tracking.store import MlflowClient, MlflowException, tracking_uri
 
     uri = tracking_uri(Mlflow())
