@@ -345,6 +345,10 @@ BROKEN_FILES = {
         {COSINE: "# one\ndefaults: [cosinus]\nkind: cosine\npeak: 1\n"},
         "conf/lr/cosine.yaml:2: lr: no such option 'cosinus' to build on; did you mean 'cosine'?",
     ),
+    "each other as base": (
+        {COSINE: "defaults: [constant]\n", "conf/lr/constant.yaml": "defaults: [cosine]\n"},
+        "conf/lr/constant.yaml:1: lr: no such option 'cosine' to build on",
+    ),
     "itself as base": (
         {COSINE: "defaults: [cosine]\n"}, "conf/lr/cosine.yaml:1: lr: no such option 'cosine' to build on",
     ),

@@ -146,9 +146,12 @@ class Chooser:
             self._problems.add(key, f"is missing; {choices('', self._options_of(group))}")
             return None
         if not self._is_option(group, use):
-            at = (lambda text: self._problems.add(key, text)) if not by_preset else self._at_preset(preset, group)
             folder = (self._conf / group).as_posix()
-            at(f"no such option {use!r} in {folder}/; {choices(str(use), self._options_of(group))}")
+            text = f"no such option {use!r} in {folder}/; {choices(str(use), self._options_of(group))}"
+            if by_preset and preset is not None:
+                self._problems.note(f"{preset.layer.path.as_posix()}: {group}: {text}")
+            else:
+                self._problems.add(key, text)
             return None
         layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
         of_preset = preset.layer.document.values.get(group) if preset is not None else None
@@ -167,8 +170,8 @@ class Chooser:
             return entry.get("use"), {key: value for key, value in entry.items() if key != "use"}, f"{group}.use"
         return entry, {}, group if entry is None else f"{group}.use"
 
-    def _option_layers(self, group: str, use: str) -> list[Layer]:
-        """The option's own file, then those that it builds on."""
+    def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[Layer]:
+        """The option's own file, then those that it builds on; `above` are those that build on it."""
         path = self._conf / group / f"{use}.yaml"
         document = self._read(path)
         if document is None:
@@ -177,17 +180,13 @@ class Chooser:
         for number, base in enumerate(_list(document.values.get("defaults"))):
             if base == "_self_":
                 continue
-            if base == use or not self._is_option(group, base):
+            if base in (*above, use) or not self._is_option(group, base):
                 line = document.lines.get(("defaults", number), 1)
                 text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
                 self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
                 continue
-            layers += self._option_layers(group, base)
+            layers += self._option_layers(group, base, (*above, use))
         return layers
-
-    def _at_preset(self, preset: Preset | None, group: str) -> Any:
-        assert preset is not None
-        return lambda text: self._problems.note(f"{preset.layer.path.as_posix()}: {group}: {text}")
 
     def _overridden(self, entry: Any) -> str | None:
         [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
