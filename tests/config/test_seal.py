@@ -36,12 +36,19 @@ def test_any_edit_breaks_the_seal(edit: dict[str, Any]) -> None:
 
 
 def test_a_whole_file_may_be_overwritten_by_another_variant(tmp_path: Path) -> None:
-    require_unedited(written(tmp_path / "run.yaml", sealed(TREE)), TREE | {"seed": 5})
+    path = written(tmp_path / "run.yaml", sealed(TREE))
+    before = path.read_bytes()
+    require_unedited(path, TREE | {"seed": 5})  # raises nothing
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_written(tmp_path: Path) -> None:
-    require_unedited(tmp_path / "run.yaml", TREE)
-    require_unedited(written(tmp_path / "run.yaml", TREE), TREE | {"seed": 5})
+    path = tmp_path / "run.yaml"
+    require_unedited(path, TREE)  # raises nothing
+    assert not path.exists()
+    before = written(path, TREE).read_bytes()
+    require_unedited(path, TREE | {"seed": 5})
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

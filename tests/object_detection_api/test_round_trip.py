@@ -21,14 +21,14 @@ def again(run: Run, manifest: Manifest, variant: Variant) -> Run:
     return variant(**found, export=SAID)
 
 
-def same(one: Run, other: Run) -> None:
-    for group in ("model", "lr", "optimizer", "train"):
-        assert getattr(one, group) == getattr(other, group)
+def said(run: Run) -> dict[str, Any]:
+    """What a pipeline.config can say of a variant."""
+    return {group: getattr(run, group) for group in ("model", "lr", "optimizer", "train")}
 
 
 def test_every_detection_option_comes_back_as_it_was(detector: str, variant: Variant, manifest: Manifest) -> None:
     run = variant(model=detector, export=SAID)
-    same(again(run, manifest, variant), run)
+    assert said(again(run, manifest, variant)) == said(run)
 
 
 def test_every_recipe_comes_back_as_it_was(
@@ -43,8 +43,8 @@ def test_every_recipe_comes_back_as_it_was(
     assert back.optimizer == replace(run.optimizer, **unsaid)
     assert replace(back.train, checkpoint_every_steps=run.train.checkpoint_every_steps) == run.train
     if request.node.callspec.id.startswith("ftc_"):  # nothing is lost, also where the length is only the cosine's end
-        same(back, run)
-        same(again(variant(**recipe), manifest, variant), run)
+        assert said(back) == said(run)
+        assert said(again(variant(**recipe), manifest, variant)) == said(run)
         assert run.train.validate_every_steps == 100
     assert _without_comments(pipeline_config(back, manifest)) == _without_comments(pipeline_config(run, manifest))
 
@@ -104,14 +104,14 @@ OF_MAPS: dict[str, dict[str, Any]] = {
 def test_a_pyramid_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_fpn", "input_size": 320} | (CHANGES | OF_PYRAMIDS)[name]
     run = variant(model=tree, export=SAID)
-    same(again(run, manifest, variant), run)
+    assert said(again(run, manifest, variant)) == said(run)
 
 
 @pytest.mark.parametrize("name", [*CHANGES, *OF_MAPS])
 def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_multibox", "input_size": 320} | (CHANGES | OF_MAPS)[name]
     run = variant(model=tree, export=SAID)
-    same(again(run, manifest, variant), run)
+    assert said(again(run, manifest, variant)) == said(run)
 
 
 TRAINING: dict[str, dict[str, Any]] = {
@@ -148,4 +148,4 @@ TRAINING: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", TRAINING)
 def test_training_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     run = variant(**TRAINING[name], export=SAID)
-    same(again(run, manifest, variant), run)
+    assert said(again(run, manifest, variant)) == said(run)

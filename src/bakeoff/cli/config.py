@@ -2,10 +2,14 @@
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.columns import say_columns
 from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.config.variant import Variant
 
 
 def add_to(commands: Any) -> None:
@@ -34,26 +38,18 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.config.origins import values_of
-    from bakeoff.config.variant import read_variant
 
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=overrides
-    )
-    variant.problems.raise_any()
-    assert variant.run is not None
-    values = values_of(variant.run, variant.draft, variant.composed)
+    variant = _variant(overrides)
+    values = values_of(variant.whole(), variant.draft, variant.composed)
     if as_json:
         print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
         return
-    keys, said = max(len(value.key) for value in values), max(len(_said(value.value)) for value in values)
-    for value in values:
-        say(f"{value.key:{keys}}  {_said(value.value):{said}}  {value.origin}")
+    say_columns((value.key, _said(value.value), value.origin) for value in values)
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.config.differences import differences
     from bakeoff.config.run import as_tree
-    from bakeoff.config.variant import read_variant
     from bakeoff.errors import WorkspaceError
     from bakeoff.rendered import rendered
 
@@ -61,12 +57,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
     trees = [rendered(name) for name in names]
     if len(names) == 1:
-        variant = read_variant(
-            workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=overrides
-        )
-        variant.problems.raise_any()
-        assert variant.run is not None
-        trees.append(as_tree(variant.run))
+        trees.append(as_tree(_variant(overrides).whole()))
         names = [*names, "workspace"]
     pairs = differences(*trees)
     if as_json:
@@ -75,10 +66,15 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
     if not pairs:
         say(f"{names[0]} and {names[1]} are the same variant")
         return
-    rows = [("", *names), *((pair.key, _said(pair.one), _said(pair.other)) for pair in pairs)]
-    keys, ones = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-    for key, one, other in rows:
-        say(f"{key:{keys}}  {one:{ones}}  {other}")
+    say_columns([("", *names), *((pair.key, _said(pair.one), _said(pair.other)) for pair in pairs)])
+
+
+def _variant(overrides: list[str]) -> "Variant":
+    """The workspace's own."""
+    from bakeoff.config.variant import read_variant
+
+    facts = workspace.facts()
+    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
 
 
 def _said(value: Any) -> str:

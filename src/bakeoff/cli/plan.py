@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.cli.columns import say_columns
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
@@ -26,10 +27,7 @@ def show_plan(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(plan.as_json(), indent=1))
         return
-    rows = list(_rows(plan))
-    width = max(len(name) for name, _ in rows)
-    for name, text in rows:
-        say(f"{name:{width}}  {text}")
+    say_columns(_rows(plan))
     for warning in plan.warnings:
         say(f"warning: {warning}")
 

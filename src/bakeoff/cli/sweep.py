@@ -3,10 +3,11 @@
 import argparse
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.columns import say_columns
 from bakeoff.errors import INTERRUPTED
 from bakeoff.progress import say
 
@@ -61,7 +62,7 @@ def _show_jobs(jobs: Sequence["Job"], points: int) -> None:
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "") for point in job.points[1:]]
-    _show_table(rows)
+    say_columns(rows)
     for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
         say(f"warning: {warning}")
     merged = f" of {points} points" if len(jobs) != points else ""
@@ -74,15 +75,8 @@ def _show_results(results: Sequence["Result"]) -> None:
         name, value = result.metric or ("", None)
         metric = "-" if value is None else f"{name} {value:.3f}"
         rows.append((result.job.points[0].name, result.experiment, metric, result.state))
-    _show_table(rows)
+    say_columns(rows)
     say(
         "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`dvc exp apply NAME` takes one into it"
     )
-
-
-def _show_table(rows: Iterable[tuple[str, ...]]) -> None:
-    rows = list(rows)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        say("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)))

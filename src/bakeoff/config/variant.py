@@ -22,6 +22,12 @@ class Variant:
     composed: Composed
     problems: Problems
 
+    def whole(self) -> Run:
+        """Or every mistake at once."""
+        self.problems.raise_any()
+        assert self.run is not None
+        return self.run
+
 
 def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
     """`facts` is the folder that keeps what is known of networks; `overrides` are Hydra's."""

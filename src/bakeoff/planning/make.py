@@ -17,9 +17,7 @@ from bakeoff.training.pace import pace_key, remember, remembered
 def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
     facts = workspace.facts()
     variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
-    variant.problems.raise_any()
-    run = variant.run
-    assert run is not None
+    run = variant.whole()
     assert run.derived is not None
     manifest = read_manifest(workspace.RECORDS)
     said: dict[str, Any] = variant.composed.said[0].document.values

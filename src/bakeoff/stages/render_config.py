@@ -19,15 +19,14 @@ NONE = "# The Object Detection API trains detectors; this variant is none.\n"
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
     """`facts` is the folder that keeps what is known of networks."""
     variant = read_variant(params, conf, records, facts=facts)
-    variant.problems.raise_any()
+    run = variant.whole()
     for warning in variant.problems.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    assert variant.run is not None
-    write(variant.run, out)
-    (out.parent / PICTURE).write_text(lr_svg(variant.run), encoding="utf-8")
-    pipeline = pipeline_config(variant.run, read_manifest(records)) if variant.run.model.task == "detection" else NONE
+    write(run, out)
+    (out.parent / PICTURE).write_text(lr_svg(run), encoding="utf-8")
+    pipeline = pipeline_config(run, read_manifest(records)) if run.model.task == "detection" else NONE
     (out.parent / PIPELINE).write_text(pipeline, encoding="utf-8")
-    return variant.run
+    return run
 
 
 def main() -> None:

@@ -64,9 +64,7 @@ def _job(number: int, point: Point, now: dict[str, Any], known: Known, until: st
             "data: must be the same for every point, since their results are compared; "
             "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
         )
-    variant.problems.raise_any()
-    run = variant.run
-    assert run is not None
+    run = variant.whole()
     assert run.derived is not None
     files = {workspace.PARAMS.as_posix(): wanted, workspace.RUN.as_posix(): as_tree(run)}
     if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
