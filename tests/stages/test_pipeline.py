@@ -105,7 +105,7 @@ def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
 def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
     workspace.edit("conf/lr/cosine.yaml", "kind: cosine", "kind: cosine\nhold_steps: 1")
     assert workspace.repro("render_config") == {"render_config"}
-    assert workspace.repro("--dry") == {"train", "evaluate", "export"}
+    assert workspace.repro("--dry") == {"train"}  # and with its outputs what comes after it
 
 
 def test_an_edit_of_evaluate_does_not_train(workspace: Workspace) -> None:
