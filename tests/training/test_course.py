@@ -17,7 +17,8 @@ from bakeoff.progress import Bar
 from bakeoff.training import checkpoint, weights
 from bakeoff.training.average import Average
 from bakeoff.training.course import Outcome, run_legs
-from bakeoff.training.ending import Clock, EarlyStopping, Ends, TimeLimit
+from bakeoff.training.early_stopping import EarlyStopping
+from bakeoff.training.ending import Clock, Ends, TimeLimit
 from bakeoff.training.history import History, metrics_of, read_history
 from bakeoff.training.learner import Learner
 from bakeoff.training.loop import Best, Rhythm, Standing, seed_everything

@@ -134,7 +134,10 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {summary(state)}")
+        if state["state"] == "STOPPED":
+            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 
