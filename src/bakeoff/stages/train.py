@@ -37,7 +37,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.origin import origin_of
     from bakeoff.training.starting import in_words, load_first_weights, write_report
     from bakeoff.training.stopping import Stop
-    from bakeoff.training.validation import Validation
+    from bakeoff.training.validation import Validation, judged_by
     from bakeoff.training.work import Work
 
     manifest, legs = fitting_manifest(records, derived), run.legs
@@ -45,6 +45,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+    headline = judged_by(task, run.train.best_by)
     feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
     held_out = Store(records, manifest.splits[VALIDATION])
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
@@ -91,7 +92,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     rhythm=loop.Rhythm.of(run.train),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
-                    headline=task.headline,
+                    headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
@@ -102,8 +103,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 if best := outcome.best_position:
                     learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
-                write_plots(partial, task.headline)
-                state = outcome.summary(task.headline, legs) | {
+                write_plots(partial, headline)
+                state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
