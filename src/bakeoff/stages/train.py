@@ -26,11 +26,12 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.input.store import Store
     from bakeoff.tasks.task import task_of
     from bakeoff.training import loop, weights
+    from bakeoff.training.continuing import hand_over, parent_of, write_identity
     from bakeoff.training.course import run_legs
     from bakeoff.training.devices import strategy_of
     from bakeoff.training.ending import Clock, Ends, TimeLimit
     from bakeoff.training.feed import Feed
-    from bakeoff.training.fingerprint import fingerprint
+    from bakeoff.training.fingerprint import fingerprint, identity
     from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
@@ -51,7 +52,10 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
-    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
+    parent = parent_of(run.train, workspace.runs())
+    others = {"records": manifest.digest, "first_weights": origin.digest, "devices": devices}
+    others["parent"] = parent.digest if parent else "none"
+    name = fingerprint(as_tree(run), **others)
     folder = workspace.in_flight(name)
     stop = Stop(folder)
     validate = Validation(
@@ -63,13 +67,18 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     )
     with Work(folder, [leg.span.name for leg in legs], fresh=run.train.fresh) as work, stop.listening():
         found = work.newest()
+        remarks: list[str] = []
+        write_identity(itself := identity(as_tree(run), **others), folder)
+        if parent and found.arrays is None:
+            remarks = hand_over(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
+            found = work.newest()
         limit = TimeLimit(
             run.train.max_minutes,
             Clock(found.facts["seconds"]),
             rehearse_look=validate.seconds,
             saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
         )
-        for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
+        for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
@@ -112,7 +121,12 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
-                    "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
+                    "lineage": {
+                        "fingerprint": name,
+                        "started_from": first["source"],
+                        "first_weights": origin.digest,
+                        "parents": found.facts["parents"],
+                    },
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)

@@ -102,6 +102,7 @@ def run_legs(
             "legs": [asdict(one) for one in (*standings[:number], standing)],
             "seconds": ends.limit.clock.seconds,
             "resumed": resumed,
+            "parents": found.facts["parents"],
             "history": list(history.lines),  # as they are now: writing happens beside training
         }
         work.save(
