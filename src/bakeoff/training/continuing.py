@@ -141,8 +141,8 @@ def _folder_of(name: str, runs: Path) -> Path:
         return given
     if (given / STATE).is_file():
         fingerprint = read_state(given)["lineage"]["fingerprint"]
-        places = [runs, given.resolve().parents[1] / runs.parent.name / runs.name]  # here, or in its own clone
-        found = [place / fingerprint for place in places if (place / fingerprint).is_dir()]
+        own_clone = given.resolve().parents[1] / runs.parent.name / runs.name
+        found = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
     elif re.fullmatch(r"[0-9a-f]{32}", name):
         found = [file.parent for file in runs.glob("*/mlflow_run") if file.read_text(encoding="utf-8") == name]
     elif re.fullmatch(rf"[0-9a-f]{{1,{LENGTH}}}", name):
