@@ -16,6 +16,8 @@ from bakeoff.tracking.tags import source_tags
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
 
+CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
+
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
     """Returns what `state.json` holds."""
@@ -24,16 +26,19 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.input.store import Store
     from bakeoff.tasks.task import task_of
     from bakeoff.training import loop, weights
+    from bakeoff.training.continuing import hand_over, parent_of, write_identity
     from bakeoff.training.course import run_legs
     from bakeoff.training.devices import strategy_of
+    from bakeoff.training.ending import Clock, Ends, TimeLimit
     from bakeoff.training.feed import Feed
-    from bakeoff.training.fingerprint import fingerprint
+    from bakeoff.training.fingerprint import fingerprint, identity
     from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
     from bakeoff.training.starting import in_words, load_first_weights, write_report
-    from bakeoff.training.validation import Validation
+    from bakeoff.training.stopping import Stop
+    from bakeoff.training.validation import Validation, judged_by
     from bakeoff.training.work import Work
 
     manifest, legs = fitting_manifest(records, derived), run.legs
@@ -41,16 +46,39 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+    headline = judged_by(task, run.train.best_by)
     feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
     held_out = Store(records, manifest.splits[VALIDATION])
-    validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch_size)))
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
-    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
-    with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
+    parent = parent_of(run.train, workspace.runs())
+    others = {"records": manifest.digest, "first_weights": origin.digest, "devices": devices}
+    others["parent"] = parent.digest if parent else "none"
+    name = fingerprint(as_tree(run), **others)
+    folder = workspace.in_flight(name)
+    stop = Stop(folder)
+    validate = Validation(
+        task,
+        learner.kept,
+        evaluation_batches(held_out, run.batches_of(run.train.batch_size)),
+        examples=held_out.examples,
+        is_unwanted=lambda: stop.asked,
+    )
+    with Work(folder, [leg.span.name for leg in legs], fresh=run.train.fresh) as work, stop.listening():
         found = work.newest()
-        for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
+        remarks: list[str] = []
+        write_identity(itself := identity(as_tree(run), **others), folder)
+        if parent and found.arrays is None:
+            remarks = hand_over(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
+            found = work.newest()
+        limit = TimeLimit(
+            run.train.max_minutes,
+            Clock(found.facts["seconds"]),
+            rehearse_look=validate.seconds,
+            saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
+        )
+        for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
@@ -71,8 +99,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     found=found,
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
+                    ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
-                    headline=task.headline,
+                    headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
@@ -80,17 +109,24 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
-                learner.keep(work.best(outcome.best_position))
+                if best := outcome.best_position:
+                    learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
-                write_plots(partial, task.headline)
-                state = outcome.summary(task.headline, legs) | {
+                write_plots(partial, headline)
+                state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
+                    "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
-                    "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
+                    "lineage": {
+                        "fingerprint": name,
+                        "started_from": first["source"],
+                        "first_weights": origin.digest,
+                        "parents": found.facts["parents"],
+                    },
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)
@@ -113,7 +149,10 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {summary(state)}")
+        if state["state"] == "STOPPED":
+            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 
