@@ -15,13 +15,15 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 # What each room may import, besides itself. Single modules at the top are rooms of one file.
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
-    "cli": {"config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace"},
+    "cli": {
+        "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+    },
     "sweep": {"config", "planning", "progress", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
         "progress", "quiet", "runs", "tables", "workspace",
     },
-    "runs": {"workspace"},
+    "runs": {"tracking", "workspace"},
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
     "object_detection_api": {
         "config", "input", "lr", "networks", "progress", "records", "tasks", "training", "workspace",

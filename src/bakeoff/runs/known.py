@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
@@ -44,6 +45,20 @@ class KnownRun:
     @property
     def updated(self) -> float:
         return self.said.updated if self.said else self.folder.stat().st_mtime
+
+    def as_tree(self) -> dict[str, Any]:
+        """For scripts: what was said, with the state as it is; null for what is not known."""
+        said = self.said.as_tree() if self.said else dict.fromkeys(field.name for field in fields(Status))
+        said.pop("version", None)
+        failure = asdict(self.failure) if self.failure else None
+        return said | {
+            "fingerprint": self.fingerprint,
+            "state": self.state.value,
+            "failure": failure,
+            "unreadable": self.unreadable or None,
+            "folder": self.folder.as_posix(),
+            "can_go_on": self.can_go_on(),
+        }
 
     def can_go_on(self) -> bool:
         """Whether there is a checkpoint."""

@@ -98,10 +98,10 @@ class Report:
             metrics=self._said.metrics | numbers,
         )
 
-    def stopping(self) -> None:
-        """The run ends before its last step, because someone asked or its time is over."""
-        self._stops = True
-        self._change(State.STOPPING)
+    def stopping(self, steps_done: int) -> None:
+        """The run ends after this step, because someone asked for it, and saves what it has."""
+        self._stops = steps_done < self._said.steps
+        self._change(State.STOPPING, steps_done=steps_done)
 
     # Written.
 
@@ -128,7 +128,7 @@ class Report:
             return State.STOPPED if self._can_go_on() else State.CANCELED
         if error is not None:
             return State.FAILED
-        return State.STOPPED if self._stops and self._said.steps_done < self._said.steps else State.SUCCEEDED
+        return State.STOPPED if self._stops else State.SUCCEEDED
 
     def _tag(self) -> None:
         if self._tags is None:
