@@ -69,7 +69,8 @@ def _found(arguments: argparse.Namespace) -> list["Leftover"]:
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")
-        return these_runs(list(dict.fromkeys(named(which, runs) for which in arguments.which)), names)
+        chosen = {run.fingerprint: run for run in (named(which, runs) for which in arguments.which)}
+        return these_runs(list(chosen.values()), names)
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
@@ -98,9 +99,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _says_yes(question: str) -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not _is_terminal():
         return False
     try:
         return input(question).strip().lower() == "yes"
     except EOFError:
         return False
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -45,7 +45,7 @@ def _chosen(which: str | None, *, everything: bool) -> list[KnownRun]:
     if which:
         run = named(which, live if _is_name_of_one(which, live) else runs)
         if not run.state.is_live:
-            raise WorkspaceError(f"{in_a_line(run)}: is not under way, so there is nothing to stop")
+            raise WorkspaceError(f"{in_a_line(run)}; it is not under way, so there is nothing to stop")
         return [run]
     if not live and everything:
         say("no run is under way")
