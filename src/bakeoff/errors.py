@@ -19,6 +19,7 @@ from typing import ClassVar
 USER_ERROR = 2
 TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
 
@@ -44,6 +45,14 @@ class TryAgainLater(BakeoffError):
     """Nothing is wrong with the variant; there is too little room for it at the moment."""
 
     exit_code = TRY_AGAIN_LATER
+
+
+class Canceled(KeyboardInterrupt):
+    """Asked to stop before there was anything to save."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(text)
 
 
 class OutOfRange(ValueError):
@@ -77,6 +86,9 @@ def said_plainly() -> Iterator[None]:
     except BakeoffError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+    except Canceled as canceled:
+        print(canceled, file=sys.stderr)
+        sys.exit(canceled.exit_code)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -106,14 +106,12 @@ def test_a_failure_is_said_with_its_kind(tmp_path: Path) -> None:
     assert failure and (failure.kind, failure.message) == ("disk", "[Errno 28] No space left on device")
 
 
-def test_the_first_begin_stays_when_a_run_goes_on_and_an_old_wish_to_stop_does_not(tmp_path: Path) -> None:
+def test_the_first_begin_stays_when_a_run_goes_on(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c", ago=7200)
-    (folder / "stop_requested").touch()
     began = status.read(folder).began
     with opened(folder):
         said = status.read(folder)
     assert said.began == began and time.time() - said.started < 60
-    assert not (folder / "stop_requested").exists()
 
 
 def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ class Report:
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)
 
     def __enter__(self) -> "Report":
-        (self._folder / status.STOP_FILE).unlink(missing_ok=True)  # meant for a process before this one
         try:
             self._said = replace(self._said, began=status.read(self._folder).began)
         except Unreadable:

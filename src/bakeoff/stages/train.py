@@ -22,7 +22,10 @@ from bakeoff.training.history import History, write_plots
 from bakeoff.training.origin import origin_of
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
+from bakeoff.training.stopping import Stop
 from bakeoff.training.work import Work
+
+CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
@@ -32,10 +35,13 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     name = fingerprint(
         as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=str(_device_count(run))
     )
+    folder = workspace.in_flight(name)
+    stop = Stop(folder)
     with (
-        Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work,
+        Work(folder, [leg.span.name for leg in legs], fresh=run.train.fresh) as work,
+        stop.listening(),
         Report(
-            work.folder,
+            folder,
             run.name,
             derived.steps,
             memory_estimate_bytes=derived.memory_estimate_bytes,
@@ -46,7 +52,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         require_room(
             memory_bytes=derived.memory_estimate_bytes,
             disk_bytes={
-                work.folder: disk.in_flight - bytes_below(work.folder),
+                folder: disk.in_flight - bytes_below(folder),
                 out: disk.outputs,
                 workspace.main_workspace(): 2 * disk.outputs,  # DVC's copy and MLflow's
             },
@@ -58,6 +64,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         from bakeoff.training import loop, weights
         from bakeoff.training.course import run_legs
         from bakeoff.training.devices import has_gpus, strategy_of
+        from bakeoff.training.ending import Clock, Ends, TimeLimit
         from bakeoff.training.feed import Feed
         from bakeoff.training.learner import new_learner
         from bakeoff.training.starting import in_words, load_first_weights, write_report
@@ -71,9 +78,21 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
         feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
         held_out = Store(records, manifest.splits[VALIDATION])
-        validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch_size)))
+        validate = Validation(
+            task,
+            learner.kept,
+            evaluation_batches(held_out, run.batches_of(run.train.batch_size)),
+            examples=held_out.examples,
+            is_unwanted=lambda: stop.asked,
+        )
         first = load_first_weights(learner.network, run.model, run.train.init, origin)
         found = work.newest()
+        limit = TimeLimit(
+            run.train.max_minutes,
+            Clock(found.facts["seconds"]),
+            rehearse_look=validate.seconds,
+            saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
+        )
         for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
@@ -96,21 +115,26 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     found=found,
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
+                    ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
                     headline=task.headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
                 )
+                if outcome.ended_by == "stop":
+                    report.stopping(outcome.position.step)
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
-                learner.keep(work.best(outcome.best_position))
+                if best := outcome.best_position:
+                    learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
                 write_plots(partial, task.headline)
                 state = outcome.summary(task.headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
+                    "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
@@ -148,7 +172,10 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {summary(state)}")
+        if state["state"] == "STOPPED":
+            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 
