@@ -18,7 +18,7 @@ ALLOWED = {
     "cli": {
         "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
     },
-    "sweep": {"config", "planning", "progress", "tracking", "workspace"},
+    "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
         "progress", "quiet", "runs", "tables", "workspace",
@@ -99,7 +99,15 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
 
 
 @pytest.mark.parametrize(
-    "module", ["bakeoff.cli", "bakeoff.config.run", "bakeoff.config.compose", "bakeoff.object_detection_api.options"]
+    "module",
+    [
+        "bakeoff.cli",
+        "bakeoff.config.run",
+        "bakeoff.config.compose",
+        "bakeoff.object_detection_api.options",
+        "bakeoff.runs.leftovers",
+        "bakeoff.runs.report",
+    ],
 )
 def test_what_does_not_compute_does_not_import_tensorflow(module: str) -> None:
     heavy = "{'tensorflow', 'keras', 'mlflow', 'sklearn'} & set(sys.modules)"

@@ -115,5 +115,5 @@ def is_disk_full(error: BaseException) -> bool:
     return full or os.strerror(errno.ENOSPC) in str(error)
 
 
-def one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
+def one_line(error: BaseException, most: int = 200) -> str:
+    return " ".join(str(error).split())[:most]

@@ -53,6 +53,11 @@ def runs() -> Path:
     return main_workspace() / IN_FLIGHT / "runs"
 
 
+def queued() -> Path:
+    """Jobs of sweeps that have not begun: a folder for each."""
+    return main_workspace() / IN_FLIGHT / "queued"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished."""
     return runs() / fingerprint

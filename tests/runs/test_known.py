@@ -27,6 +27,14 @@ with Report(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_go_
 """
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of the runs of a workspace, in which one stands."""
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".bakeoff/runs"
+
+
 def test_a_run_is_as_it_says_while_its_process_lives(tmp_path: Path) -> None:
     for state in (State.QUEUED, State.PREPARING, State.RUNNING, State.STOPPING):
         assert known(made(tmp_path, state.value, state)).state == state
@@ -103,42 +111,45 @@ def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
     assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None
 
 
-def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(tmp_path: Path) -> None:
-    made(tmp_path, "5d1c", checkpoint=True)
-    (tmp_path / "77aa").mkdir()
-    one, other = (run.as_tree() for run in known_runs(tmp_path))
+def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(folder: Path) -> None:
+    made(folder, "5d1c", checkpoint=True)
+    (folder / "77aa").mkdir()
+    one, other = (run.as_tree() for run in known_runs())
     assert one.keys() == other.keys() and "version" not in one
     assert (one["can_go_on"], other["can_go_on"]) == (True, False)
 
 
-def test_those_under_way_come_first_and_the_one_heard_of_last(tmp_path: Path) -> None:
-    made(tmp_path, "old", State.SUCCEEDED, ago=900)
-    made(tmp_path, "new", State.SUCCEEDED, ago=5)
-    made(tmp_path, "going", State.RUNNING, ago=20)
-    assert [run.fingerprint for run in known_runs(tmp_path)] == ["going", "new", "old"]
-    assert known_runs(tmp_path / "nowhere") == []
+def test_without_any_run_none_is_known(folder: Path) -> None:
+    assert known_runs() == []
 
 
-def test_a_run_goes_by_fingerprint_variant_or_experiment(tmp_path: Path) -> None:
-    made(tmp_path, "5d1c9a3e", name="ssd_tiny · cosine", experiment="tall-kite")
-    made(tmp_path, "5d77aaaa", name="ssd_small · cosine")
-    runs = known_runs(tmp_path)
+def test_those_under_way_come_first_and_the_one_heard_of_last(folder: Path) -> None:
+    made(folder, "old", State.SUCCEEDED, ago=900)
+    made(folder, "new", State.SUCCEEDED, ago=5)
+    made(folder, "going", State.RUNNING, ago=20)
+    assert [run.fingerprint for run in known_runs()] == ["going", "new", "old"]
+
+
+def test_a_run_goes_by_fingerprint_variant_or_experiment(folder: Path) -> None:
+    made(folder, "5d1c9a3e", name="ssd_tiny · cosine", experiment="tall-kite")
+    made(folder, "5d77aaaa", name="ssd_small · cosine")
+    runs = known_runs()
     for name, fingerprint in {
         "5d1": "5d1c9a3e", "5d1c9a3e": "5d1c9a3e", "tall": "5d1c9a3e", "ssd_t": "5d1c9a3e", "ssd_small": "5d77aaaa",
     }.items():  # fmt: skip
         assert named(name, runs).fingerprint == fingerprint
 
 
-def test_a_whole_name_wins_over_the_beginning_of_another(tmp_path: Path) -> None:
-    made(tmp_path, "aaaa", name="ssd")
-    made(tmp_path, "bbbb", name="ssd_tiny")
-    assert named("ssd", known_runs(tmp_path)).fingerprint == "aaaa"
+def test_a_whole_name_wins_over_the_beginning_of_another(folder: Path) -> None:
+    made(folder, "aaaa", name="ssd")
+    made(folder, "bbbb", name="ssd_tiny")
+    assert named("ssd", known_runs()).fingerprint == "aaaa"
 
 
-def test_a_name_of_several_runs_and_one_of_none_are_refused(tmp_path: Path) -> None:
-    made(tmp_path, "5d1c9a3e00", State.RUNNING, name="ssd")
-    made(tmp_path, "5d77aaaa00", State.SUCCEEDED, name="ssd")
-    runs = known_runs(tmp_path)
+def test_a_name_of_several_runs_and_one_of_none_are_refused(folder: Path) -> None:
+    made(folder, "5d1c9a3e00", State.RUNNING, name="ssd")
+    made(folder, "5d77aaaa00", State.SUCCEEDED, name="ssd")
+    runs = known_runs()
     several = r"^5d: must name one run, got 2: 5d1c9a3e \(ssd\) RUNNING, 5d77aaaa \(ssd\) SUCCEEDED; give more of its"
     with pytest.raises(WorkspaceError, match=several):
         named("5d", runs)

@@ -17,7 +17,10 @@ DAY = 86400.0
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a workspace, in which one stands."""
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".bakeoff/runs"
     made(folder, "going", State.RUNNING)
     made(folder, "newest", State.SUCCEEDED, ago=1 * DAY, checkpoint=True)
@@ -30,7 +33,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def fates(runs: Path, rules: Rules, names: dict[str, list[str]] | None = None) -> dict[str, str | None]:
-    return {left.path.name: left.stays for left in old_runs(known_runs(runs), rules, names or {})}
+    return {left.path.name: left.stays for left in old_runs(known_runs(), rules, names or {})}
 
 
 def test_by_default_what_is_finished_and_not_the_newest_goes(runs: Path) -> None:
@@ -54,36 +57,32 @@ def test_rules_must_all_hold(runs: Path) -> None:
 def test_what_the_results_of_the_workspace_came_from_stays_and_what_a_branch_has_is_said(runs: Path) -> None:
     names = {"done": ["workspace"], "older": ["main", "tall-kite"]}
     assert fates(runs, Rules(), names)["done"] == "models/train is its"
-    [older] = [left for left in old_runs(known_runs(runs), Rules(), names) if left.path.name == "older"]
+    [older] = [left for left in old_runs(known_runs(), Rules(), names) if left.path.name == "older"]
     assert older.stays is None and older.named_by == ("main", "tall-kite")
 
 
 def test_named_runs_go_whatever_the_rules_say_unless_they_are_under_way(runs: Path) -> None:
-    chosen = [run for run in known_runs(runs) if run.fingerprint in ("going", "stopped", "newest")]
+    chosen = [run for run in known_runs() if run.fingerprint in ("going", "stopped", "newest")]
     found = {left.path.name: left.stays for left in these_runs(chosen, {"newest": ["workspace"]})}
     assert found == {"going": "is under way", "stopped": None, "newest": None}
 
 
 def test_a_removed_run_is_gone_and_its_size_was_told(runs: Path) -> None:
     before = sum(file.stat().st_size for file in (runs / "done").rglob("*") if file.is_file())
-    [done] = [left for left in old_runs(known_runs(runs), Rules(), {}) if left.path.name == "done"]
+    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
     assert done.bytes == before > 1000
     assert done.remove() and not (runs / "done").exists()
 
 
 def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
     """Whatever its status says, as of a process that has just taken it up again."""
-    [done] = [left for left in old_runs(known_runs(runs), Rules(), {}) if left.path.name == "done"]
+    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
     with FileLock(runs / "done/lock"):
         assert not done.remove()
     assert (runs / "done/1-run/00000050").exists()
 
 
-def test_fetched_weights_and_half_written_files_are_found(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    monkeypatch.chdir(tmp_path)
+def test_fetched_weights_and_half_written_files_are_found(runs: Path, tmp_path: Path) -> None:
     weights = tmp_path / ".bakeoff/fetched/0b9f/best.weights.h5"
     weights.parent.mkdir(parents=True)
     weights.write_bytes(bytes(500))

@@ -10,7 +10,7 @@ from bakeoff.cli.amounts import duration, size
 from bakeoff.cli.columns import say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
-from bakeoff.runs.known import SHOWN_OF_FINGERPRINT, known_runs, named
+from bakeoff.runs.known import known_runs, named
 from bakeoff.runs.status import State
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _found(arguments: argparse.Namespace) -> list["Leftover"]:
     from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.named_by import named_by
 
-    runs, names = known_runs(), named_by()
+    runs, names = [run for run in known_runs() if run.state != State.QUEUED], named_by()
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")
@@ -90,7 +90,7 @@ def _row(leftover: "Leftover") -> tuple[str, ...]:
 
 
 def _name(leftover: "Leftover") -> str:
-    return leftover.run.fingerprint[:SHOWN_OF_FINGERPRINT] if leftover.run else leftover.path.name[:24]
+    return leftover.run.short if leftover.run else leftover.path.name[:24]
 
 
 def _listed(names: Sequence[str]) -> str:

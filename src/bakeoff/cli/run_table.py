@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bakeoff.cli.amounts import clock, duration, size
 from bakeoff.cli.columns import columns
-from bakeoff.runs.known import SHOWN_OF_FINGERPRINT, KnownRun
+from bakeoff.runs.known import KnownRun
 from bakeoff.runs.status import Status
 
 HEAD = ("run", "variant", "state", "steps", "trained", "left", "examples/s", "")
@@ -30,8 +30,7 @@ def in_a_line(run: KnownRun) -> str:
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
-    short = run.fingerprint[:SHOWN_OF_FINGERPRINT]
-    said = run.said
+    short, said = run.short, run.said
     if said is None:
         return (short, "", run.state, "", "", "", "", run.unreadable)
     name = f"{said.name} ({said.experiment})" if said.experiment else said.name

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -43,8 +44,8 @@ def show_status(arguments: argparse.Namespace) -> None:
 
     lines_of = in_full if arguments.which else table
     if not arguments.watch:
-        for line in [_as_json(look(), indent=1)] if arguments.json else lines_of(look()) or [NOTHING]:
-            say(line)
+        lines = [_as_json(look(), indent=1)] if arguments.json else lines_of(look()) or [NOTHING]
+        _show(lines, is_table=lines_of is table and not arguments.json)
         return
     try:
         if arguments.json:
@@ -55,6 +56,13 @@ def show_status(arguments: argparse.Namespace) -> None:
             _tell(look, until_ended=bool(arguments.which))
     except KeyboardInterrupt:
         pass  # the way to end it
+
+
+def _show(lines: list[str], *, is_table: bool) -> None:
+    """On a terminal a row is a line, also if it is long."""
+    width = shutil.get_terminal_size().columns if is_table and sys.stdout.isatty() else None
+    for line in lines:
+        say(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
 
 
 def _redraw(look: Look, lines_of: Callable[[list[KnownRun]], list[str]], *, until_ended: bool) -> None:

@@ -13,6 +13,8 @@ from bakeoff.runs.status import STOP_FILE, State
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
+END = "asked to stop after the step it is at; it is saved, and can train more"
+NOT_BEGIN = "waits in a sweep, which was asked not to begin it"
 
 
 def add_to(commands: Any) -> None:
@@ -30,7 +32,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
     runs = _chosen(arguments.which, everything=arguments.all)
     for run in runs:
         (run.folder / STOP_FILE).touch()
-        say(f"{run.label}: asked to stop after the step it is at; it is saved, and can train more")
+        say(f"{run.label}: {NOT_BEGIN if run.state == State.QUEUED else END}")
     if arguments.wait:
         ends = [_end_of(run) for run in runs]
         if any(end.state == State.FAILED for end in ends):
@@ -51,6 +53,7 @@ def _chosen(which: str | None, *, everything: bool) -> list[KnownRun]:
         say("no run is under way")
     elif not live:
         raise WorkspaceError("no run is under way, so there is nothing to stop; `bakeoff status` lists those that were")
+    live = live if everything else [run for run in live if run.state != State.QUEUED] or live
     if len(live) > 1 and not everything:
         those = ", ".join(f"{run.label} {run.state}" for run in live)
         raise WorkspaceError(f"{len(live)} runs are under way: {those}; name one, or --all")
@@ -63,7 +66,9 @@ def _is_name_of_one(which: str, live: list[KnownRun]) -> bool:
 
 
 def _end_of(run: KnownRun) -> KnownRun:
-    while (now := known(run.folder)).state.is_live:
+    """Of one that waits, at the latest when its turn comes."""
+    while run.folder.is_dir() and (now := known(run.folder)).state.is_live:
+        run = now
         time.sleep(SECONDS_BETWEEN_LOOKS)
     say(in_a_line(now))
     return now

@@ -9,6 +9,8 @@ from bakeoff.errors import is_disk_full, one_line
 from bakeoff.runs.status import Failure
 
 OUT_OF_MEMORY, DISK, BAD_DATA, DIVERGED, ERROR = "out of memory", "disk", "bad data", "diverged", "error"
+NO_ROOM = "no room"  # of a run that did not start
+MOST = 1000  # characters of a message
 
 KIND_OF = {
     "MemoryError": OUT_OF_MEMORY,
@@ -16,6 +18,7 @@ KIND_OF = {
     "DataError": BAD_DATA,
     "DataLossError": BAD_DATA,  # TensorFlow's, of a file that is not what its checksum says
     "Diverged": DIVERGED,
+    "TryAgainLater": NO_ROOM,
 }
 SAID_OF_MEMORY = (  # in errors of other classes: an allocator's, CUDA's, the system's
     "OOM when allocating",
@@ -28,7 +31,7 @@ SAID_OF_MEMORY = (  # in errors of other classes: an allocator's, CUDA's, the sy
 
 def failure_of(error: BaseException) -> Failure:
     kinds = (kind for cause in _causes(error) if (kind := _kind(cause)))
-    return Failure(next(kinds, ERROR), one_line(error) or type(error).__name__)
+    return Failure(next(kinds, ERROR), one_line(error, MOST) or type(error).__name__)
 
 
 def _kind(error: BaseException) -> str | None:

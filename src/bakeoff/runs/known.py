@@ -32,10 +32,15 @@ class KnownRun:
         return self.folder.name
 
     @property
+    def short(self) -> str:
+        """For a table; what waits has no fingerprint, and goes by its experiment."""
+        return "" if self.state == State.QUEUED else self.fingerprint[:SHOWN_OF_FINGERPRINT]
+
+    @property
     def label(self) -> str:
         """For a sentence."""
         name = f" ({self.said.name})" if self.said else ""
-        return f"{self.fingerprint[:SHOWN_OF_FINGERPRINT]}{name}"
+        return f"{self.short or self.fingerprint}{name}"
 
     @property
     def names(self) -> list[str]:
@@ -65,11 +70,15 @@ class KnownRun:
         return any(path.name.isdigit() for path in self.folder.glob("*/*"))
 
 
-def known_runs(folder: Path | None = None) -> list[KnownRun]:
-    """Those that run first, the one heard of last at the top."""
-    folder = folder or workspace.runs()
-    runs = [known(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
-    return sorted(runs, key=lambda run: (not run.state.is_live, -run.updated))
+def known_runs() -> list[KnownRun]:
+    """Those that are under way first, the one heard of last at the top; those that wait after those that run."""
+    waiting = [run for run in map(known, _folders(workspace.queued())) if run.state == State.QUEUED]
+    runs = [*map(known, _folders(workspace.runs())), *waiting]
+    return sorted(runs, key=lambda run: (not run.state.is_live, run.state == State.QUEUED, -run.updated))
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
 
 
 def known(folder: Path) -> KnownRun:
@@ -96,9 +105,7 @@ def named(name: str, runs: Sequence[KnownRun]) -> KnownRun:
     if found:
         those = ", ".join(f"{run.label} {run.state}" for run in found)
         raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its fingerprint")
-    known_names = {
-        own[:SHOWN_OF_FINGERPRINT] if own == run.fingerprint else own: None for run in runs for own in run.names
-    }
+    known_names = {(run.short or own) if own == run.fingerprint else own: None for run in runs for own in run.names}
     raise WorkspaceError(f"{name}: no run is known by this name; {choices(name, known_names)}")
 
 
