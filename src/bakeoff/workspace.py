@@ -21,11 +21,16 @@ EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
 
 IN_FLIGHT = ".bakeoff"
+TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the workspace
 
 
 def main_workspace() -> Path:
-    """The user's own clone, also when DVC runs this process in a temporary copy of it."""
-    return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
+    """The user's own clone, also when DVC runs this process in a temporary copy of it, or the user stands in one."""
+    here = Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if folder.parts[-len(TEMPORARY) :] == TEMPORARY:
+            return folder.parents[len(TEMPORARY) - 1]
+    return here
 
 
 def facts() -> Path:
@@ -44,13 +49,23 @@ def sweeps() -> Path:
 
 
 def runs() -> Path:
-    """All work in flight, in every workspace of one clone the same folder."""
+    """What is in flight: a folder for each run, in every workspace of one clone the same."""
     return main_workspace() / IN_FLIGHT / "runs"
 
 
+def queued() -> Path:
+    """Jobs of sweeps that have not begun: a folder for each."""
+    return main_workspace() / IN_FLIGHT / "queued"
+
+
 def in_flight(fingerprint: str) -> Path:
-    """Where a run's work is."""
+    """Where a run's work is until it is finished."""
     return runs() / fingerprint
+
+
+def fetched() -> Path:
+    """Weights of runs elsewhere."""
+    return main_workspace() / IN_FLIGHT / "fetched"
 
 
 def enter() -> None:

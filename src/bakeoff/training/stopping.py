@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 
 from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
+from bakeoff.runs.status import STOP_FILE
 
-REQUEST = "stop_requested"
 SECONDS_BETWEEN_LOOKS = 0.05
 SAID = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
 
@@ -24,7 +24,7 @@ class Stop:
     def __init__(self, folder: Path | None = None) -> None:
         """`folder` is the run's; None: no file is looked for."""
         self.by: str | None = None  # who asked
-        self._request = folder and folder / REQUEST
+        self._request = folder and folder / STOP_FILE
         self._has_stepped = False
         self._looked = float("-inf")
 

@@ -106,6 +106,11 @@ class Work:
                 path.unlink()
         return Found()
 
+    def can_go_on(self) -> bool:
+        """Whether there is a checkpoint, now that no more are to come."""
+        self._thread.shutdown(wait=True)
+        return bool(self._checkpoints())
+
     def save(
         self,
         position: Position,
