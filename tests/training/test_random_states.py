@@ -1,6 +1,7 @@
 """All that a step draws from, and all that it changes, is in the checkpoint."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -9,12 +10,13 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import DataError
-from bakeoff.training import random_states, weights
+from bakeoff.training import checkpoint, random_states, weights
 from bakeoff.training.average import Average
 from bakeoff.training.learner import Learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.optimizers import Adam
 from bakeoff.training.step import Batch
+from bakeoff.training.weight_files import open_weights
 from slope import Slope
 
 
@@ -82,6 +84,18 @@ def test_every_variable_that_a_step_reads_or_writes_is_in_the_checkpoint() -> No
     assert captured <= saved
     # Two random layers, dropout, Keras' own; 2 weights; of Adam 2 of each weight, steps, rate; averages of the weights.
     assert len(captured) == len(saved) == 4 + 2 + (2 * 2 + 2) + 2
+
+
+def test_a_checkpoint_says_which_of_its_arrays_are_the_weights_that_another_run_may_begin_with(tmp_path: Path) -> None:
+    learner = new_learner()
+    state = trained(learner, range(2))
+    checkpoint.write(tmp_path / "00000002", {"paths": learner.kept_in_state}, state)
+    with open_weights(tmp_path / "00000002") as layers:
+        found = {name: stored.read() for name, stored in layers["last"].items()}
+    assert found.keys() == {"kernel", "bias"} and layers.keys() == {"last"}
+    average, plain = learner.kept.get_layer("last"), learner.network.get_layer("last")
+    np.testing.assert_array_equal(found["kernel"], average.kernel.numpy())
+    assert not np.array_equal(found["kernel"], plain.kernel.numpy())
 
 
 def test_drawing_goes_on_from_a_state_to_the_same_numbers() -> None:

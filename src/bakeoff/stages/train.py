@@ -48,7 +48,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
     name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
-    with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
+    names, keep = [leg.span.name for leg in legs], run.train.keep_every_steps
+    with Work(workspace.in_flight(name), names, fresh=run.train.fresh, keep_every=keep) as work:
         found = work.newest()
         for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")

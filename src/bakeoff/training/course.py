@@ -83,6 +83,7 @@ def run_legs(
             "bests": [asdict(one) for one in (*bests[:number], best)],
             "seconds": earlier + time.monotonic() - started,
             "resumed": resumed,
+            "paths": learner.kept_in_state,
             "history": list(history.lines),  # as they are now: writing happens beside training
         }
         work.save(Position(number, done), facts, learner.state, now=done == leg.span.end_step)

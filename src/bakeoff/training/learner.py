@@ -84,8 +84,15 @@ class Learner:
         random_states.restore_outside_keras({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
 
     @property
-    def kept_names(self) -> list[str]:
-        return [weight.path for weight in self.kept.weights]
+    def kept_names(self) -> dict[str, str]:
+        """The path of each of `kept_weights`."""
+        return {f"{number:05d}": weight.path for number, weight in enumerate(self.kept.weights)}
+
+    @property
+    def kept_in_state(self) -> dict[str, str]:
+        """Which arrays of `state` are the kept weights, with the path of each."""
+        paths = {id(weight): weight.path for weight in self.kept.weights}
+        return {name: paths[id(variable)] for name, variable in self._variables().items() if id(variable) in paths}
 
     def kept_weights(self) -> dict[str, tf.Tensor]:
         return {f"{number:05d}": weight.value.read_value() for number, weight in enumerate(self.kept.weights)}

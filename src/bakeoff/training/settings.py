@@ -39,6 +39,7 @@ class Train:
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
+    keep_every_steps: int = 0  # the checkpoints of these steps stay, beside the newest; 0: none
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
     validate_every_steps: int = 0  # 0: only at the end of each phase
@@ -63,5 +64,8 @@ class Train:
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
         seconds = self.checkpoint_every_seconds
         require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
+        kept, written = self.keep_every_steps, self.checkpoint_every_steps
+        rule = f"0 or a multiple of checkpoint_every_steps={written}"
+        require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
