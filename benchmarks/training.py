@@ -1,0 +1,210 @@
+"""How fast training goes with everything on, against a bare compiled loop and against Keras' `model.fit`.
+
+    python benchmarks/training.py                  # three networks of conf/model, about ten minutes on two idle cores
+    python benchmarks/training.py --networks cnn_small --repeats 3
+
+All three take the same steps of the same network on one batch that stays in memory, so that input is no limit:
+
+    bare       a Python loop over the compiled step, its losses read once, at the end
+    fit        model.fit, silent, with the task's loss
+    bakeoff    the course of a run: journal, losses and rate logged every 10 steps, a checkpoint every 100
+
+Deterministic operations are on, as they are by default. The arms take turns, so that a busy moment hits all alike; what
+is shown are medians over the turns, and of ratios the median over turns of the ratio within a turn.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from bakeoff.quiet import load_tensorflow
+
+load_tensorflow()
+
+import keras
+import tensorflow as tf
+
+from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.lr import Constant
+from bakeoff.networks import NETWORKS, Network
+from bakeoff.progress import Bar
+from bakeoff.tasks.task import Task, task_of
+from bakeoff.training.course import run_legs
+from bakeoff.training.history import History
+from bakeoff.training.learner import Learner, new_learner
+from bakeoff.training.loop import Rhythm, seed_everything
+from bakeoff.training.optimizers import Adam
+from bakeoff.training.phases import Leg, Span
+from bakeoff.training.settings import Train
+from bakeoff.training.step import Batch
+from bakeoff.training.work import Work
+
+CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
+CLASSES = 10
+RATE = 1e-4
+BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
+CHANGED = {"cnn_tiny": ("cnn_small", {"width": 0.25, "input_size": 32})}
+WARM_UP_STEPS = 20
+CHECKPOINT_EVERY = Train(batch_size=1, steps=1).checkpoint_every_steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", default=sorted(BATCH_SIZES), choices=sorted(BATCH_SIZES))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each arm in each turn, about")
+    arguments = parser.parse_args()
+    seed_everything(0, deterministic=True)
+    print(f"{'network':12} {'arm':10} {'ms/step':>8} {'least':>8} {'most':>8} {'bare / it':>10} {'fit / it':>9}")
+    for name in arguments.networks:
+        compare(name, Kitchen(name), arguments.repeats, arguments.seconds)
+
+
+class Kitchen:
+    """A network that trains, one batch, and the three ways to train it."""
+
+    def __init__(self, name: str) -> None:
+        option, changes = CHANGED.get(name, (name, {}))
+        problems = Problems(str)
+        tree = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8")) | changes
+        self.model: Network = parse_kind(NETWORKS, tree, "model", problems)
+        problems.raise_any()
+        self.task: Task = task_of(self.model, [str(number) for number in range(CLASSES)])
+        self.batch_size = BATCH_SIZES[name]
+        self.batch = made_up_batch(self.model, self.task, self.batch_size)
+        self.learner = self.new_learner()
+        self.step = self.learner.begin((), "train.trainable")
+        self.fitted = fitted(self.learner.network, self.task)
+
+    def new_learner(self) -> Learner:
+        train = Train(batch_size=self.batch_size, steps=1)
+        return new_learner(self.model, CLASSES, self.task, Adam(), train, tf.distribute.get_strategy())
+
+    def batches(self, steps: int) -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensors(self.batch).repeat(steps).prefetch(2)
+
+    def bare(self, steps: int) -> float:
+        rate = tf.constant(RATE)
+        started = time.perf_counter()
+        for _ in range(steps):
+            losses = self.step([self.batch], rate)
+        float(losses["train/loss"])
+        return time.perf_counter() - started
+
+    def fit(self, steps: int) -> float:
+        watch = Watch(WARM_UP_STEPS)
+        self.fitted.fit(self.batches(steps + WARM_UP_STEPS), verbose=0, callbacks=[watch])
+        return time.perf_counter() - watch.started
+
+    def bakeoff(self, steps: int) -> float:
+        feed = Clocked(self, WARM_UP_STEPS)
+        leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
+        with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
+            with History(Path(folder)) as history:
+                run_legs(
+                    [leg],
+                    self.learner,
+                    work,
+                    found=work.newest(),
+                    feed=feed,  # type: ignore[arg-type]
+                    rhythm=Rhythm.of(Train(batch_size=1, steps=1)),
+                    validate=lambda: {self.task.headline: 0.5},
+                    headline=self.task.headline,
+                    history=history,
+                    send=lambda step, values: None,
+                    bar=Bar("train", leg.span.steps, "steps", None),
+                )
+            return time.perf_counter() - feed.started
+
+
+@dataclass
+class Clocked:
+    """A feed of one batch that looks at the clock when the steps begin that count."""
+
+    kitchen: Kitchen
+    after: int
+    together: int = 1
+    started: float = 0.0
+
+    def batches(self, leg: Leg, steps: range) -> Iterator[Batch]:
+        for number, batch in enumerate(self.kitchen.batches(len(steps))):
+            if number == self.after:
+                self.started = time.perf_counter()
+            yield batch
+
+
+class Watch(keras.callbacks.Callback):
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after, self.started = after, 0.0
+
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        if batch == self.after:
+            self.started = time.perf_counter()
+
+
+def fitted(network: keras.Model, task: Task) -> keras.Model:
+    """The network with the task's loss, as `fit` wants it."""
+
+    class Fitted(keras.Model):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):  # type: ignore[no-untyped-def]
+            return tf.add_n([*task.losses(y_pred, y).values(), *self.losses])
+
+    model = Fitted(network.inputs, network.output)
+    model.compile(optimizer=Adam().build(network))
+    return model
+
+
+def made_up_batch(model: Network, task: Task, size: int) -> Batch:
+    draw = np.random.default_rng(0)
+    side = model.input_size
+    shape = (size, side, side, 3) if model.frames == 1 else (size, model.frames, side, side, 3)
+    targets = [task.encode(truth) for truth in made_up_truths(model.task, size, draw)]
+    images = tf.constant(draw.uniform(0, 255, shape), tf.float32)
+    return images, {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
+
+
+def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[dict[str, tf.Tensor]]:
+    for _ in range(size):
+        if task == "detection":
+            corners = np.sort(draw.uniform(0, 1, (4, 2, 2)), axis=1).reshape(4, 4)  # ymin xmin ymax xmax
+            labels = draw.integers(1, CLASSES + 1, 4)
+            yield {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(labels, tf.int64)}
+        else:
+            yield {"label": tf.constant(draw.integers(1, CLASSES + 1), tf.int64)}
+
+
+def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
+    arms: dict[str, Callable[[int], float]] = {
+        "bare": kitchen.bare, "fit": kitchen.fit, "bakeoff": kitchen.bakeoff,
+    }  # fmt: skip
+    kitchen.bare(5)
+    # Whole intervals between checkpoints: none is paid for that is not due.
+    steps = max(1, round(seconds / kitchen.bare(20) * 20 / CHECKPOINT_EVERY)) * CHECKPOINT_EVERY
+    taken: dict[str, list[float]] = {arm: [] for arm in arms}
+    for turn in range(repeats + 1):
+        for arm, train in arms.items():
+            duration = train(steps) / steps * 1000
+            if turn:  # the first compiles
+                taken[arm].append(duration)
+    for arm, times in taken.items():
+        ratios = [
+            statistics.median(other / mine for other, mine in zip(taken[than], times, strict=True))
+            for than in ("bare", "fit")
+        ]
+        print(
+            f"{name:12} {arm:10} {statistics.median(times):8.2f} {min(times):8.2f} {max(times):8.2f}"
+            f" {ratios[0]:10.3f} {ratios[1]:9.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
