@@ -16,6 +16,7 @@ from types import TracebackType
 
 USER_ERROR = 2
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
 
@@ -33,6 +34,14 @@ class DataError(BakeoffError):
 
 class WorkspaceError(BakeoffError):
     pass
+
+
+class Canceled(KeyboardInterrupt):
+    """Asked to stop before there was anything to save."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(text)
 
 
 class OutOfRange(ValueError):
@@ -66,6 +75,9 @@ def said_plainly() -> Iterator[None]:
     except BakeoffError as error:
         print(error, file=sys.stderr)
         sys.exit(USER_ERROR)
+    except Canceled as canceled:
+        print(canceled, file=sys.stderr)
+        sys.exit(canceled.exit_code)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)

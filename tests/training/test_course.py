@@ -17,12 +17,14 @@ from bakeoff.progress import Bar
 from bakeoff.training import checkpoint, weights
 from bakeoff.training.average import Average
 from bakeoff.training.course import Outcome, run_legs
+from bakeoff.training.ending import Clock, EarlyStopping, Ends, TimeLimit
 from bakeoff.training.history import History, metrics_of, read_history
 from bakeoff.training.learner import Learner
-from bakeoff.training.loop import Best, Rhythm, seed_everything
+from bakeoff.training.loop import Best, Rhythm, Standing, seed_everything
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer
 from bakeoff.training.phases import Leg, Span
 from bakeoff.training.step import Batch
+from bakeoff.training.stopping import Stop
 from bakeoff.training.work import Position, Work
 from slope import Slope, batches, one_weight, weight_of
 
@@ -63,6 +65,7 @@ class Kitchen:
         self.rhythm = Rhythm(log_every=1, validate_every=0, checkpoint_every=1)
         self.sent: list[int] = []
         self.network = one_weight()
+        self.stop, self.minutes, self.early = Stop(), None, EarlyStopping()
 
     def send(self, step: int, values: dict[str, float]) -> None:
         self.sent.append(step)
@@ -86,10 +89,12 @@ class Kitchen:
 
         with Work(self.folder, [leg.span.name for leg in self.legs]) as work:
             found = work.newest()
+            self.ends = Ends(self.stop, TimeLimit(self.minutes, Clock(found.facts["seconds"])), self.early)
             with History(self.folder, found.facts["history"]) as history:
                 return run_legs(
-                    self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, validate=validate,
-                    headline="goodness", history=history, send=self.send, bar=Bar("train", 1, "steps", None),
+                    self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, ends=self.ends,
+                    validate=validate, headline="goodness", history=history, send=self.send,
+                    bar=Bar("train", 1, "steps", None),
                 )  # fmt: skip
 
 
@@ -141,8 +146,11 @@ def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
 
 
 def test_the_best_of_two_equal_legs_is_the_earlier_one() -> None:
-    assert Outcome([Best(3, 0.5), Best(6, 0.5)], 0.0, []).best_position == Position(0, 3)
-    assert Outcome([Best(3, None), Best(6, 0.1)], 0.0, []).best_position == Position(1, 6)
+    def outcome(*bests: Best) -> Outcome:
+        return Outcome([Standing(best) for best in bests], Position(1, 6), [])
+
+    assert outcome(Best(3, 0.5), Best(6, 0.5)).best_position == Position(0, 3)
+    assert outcome(Best(3, None), Best(6, 0.1)).best_position == Position(1, 6)
 
 
 def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path) -> None:
@@ -219,7 +227,7 @@ def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> No
     history = read_history(tmp_path)
     checkpoints = [checkpoint.read(file).facts["seconds"] for file in sorted(tmp_path.glob("?-*/0*"))]
     again = kitchen.bake()
-    assert again.seconds == checkpoints[-1]
+    assert again.ended_by == "steps" and kitchen.ends.limit.clock.seconds == checkpoints[-1]
     assert weight_of(kitchen.network) == pytest.approx(-2.1) and read_history(tmp_path) == history
     assert kitchen.feed.asked[2:] == [("whole", range(3, 3))] and again.resumed_at == []
 

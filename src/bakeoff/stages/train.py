@@ -16,6 +16,8 @@ from bakeoff.tracking.tags import source_tags
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
 
+CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
+
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
     """Returns what `state.json` holds."""
@@ -26,6 +28,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training import loop, weights
     from bakeoff.training.course import run_legs
     from bakeoff.training.devices import strategy_of
+    from bakeoff.training.ending import Clock, Ends, TimeLimit
     from bakeoff.training.feed import Feed
     from bakeoff.training.fingerprint import fingerprint
     from bakeoff.training.footprint import peak_memory_bytes
@@ -33,6 +36,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
     from bakeoff.training.starting import in_words, load_first_weights, write_report
+    from bakeoff.training.stopping import Stop
     from bakeoff.training.validation import Validation
     from bakeoff.training.work import Work
 
@@ -43,14 +47,28 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
     feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
     held_out = Store(records, manifest.splits[VALIDATION])
-    validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch_size)))
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
     name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
+    folder = workspace.in_flight(name)
+    stop = Stop(folder)
+    validate = Validation(
+        task,
+        learner.kept,
+        evaluation_batches(held_out, run.batches_of(run.train.batch_size)),
+        examples=held_out.examples,
+        is_unwanted=lambda: stop.asked,
+    )
     names, keep = [leg.span.name for leg in legs], run.train.keep_every_steps
-    with Work(workspace.in_flight(name), names, fresh=run.train.fresh, keep_every=keep) as work:
+    with Work(folder, names, fresh=run.train.fresh, keep_every=keep) as work, stop.listening():
         found = work.newest()
+        limit = TimeLimit(
+            run.train.max_minutes,
+            Clock(found.facts["seconds"]),
+            rehearse_look=validate.seconds,
+            saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
+        )
         for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
@@ -72,6 +90,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     found=found,
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
+                    ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
                     headline=task.headline,
                     history=history,
@@ -81,12 +100,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
-                learner.keep(work.best(outcome.best_position))
+                if best := outcome.best_position:
+                    learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
                 write_plots(partial, task.headline)
                 state = outcome.summary(task.headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
+                    "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,

@@ -12,6 +12,7 @@ A new checkpoint is written by a thread beside training, and the one before stay
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
-NO_FACTS: Mapping[str, Any] = {"bests": [], "history": [], "seconds": 0.0, "resumed": []}
+NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": []}
 
 
 @dataclass(frozen=True, order=True)
@@ -64,6 +65,7 @@ class Work:
         self._phases = legs
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
+        self.slowest_write = 0.0  # seconds of a checkpoint
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
@@ -115,7 +117,9 @@ class Work:
         path, arrays = self._legs[position.leg] / f"{position.step:08d}", state()
 
         def job() -> None:
+            start = time.monotonic()
             checkpoint.write(path, facts, arrays)
+            self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
             self._prune()
 
@@ -154,7 +158,8 @@ class Work:
         }
 
     def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
-        return {self._best(leg, best["step"]) for leg, best in enumerate(facts["bests"]) if best["step"]}
+        steps = [standing["best"]["step"] for standing in facts["legs"]]
+        return {self._best(leg, step) for leg, step in enumerate(steps) if step}
 
     def _stays(self, position: Position) -> bool:
         return self._keep_every > 0 and position.step % self._keep_every == 0
