@@ -8,6 +8,7 @@ All three take the same steps of the same network on one batch that stays in mem
     bare       a Python loop over the compiled step, its losses read once, at the end
     fit        model.fit, silent, with the task's loss
     bakeoff    the course of a run: journal, losses and rate logged every 10 steps, a checkpoint every 100
+    singly     the same with train.steps_per_call: 1
 
 Deterministic operations are on, as they are by default. The arms take turns, so that a busy moment hits all alike; what
 is shown are medians over the turns, and of ratios the median over turns of the ratio within a turn.
@@ -21,22 +22,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import yaml
-
-from bakeoff.quiet import load_tensorflow
-
-load_tensorflow()
-
 import keras
+import numpy as np
 import tensorflow as tf
+import yaml
 
 from bakeoff.config.parse import Problems, parse_kind
 from bakeoff.lr import Constant
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Task, task_of
+from bakeoff.training import checkpoint
+from bakeoff.training.calls import AtOnce
 from bakeoff.training.course import run_legs
+from bakeoff.training.ending import Ends
 from bakeoff.training.history import History
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import Rhythm, seed_everything
@@ -103,7 +102,7 @@ class Kitchen:
         self.fitted.fit(self.batches(steps + WARM_UP_STEPS), verbose=0, callbacks=[watch])
         return time.perf_counter() - watch.started
 
-    def bakeoff(self, steps: int) -> float:
+    def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> float:
         feed = Clocked(self, WARM_UP_STEPS)
         leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
         with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
@@ -114,7 +113,8 @@ class Kitchen:
                     work,
                     found=work.newest(),
                     feed=feed,  # type: ignore[arg-type]
-                    rhythm=Rhythm.of(Train(batch_size=1, steps=1)),
+                    rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
+                    ends=Ends.none(),
                     validate=lambda: {self.task.headline: 0.5},
                     headline=self.task.headline,
                     history=history,
@@ -122,6 +122,19 @@ class Kitchen:
                     bar=Bar("train", leg.span.steps, "steps", None),
                 )
             return time.perf_counter() - feed.started
+
+    def checkpoint_milliseconds(self) -> tuple[float, float]:
+        """Of which the loop waits, and of the processor beside it."""
+        waited, beside = [], []
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(9):
+                started = time.perf_counter()
+                state = self.learner.state()
+                taken, used = time.perf_counter() - started, time.thread_time()
+                checkpoint.write(Path(folder) / f"{number:08d}", {"history": []}, state)
+                waited.append(taken * 1000)
+                beside.append((time.thread_time() - used) * 1000)
+        return statistics.median(waited), statistics.median(beside)
 
 
 @dataclass
@@ -184,6 +197,7 @@ def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[
 def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
     arms: dict[str, Callable[[int], float]] = {
         "bare": kitchen.bare, "fit": kitchen.fit, "bakeoff": kitchen.bakeoff,
+        "singly": lambda steps: kitchen.bakeoff(steps, 1),
     }  # fmt: skip
     kitchen.bare(5)
     # Whole intervals between checkpoints: none is paid for that is not due.
@@ -204,6 +218,12 @@ def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
             f" {ratios[0]:10.3f} {ratios[1]:9.3f}",
             flush=True,
         )
+    waited, beside = kitchen.checkpoint_milliseconds()
+    interval = CHECKPOINT_EVERY * statistics.median(taken["bare"])
+    print(
+        f"{name:12} a checkpoint takes {waited:.1f} ms in the loop and {beside:.1f} ms of a processor beside it: "
+        f"{waited / interval:.2%} and {beside / interval:.2%} of {CHECKPOINT_EVERY} steps"
+    )
 
 
 if __name__ == "__main__":

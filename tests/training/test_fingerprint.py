@@ -41,7 +41,7 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     "key",
     ["train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds", "train.keep_every_steps",
-     "memory.budget",
+     "train.steps_per_call", "memory.budget",
      "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:

@@ -48,6 +48,8 @@ def test_the_preset_trains_the_head_then_everything_then_everything_slowly() -> 
          r"^keep_every_steps: must be 0 or a multiple of checkpoint_every_steps=100, got 150$"),
         (Train, {"batch_size": 1, "steps": 1, "keep_every_steps": -100},
          r"^keep_every_steps: must be 0 or a multiple of .+ got -100$"),
+        (Train, {"batch_size": 1, "steps": 1, "steps_per_call": 0},
+         r"^steps_per_call: must be 1 or more, or auto, got 0$"),
         (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, or all, got 0$"),
         (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
         (Init, {"warm_start": ("head",)},

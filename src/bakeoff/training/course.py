@@ -138,6 +138,7 @@ def run_legs(
                 standing=standing,
                 keep_best=keep_best,
                 checkpoint=checkpoint,
+                examples_per_step=leg.span.batch_size * feed.together,
                 ends=ends,
                 bar=bar,
             )

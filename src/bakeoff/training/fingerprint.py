@@ -14,12 +14,9 @@ HERE = Path(__file__).resolve().parents[1]
 CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "training", "stages/train.py")
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
-NO_MATTER = (
-    "fresh",
-    "checkpoint_every_steps",
-    "checkpoint_every_seconds",
-    "keep_every_steps",
-)  # of `train`: how, not what
+NO_MATTER = (  # of `train`: how, not what
+    "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "keep_every_steps", "steps_per_call",
+)  # fmt: skip
 LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16
 
