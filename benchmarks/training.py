@@ -11,7 +11,8 @@ All three take the same steps of the same network on one batch that stays in mem
     singly     the same with train.steps_per_call: 1
 
 Deterministic operations are on, as they are by default. The arms take turns, so that a busy moment hits all alike; what
-is shown are medians over the turns, and of ratios the median over turns of the ratio within a turn.
+is shown are medians over the turns, and of ratios the median over turns of the ratio within a turn. `processor` is the
+time that all threads of the process took, which says more where others use the machine as well.
 """
 
 import argparse
@@ -51,6 +52,7 @@ RATE = 1e-4
 BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
 CHANGED = {"cnn_tiny": ("cnn_small", {"width": 0.25, "input_size": 32})}
 WARM_UP_STEPS = 20
+Times = tuple[float, float]  # seconds by the clock, and of all threads
 CHECKPOINT_EVERY = Train(batch_size=1, steps=1).checkpoint_every_steps
 
 
@@ -61,9 +63,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="of each arm in each turn, about")
     arguments = parser.parse_args()
     seed_everything(0, deterministic=True)
-    print(f"{'network':12} {'arm':10} {'ms/step':>8} {'least':>8} {'most':>8} {'bare / it':>10} {'fit / it':>9}")
+    print(f"{'network':12} {'arm':8} {'ms/step':>8} {'least':>7} {'most':>7} {'bare / it':>9} {'fit / it':>8}", end="")
+    print(f" {'processor':>10} {'bare / it':>9} {'fit / it':>8}")
     for name in arguments.networks:
         compare(name, Kitchen(name), arguments.repeats, arguments.seconds)
+
+
+def now() -> Times:
+    return time.perf_counter(), time.process_time()
+
+
+def since(then: Times) -> Times:
+    return time.perf_counter() - then[0], time.process_time() - then[1]
 
 
 class Kitchen:
@@ -89,20 +100,20 @@ class Kitchen:
     def batches(self, steps: int) -> tf.data.Dataset:
         return tf.data.Dataset.from_tensors(self.batch).repeat(steps).prefetch(2)
 
-    def bare(self, steps: int) -> float:
+    def bare(self, steps: int) -> Times:
         rate = tf.constant(RATE)
-        started = time.perf_counter()
+        started = now()
         for _ in range(steps):
             losses = self.step([self.batch], rate)
         float(losses["train/loss"])
-        return time.perf_counter() - started
+        return since(started)
 
-    def fit(self, steps: int) -> float:
+    def fit(self, steps: int) -> Times:
         watch = Watch(WARM_UP_STEPS)
         self.fitted.fit(self.batches(steps + WARM_UP_STEPS), verbose=0, callbacks=[watch])
-        return time.perf_counter() - watch.started
+        return since(watch.started)
 
-    def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> float:
+    def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> Times:
         feed = Clocked(self, WARM_UP_STEPS)
         leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
         with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
@@ -121,7 +132,7 @@ class Kitchen:
                     send=lambda step, values: None,
                     bar=Bar("train", leg.span.steps, "steps", None),
                 )
-            return time.perf_counter() - feed.started
+            return since(feed.started)
 
     def checkpoint_milliseconds(self) -> tuple[float, float]:
         """Of which the loop waits, and of the processor beside it."""
@@ -144,23 +155,23 @@ class Clocked:
     kitchen: Kitchen
     after: int
     together: int = 1
-    started: float = 0.0
+    started: Times = (0.0, 0.0)
 
     def batches(self, leg: Leg, steps: range) -> Iterator[Batch]:
         for number, batch in enumerate(self.kitchen.batches(len(steps))):
             if number == self.after:
-                self.started = time.perf_counter()
+                self.started = now()
             yield batch
 
 
 class Watch(keras.callbacks.Callback):
     def __init__(self, after: int) -> None:
         super().__init__()
-        self.after, self.started = after, 0.0
+        self.after, self.started = after, (0.0, 0.0)
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         if batch == self.after:
-            self.started = time.perf_counter()
+            self.started = now()
 
 
 def fitted(network: keras.Model, task: Task) -> keras.Model:
@@ -195,35 +206,39 @@ def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[
 
 
 def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
-    arms: dict[str, Callable[[int], float]] = {
+    arms: dict[str, Callable[[int], Times]] = {
         "bare": kitchen.bare, "fit": kitchen.fit, "bakeoff": kitchen.bakeoff,
         "singly": lambda steps: kitchen.bakeoff(steps, 1),
     }  # fmt: skip
     kitchen.bare(5)
     # Whole intervals between checkpoints: none is paid for that is not due.
-    steps = max(1, round(seconds / kitchen.bare(20) * 20 / CHECKPOINT_EVERY)) * CHECKPOINT_EVERY
-    taken: dict[str, list[float]] = {arm: [] for arm in arms}
+    steps = max(1, round(seconds / kitchen.bare(20)[0] * 20 / CHECKPOINT_EVERY)) * CHECKPOINT_EVERY
+    walls: dict[str, list[float]] = {arm: [] for arm in arms}
+    processors: dict[str, list[float]] = {arm: [] for arm in arms}
     for turn in range(repeats + 1):
         for arm, train in arms.items():
-            duration = train(steps) / steps * 1000
+            seconds, processor = train(steps)
             if turn:  # the first compiles
-                taken[arm].append(duration)
-    for arm, times in taken.items():
-        ratios = [
-            statistics.median(other / mine for other, mine in zip(taken[than], times, strict=True))
-            for than in ("bare", "fit")
-        ]
+                walls[arm].append(seconds / steps * 1000)
+                processors[arm].append(processor / steps * 1000)
+    for arm in arms:
         print(
-            f"{name:12} {arm:10} {statistics.median(times):8.2f} {min(times):8.2f} {max(times):8.2f}"
-            f" {ratios[0]:10.3f} {ratios[1]:9.3f}",
+            f"{name:12} {arm:8} {statistics.median(walls[arm]):8.2f} {min(walls[arm]):7.2f} {max(walls[arm]):7.2f}"
+            f" {ratio(walls, 'bare', arm):9.3f} {ratio(walls, 'fit', arm):8.3f}"
+            f" {statistics.median(processors[arm]):10.2f} {ratio(processors, 'bare', arm):9.3f}"
+            f" {ratio(processors, 'fit', arm):8.3f}",
             flush=True,
         )
     waited, beside = kitchen.checkpoint_milliseconds()
-    interval = CHECKPOINT_EVERY * statistics.median(taken["bare"])
+    interval = CHECKPOINT_EVERY * min(walls["bare"])
     print(
         f"{name:12} a checkpoint takes {waited:.1f} ms in the loop and {beside:.1f} ms of a processor beside it: "
         f"{waited / interval:.2%} and {beside / interval:.2%} of {CHECKPOINT_EVERY} steps"
     )
+
+
+def ratio(taken: dict[str, list[float]], than: str, arm: str) -> float:
+    return statistics.median(other / mine for other, mine in zip(taken[than], taken[arm], strict=True))
 
 
 if __name__ == "__main__":

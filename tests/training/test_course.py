@@ -23,6 +23,7 @@ from bakeoff.training.learner import Learner
 from bakeoff.training.loop import Best, Rhythm, Standing, seed_everything
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer
 from bakeoff.training.phases import Leg, Span
+from bakeoff.training.shortage import OutOfMemory, Shortage
 from bakeoff.training.step import Batch
 from bakeoff.training.stopping import Stop
 from bakeoff.training.work import Position, Work
@@ -70,7 +71,7 @@ class Kitchen:
     def send(self, step: int, values: dict[str, float]) -> None:
         self.sent.append(step)
 
-    def bake(self, interrupt_at: int = 0) -> Outcome:
+    def bake(self, interrupt_at: int = 0, **more: Any) -> Outcome:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
         self.network = self.new_network()
@@ -94,7 +95,7 @@ class Kitchen:
                 return run_legs(
                     self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, ends=self.ends,
                     validate=validate, headline="goodness", history=history, send=self.send,
-                    bar=Bar("train", 1, "steps", None),
+                    bar=Bar("train", 1, "steps", None), **more,
                 )  # fmt: skip
 
 
@@ -250,3 +251,21 @@ def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> N
     rare.bake()
     often.bake()
     assert weights.digest(rare.network) == weights.digest(often.network)
+
+
+def test_memory_that_runs_out_names_the_batch_of_its_phase(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Huge(Ones):
+        def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+            if leg.span.name == "whole":
+                yield tf.zeros([10**15]), {}
+            yield from super().batches(leg, steps)
+
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.1), leg("whole", 2, 2, 0.1, batch_size=32)])
+    kitchen.feed = Huge()
+    message = (
+        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when .+"
+    )
+    with pytest.raises(OutOfMemory, match=message):
+        kitchen.bake(within_memory=Shortage(lambda size: size, lambda: 10).said)
+    assert len(list(tmp_path.glob("1-head/00000002"))) == 1

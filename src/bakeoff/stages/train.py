@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
+from bakeoff.config.facts import facts_of
 from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
+from bakeoff.input.memory import COPIES_OF_WEIGHTS, FLOAT_BYTES, RUNTIME_BYTES
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -35,6 +37,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
+    from bakeoff.training.shortage import Shortage, memory_left
     from bakeoff.training.starting import in_words, load_first_weights, write_report
     from bakeoff.training.stopping import Stop
     from bakeoff.training.validation import Validation
@@ -49,8 +52,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     held_out = Store(records, manifest.splits[VALIDATION])
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
-    devices = str(strategy.num_replicas_in_sync)
-    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
+    replicas = strategy.num_replicas_in_sync
+    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=str(replicas))
     folder = workspace.in_flight(name)
     stop = Stop(folder)
     validate = Validation(
@@ -96,6 +99,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     history=history,
                     send=copy.metrics,
                     bar=bar,
+                    within_memory=Shortage(
+                        lambda size: memory_estimate(run, derived, size), lambda: memory_left(replicas), replicas
+                    ).said,
                 )
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
@@ -120,6 +126,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             copy.tags({"bakeoff.weights_sha256": digest})
             copy.folder(out, "train")
     return state
+
+
+def memory_estimate(run: Run, derived: Derived, batch_size: int) -> int:
+    """With the least that may wait, data that are being decoded apart."""
+    facts = facts_of(run.model, derived.num_classes, workspace.facts())
+    pixels = run.model.frames * run.model.input_size**2
+    network = facts.parameters * FLOAT_BYTES * COPIES_OF_WEIGHTS + batch_size * facts.activation_bytes
+    return RUNTIME_BYTES + network + 2 * batch_size * pixels * 3 * FLOAT_BYTES
 
 
 def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
