@@ -19,7 +19,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ CLASSES = 10
 RATE = 1e-4
 BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
 CHANGED = {"cnn_tiny": ("cnn_small", {"width": 0.25, "input_size": 32})}
-WARM_UP_STEPS = 20
+WARM_UP_STEPS = 20  # two lines of the journal: after the second it is known how long a step takes
 Times = tuple[float, float]  # seconds by the clock, and of all threads
 CHECKPOINT_EVERY = Train(batch_size=1, steps=1).checkpoint_every_steps
 
@@ -114,7 +114,12 @@ class Kitchen:
         return since(watch.started)
 
     def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> Times:
-        feed = Clocked(self, WARM_UP_STEPS)
+        started = (0.0, 0.0)
+
+        def send(step: int, values: dict[str, float]) -> None:
+            nonlocal started
+            started = now() if step == WARM_UP_STEPS else started
+
         leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
         with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
             with History(Path(folder)) as history:
@@ -123,16 +128,16 @@ class Kitchen:
                     self.learner,
                     work,
                     found=work.newest(),
-                    feed=feed,  # type: ignore[arg-type]
+                    feed=Repeated(self),  # type: ignore[arg-type]
                     rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
                     ends=Ends.none(),
                     validate=lambda: {self.task.headline: 0.5},
                     headline=self.task.headline,
                     history=history,
-                    send=lambda step, values: None,
+                    send=send,
                     bar=Bar("train", leg.span.steps, "steps", None),
                 )
-            return since(feed.started)
+            return since(started)
 
     def checkpoint_milliseconds(self) -> tuple[float, float]:
         """Of which the loop waits, and of the processor beside it."""
@@ -148,20 +153,15 @@ class Kitchen:
         return statistics.median(waited), statistics.median(beside)
 
 
-@dataclass
-class Clocked:
-    """A feed of one batch that looks at the clock when the steps begin that count."""
+@dataclass(frozen=True)
+class Repeated:
+    """A feed of one batch."""
 
     kitchen: Kitchen
-    after: int
     together: int = 1
-    started: Times = (0.0, 0.0)
 
-    def batches(self, leg: Leg, steps: range) -> Iterator[Batch]:
-        for number, batch in enumerate(self.kitchen.batches(len(steps))):
-            if number == self.after:
-                self.started = now()
-            yield batch
+    def batches(self, leg: Leg, steps: range) -> tf.data.Dataset:
+        return self.kitchen.batches(len(steps))
 
 
 class Watch(keras.callbacks.Callback):
