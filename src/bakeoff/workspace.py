@@ -15,6 +15,7 @@ PARAMS = Path("params.yaml")
 CONF = Path("conf")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
+PROMISE = Path("models/config/promise.yaml")
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
@@ -85,6 +86,17 @@ def building(final: Path) -> Iterator[Path]:
         final.replace(old)
     partial.replace(final)
     _remove(old)
+
+
+def promise(trained_to_its_end: bool) -> None:
+    """What train depends on, for DVC: render_config promises a whole training, a stopped one takes that back.
+
+    Then DVC files the stopped result under the broken promise, finds on the next `dvc repro` that a file of
+    render_config's was changed, has it written anew, and trains on, for train depends on it.
+    """
+    partial = PROMISE.with_name(f"{PROMISE.name}.partial")
+    partial.write_text(f"trained_to_its_end: {str(trained_to_its_end).lower()}\n", encoding="utf-8")
+    partial.replace(PROMISE)  # not written in place, for it may be a link into DVC's cache
 
 
 def _remove(folder: Path) -> None:

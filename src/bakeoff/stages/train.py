@@ -40,7 +40,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.shortage import Shortage, memory_left
     from bakeoff.training.starting import in_words, load_first_weights, write_report
     from bakeoff.training.stopping import Stop
-    from bakeoff.training.validation import Validation
+    from bakeoff.training.validation import Validation, judged_by
     from bakeoff.training.work import Work
 
     manifest, legs = fitting_manifest(records, derived), run.legs
@@ -48,6 +48,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+    headline = judged_by(task, run.train.best_by)
     feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
     held_out = Store(records, manifest.splits[VALIDATION])
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
@@ -95,7 +96,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     rhythm=loop.Rhythm.of(run.train),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
-                    headline=task.headline,
+                    headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
@@ -109,8 +110,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 if best := outcome.best_position:
                     learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
-                write_plots(partial, task.headline)
-                state = outcome.summary(task.headline, legs) | {
+                write_plots(partial, headline)
+                state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
@@ -149,7 +150,10 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {summary(state)}")
+        if state["state"] == "STOPPED":
+            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 

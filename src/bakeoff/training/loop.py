@@ -11,7 +11,8 @@ import tensorflow as tf
 from bakeoff.progress import Bar
 from bakeoff.training.calls import AtOnce, Calls
 from bakeoff.training.divergence import Losses
-from bakeoff.training.ending import End, Ends, Patience
+from bakeoff.training.early_stopping import Patience
+from bakeoff.training.ending import End, Ends
 from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch, Step
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from bakeoff.errors import require
 from bakeoff.input.augment import Augment
-from bakeoff.training.ending import EarlyStopping
+from bakeoff.training.early_stopping import EarlyStopping
 from bakeoff.training.length import require_length
 from bakeoff.training.phases import Phase
 

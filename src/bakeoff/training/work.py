@@ -108,9 +108,18 @@ class Work:
         return Found()
 
     def save(
-        self, position: Position, facts: Mapping[str, Any], state: Callable[[], Mapping[str, ArrayLike]], *, now: bool
+        self,
+        position: Position,
+        facts: Mapping[str, Any],
+        state: Callable[[], Mapping[str, ArrayLike]],
+        *,
+        now: bool,
+        check: Callable[[Mapping[str, ArrayLike]], object] = lambda arrays: None,
     ) -> None:
-        """Beside training; left out if the last one is still being written, unless it must be there `now`."""
+        """Beside training; left out if the last one is still being written, unless it must be there `now`.
+
+        What `check` raises is raised here, or from the call after; then nothing is written.
+        """
         self._raise_failures()
         if self._pending and not (now or self._stays(position)):
             return
@@ -118,6 +127,7 @@ class Work:
 
         def job() -> None:
             start = time.monotonic()
+            check(arrays)
             checkpoint.write(path, facts, arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
