@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras.src.random.seed_generator import global_seed_generator
 
-PYTHON, PYTHON_NORMAL, NUMPY, NUMPY_NORMAL = "python", "python_normal", "numpy", "numpy_normal"
+PYTHON, NUMPY, IN_HAND = "python", "numpy", "in_hand"
 
 
 def of_keras() -> keras.Variable:
@@ -19,20 +19,19 @@ def of_keras() -> keras.Variable:
 
 
 def outside_keras() -> dict[str, np.ndarray]:
-    """Of each generator its words, and the normal number that it has in hand if any (else NaN)."""
+    """The words of each generator, last of them whether it has a normal number in hand; and these numbers."""
     _, words, normal = random.getstate()
     _, keys, place, has_normal, other_normal = np.random.get_state()
     return {
-        PYTHON: np.array(words, np.uint32),
-        PYTHON_NORMAL: np.array(np.nan if normal is None else normal),
-        NUMPY: np.array([*keys, place], np.uint32),
-        NUMPY_NORMAL: np.array(other_normal if has_normal else np.nan),
+        PYTHON: np.array([*words, normal is not None], np.uint32),
+        NUMPY: np.array([*keys, place, has_normal], np.uint32),
+        IN_HAND: np.array([normal or 0.0, other_normal]),
     }
 
 
 def restore_outside_keras(states: Mapping[str, np.ndarray]) -> None:
-    normal, other_normal = float(states[PYTHON_NORMAL]), float(states[NUMPY_NORMAL])
-    random.setstate((3, tuple(states[PYTHON].tolist()), None if np.isnan(normal) else normal))
-    *keys, place = states[NUMPY].tolist()
-    in_hand = (0, 0.0) if np.isnan(other_normal) else (1, other_normal)
-    np.random.set_state(("MT19937", np.array(keys, np.uint32), place, *in_hand))
+    *words, has_normal = states[PYTHON].tolist()
+    *keys, place, has_other = states[NUMPY].tolist()
+    normal, other = states[IN_HAND].tolist()
+    random.setstate((3, tuple(words), normal if has_normal else None))
+    np.random.set_state(("MT19937", np.array(keys, np.uint32), place, has_other, other))
