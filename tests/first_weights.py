@@ -88,8 +88,9 @@ def whole_model(path: Path, network: keras.Model) -> None:
 
 
 def own_checkpoint(path: Path, network: keras.Model) -> None:
-    arrays = {f"{number:05d}": weight.numpy() for number, weight in enumerate(network.weights)}
-    checkpoint.write(path, {"paths": [weight.path for weight in network.weights]}, arrays)
+    weights = {f"{number:05d}": weight for number, weight in enumerate(network.weights)}
+    arrays = {name: weight.numpy() for name, weight in weights.items()}
+    checkpoint.write(path, {"paths": {name: weight.path for name, weight in weights.items()}}, arrays)
 
 
 SAVED: dict[str, Callable[[Path, keras.Model], object]] = {

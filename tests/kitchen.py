@@ -72,7 +72,7 @@ class Kitchen:
         if step == self.stop_at:
             self.ends.stop.by = "a test"
 
-    def bake(self, interrupt_at: int = 0) -> Outcome:
+    def bake(self, interrupt_at: int = 0, **more: Any) -> Outcome:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
         self.network = self.new_network()
@@ -96,7 +96,7 @@ class Kitchen:
                 return run_legs(
                     self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, ends=self.ends,
                     validate=validate, headline="goodness", history=history, send=self.send,
-                    bar=Bar("train", 1, "steps", None),
+                    bar=Bar("train", 1, "steps", None), **more,
                 )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
-"""Validation examples with what was found in them, on one sheet: boxes, or the classes that were given.
+"""Validation examples on one sheet: what was found beside what is true.
 
-Found boxes are drawn in colour with class and score, true ones as thin white frames; a wrong class is red.
+Boxes: the found ones on the left with class and score, the true ones on the right. A label: under the picture. A clip:
+a strip of frames. Right answers are blue, wrong ones and what was missed orange and dashed: they differ for the
+colour-blind and in print.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,80 +12,144 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-SIDE, GAP, COLUMNS = 320, 8, 4
-RIGHT, WRONG, TRUTH, PAPER = (64, 220, 120), (255, 70, 70), (255, 255, 255), (24, 26, 30)
+Colour = tuple[int, int, int]
+Line = tuple[str, Colour]
+
+SIDE, FRAME_SIDE, GAP, SEAM, WIDTH = 256, 128, 12, 2, 1084  # pixels; the sheet is so wide at most
+FRAMES = 6  # of a clip, from its first to its last
+TEXT_SIZE, LINE_HEIGHT, DASH = 14, 20, 6
+RIGHT, WRONG, TRUTH = (86, 180, 233), (240, 150, 0), (255, 255, 255)
+PAPER, INK = (24, 26, 30), (0, 0, 0)
 
 
 def draw_sheet(
     examples: Iterable[tuple[np.ndarray, dict[str, Any]]], classes: Sequence[str], min_score: float, path: Path
 ) -> None:
     """`examples` are (pixels (h, w, 3) or (t, h, w, 3), values) with the values that batch and prediction hold."""
-    tiles = [_tile(pixels, values, classes, min_score) for pixels, values in examples]
-    columns, rows = min(COLUMNS, len(tiles)), -(-len(tiles) // COLUMNS)
-    sheet = Image.new("RGB", (columns * (SIDE + GAP) + GAP, rows * (SIDE + GAP) + GAP), PAPER)
-    for number, tile in enumerate(tiles):
-        row, column = divmod(number, COLUMNS)
-        sheet.paste(tile, (GAP + column * (SIDE + GAP), GAP + row * (SIDE + GAP)))
-    sheet.save(path, quality=90)
+    cells = [_cell(pixels, values, classes, min_score) for pixels, values in examples]
+    wide = max((cell.width for cell in cells), default=0) + GAP
+    columns = max(1, min(len(cells), (WIDTH - GAP) // wide))
+    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
+    heights = [max(cell.height for cell in row) + GAP for row in rows]
+    sheet = Image.new("RGB", (columns * wide + GAP, sum(heights) + GAP), PAPER)
+    for number, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            sheet.paste(cell, (GAP + column * wide, GAP + sum(heights[:number])))
+    sheet.save(path, quality=88)
 
 
-def _tile(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float) -> Image.Image:
-    frame = pixels[len(pixels) // 2] if pixels.ndim == 4 else pixels
-    image = Image.fromarray(np.clip(frame, 0, 255).astype(np.uint8)).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-    draw = ImageDraw.Draw(image)
+def _cell(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float) -> Image.Image:
     if "boxes" in values:
-        _boxes(draw, values, classes, min_score)
-    elif "class_scores" in values:
-        _several(draw, values, classes, min_score)
-    else:
-        right = values["given"] == values["truth"]
-        text = classes[values["given"] - 1] + ("" if right else f" (is {classes[values['truth'] - 1]})")
-        _label(draw, (4, 4), f"{text} {values['score']:.2f}", RIGHT if right else WRONG)
-    return image
+        panels, lines = _boxes(pixels, values, classes, min_score)
+        return _joined(panels, [lines])
+    clip = pixels.ndim == 4
+    shown = pixels[np.linspace(0, len(pixels) - 1, min(FRAMES, len(pixels))).round().astype(int)] if clip else [pixels]
+    panels = [_image(frame, FRAME_SIDE if clip else SIDE) for frame in shown]
+    lines = _several(values, classes, min_score) if "class_scores" in values else _one(values, classes)
+    return _joined(panels, [[line] for line in lines])
 
 
-def _several(draw: ImageDraw.ImageDraw, values: dict[str, Any], classes: Sequence[str], min_score: float) -> None:
+def _joined(panels: Sequence[Image.Image], rows: Sequence[Sequence[Line]]) -> Image.Image:
+    """Panels side by side, and rows of text under them; the texts of a row begin under one panel each."""
+    side = panels[0].height
+    width = len(panels) * (side + SEAM) - SEAM
+    cell = Image.new("RGB", (width, side + len(rows) * LINE_HEIGHT), PAPER)
+    for place, panel in enumerate(panels):
+        cell.paste(panel, (place * (side + SEAM), 0))
+    draw = ImageDraw.Draw(cell)
+    for number, row in enumerate(rows):
+        for place, (text, colour) in enumerate(row):
+            draw.text((place * (side + SEAM), side + number * LINE_HEIGHT + 1), text, fill=colour, font=_font())
+    return cell
+
+
+def _one(values: dict[str, Any], classes: Sequence[str]) -> list[Line]:
+    colour = RIGHT if values["given"] == values["truth"] else WRONG
+    return [
+        (f"found {classes[values['given'] - 1]} {values['score']:.2f}", colour),
+        (f"truth {classes[values['truth'] - 1]}", TRUTH),
+    ]
+
+
+def _several(values: dict[str, Any], classes: Sequence[str], min_score: float) -> list[Line]:
     """Every label given, best first, and the true ones that were missed."""
     lines = []
     for place in np.argsort(-values["class_scores"], kind="stable"):
-        score, right = values["class_scores"][place], place + 1 in values["true_classes"]
+        score, true = values["class_scores"][place], place + 1 in values["true_classes"]
         if score >= min_score:
-            lines.append((f"{classes[place]} {score:.2f}", RIGHT if right else WRONG))
-        elif right:
-            lines.append((f"(is {classes[place]}) {score:.2f}", WRONG))
-    for row, (text, colour) in enumerate(lines):
-        _label(draw, (4, 4 + 18 * row), text, colour)
+            told = f"found {classes[place]} {score:.2f}"
+            lines.append((told, RIGHT) if true else (f"{told}, not true", WRONG))
+        elif true:
+            lines.append((f"missed {classes[place]} {score:.2f}", WRONG))
+    return lines or [("found nothing, and nothing is true", RIGHT)]
 
 
-def _boxes(draw: ImageDraw.ImageDraw, values: dict[str, Any], classes: Sequence[str], min_score: float) -> None:
-    for corners in values["true_boxes"]:
-        draw.rectangle(_pixels(corners), outline=TRUTH, width=1)
-    for corners, label, score in zip(values["boxes"], values["classes"], values["scores"], strict=True):
-        if score < min_score:
-            continue
+def _boxes(
+    pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float
+) -> tuple[list[Image.Image], list[Line]]:
+    """What was found, and what is true, as two panels and a line for each."""
+    kept = values["scores"] >= min_score
+    found = list(zip(values["boxes"][kept], values["classes"][kept], values["scores"][kept], strict=True))
+    truth = list(zip(values["true_boxes"], values["true_classes"], strict=True))
+    on_the_left, on_the_right = [], []
+    for corners, label, score in reversed(found):  # the best on top
         right = _meets(corners, values["true_boxes"][values["true_classes"] == label])
-        colour = RIGHT if right else WRONG
-        draw.rectangle(_pixels(corners), outline=colour, width=3)
-        left, top = _pixels(corners)[:2]
-        _label(draw, (left, max(0, top - 18)), f"{classes[label - 1]} {score:.2f}", colour)
+        on_the_left.append((corners, f"{classes[label - 1]} {score:.2f}", RIGHT if right else WRONG))
+    for corners, label in truth:
+        met = _meets(corners, values["boxes"][kept][values["classes"][kept] == label])
+        on_the_right.append((corners, classes[label - 1], TRUTH if met else WRONG))
+    missed = sum(colour == WRONG for _, _, colour in on_the_right)
+    told = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
+    panels = [_marked(_image(pixels, SIDE), marks) for marks in (on_the_left, on_the_right)]
+    return panels, [(f"found {len(found)}", TRUTH), (told, TRUTH)]
 
 
-def _meets(corners: np.ndarray, truth: np.ndarray) -> bool:
-    """Whether a true box of the same class overlaps by half."""
-    if not len(truth):
+def _marked(image: Image.Image, marks: Sequence[tuple[np.ndarray, str, Colour]]) -> Image.Image:
+    draw = ImageDraw.Draw(image)
+    for corners, _, colour in marks:
+        _box(draw, corners, colour, dashed=colour == WRONG)
+    for corners, text, colour in marks:
+        _tag(draw, corners, text, colour)
+    return image
+
+
+def _meets(corners: np.ndarray, others: np.ndarray) -> bool:
+    """Whether one of the others overlaps by half."""
+    if not len(others):
         return False
-    low, high = np.maximum(corners[:2], truth[:, :2]), np.minimum(corners[2:], truth[:, 2:])
+    low, high = np.maximum(corners[:2], others[:, :2]), np.minimum(corners[2:], others[:, 2:])
     both = np.prod(np.maximum(high - low, 0), axis=1)
-    areas = np.prod(truth[:, 2:] - truth[:, :2], axis=1) + np.prod(corners[2:] - corners[:2])
-    return bool((both / (areas - both) >= 0.5).any())
+    areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(corners[2:] - corners[:2])
+    return bool((both / np.maximum(areas - both, 1e-12) >= 0.5).any())
 
 
-def _pixels(corners: np.ndarray) -> tuple[float, float, float, float]:
-    ymin, xmin, ymax, xmax = (float(side) * SIDE for side in corners)
-    return xmin, ymin, xmax, ymax
+def _box(draw: ImageDraw.ImageDraw, corners: np.ndarray, colour: Colour, *, dashed: bool) -> None:
+    top, left, bottom, right = (float(side) * (SIDE - 1) for side in corners)
+    draw.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=INK, width=4)  # seen on any picture
+    if not dashed:
+        draw.rectangle((left, top, right, bottom), outline=colour, width=2)
+        return
+    for y in (top, bottom):
+        for x in np.arange(left, right, 2 * DASH):
+            draw.line((x, y, min(x + DASH, right), y), fill=colour, width=2)
+    for x in (left, right):
+        for y in np.arange(top, bottom, 2 * DASH):
+            draw.line((x, y, x, min(y + DASH, bottom)), fill=colour, width=2)
 
 
-def _label(draw: ImageDraw.ImageDraw, place: tuple[float, float], text: str, colour: tuple[int, int, int]) -> None:
-    font = ImageFont.load_default(size=14)
-    draw.rectangle(draw.textbbox(place, text, font=font), fill=colour)
-    draw.text(place, text, fill=(0, 0, 0), font=font)
+def _tag(draw: ImageDraw.ImageDraw, corners: np.ndarray, text: str, colour: Colour) -> None:
+    """Above the box where there is room, and never out of the picture."""
+    top, left = (float(side) * (SIDE - 1) for side in corners[:2])
+    width = draw.textlength(text, font=_font()) + 4
+    place = (max(0.0, min(left - 1, SIDE - width)), max(0.0, top - LINE_HEIGHT + 2))
+    draw.rectangle((*place, place[0] + width, place[1] + LINE_HEIGHT - 3), fill=colour)
+    draw.text((place[0] + 2, place[1]), text, fill=INK, font=_font())
+
+
+def _image(pixels: np.ndarray, side: int) -> Image.Image:
+    image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+    return image.resize((side, side), Image.Resampling.BICUBIC)
+
+
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size=TEXT_SIZE)

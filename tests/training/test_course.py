@@ -1,6 +1,8 @@
 """A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
 
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,11 @@ from bakeoff.training.course import Outcome
 from bakeoff.training.history import read_history
 from bakeoff.training.loop import Best, Rhythm, Standing
 from bakeoff.training.optimizers import Momentum
+from bakeoff.training.phases import Leg
+from bakeoff.training.shortage import OutOfMemory, Shortage
+from bakeoff.training.step import Batch
 from bakeoff.training.work import Position
-from kitchen import Interrupted, Kitchen, curve, digests, leg, noisy
+from kitchen import Interrupted, Kitchen, Ones, curve, digests, leg, noisy
 from slope import batches, weight_of
 
 
@@ -137,3 +142,21 @@ def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> N
     rare.bake()
     often.bake()
     assert weights.digest(rare.network) == weights.digest(often.network)
+
+
+def test_memory_that_runs_out_names_the_batch_of_its_phase(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Huge(Ones):
+        def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+            if leg.span.name == "whole":
+                yield tf.zeros([10**15]), {}
+            yield from super().batches(leg, steps)
+
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.1), leg("whole", 2, 2, 0.1, batch_size=32)])
+    kitchen.feed = Huge()
+    message = (
+        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when .+"
+    )
+    with pytest.raises(OutOfMemory, match=message):
+        kitchen.bake(within_memory=Shortage(lambda size: size, lambda: 10).said)
+    assert len(list(tmp_path.glob("1-head/00000002"))) == 1

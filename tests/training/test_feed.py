@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -35,7 +36,9 @@ def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
     feed = Feed.of(train, store, 5, task, lambda size: Shape("classification", 16, 1, size, 2, 1))
     span = Span("whole", first_step=3, steps=4, first_example=5, batch_size=2, rate_factor=1.0)
     leg = Leg(span, Constant(1.0), (), "last")
-    given = list(feed.batches(leg, range(4, 6)))
+    upcoming = iter(feed.batches(leg, range(4, 6)))
+    assert isinstance(upcoming, tf.data.Iterator)  # so that a graph can take several steps in one call
+    given = list(upcoming)
     # The leg's second and third step, each of two batches of two: places 5 + 4 to 5 + 12 of the stream.
     first, second = (np.random.default_rng([5, epoch]).permutation(12) for epoch in (0, 1))
     assert asked == [*first[9:12], *second[0:5]]

@@ -63,6 +63,7 @@ class Oven:
             standing=Standing(best or Best()),
             keep_best=lambda step: self.calls.append(f"keep {step}"),
             checkpoint=lambda step, standing: self.calls.append(f"checkpoint {step} best {standing.best.step}"),
+            examples_per_step=self.together,
             ends=self.ends,
             bar=self.bar,
         )

@@ -61,13 +61,42 @@ def test_two_checkpoints_stay(work: Work) -> None:
 
 def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> None:
     for step in (50, 150, 250):
-        work.keep_best(Position(0, step), ["w"], {"00000": np.array(step)})
+        work.keep_best(Position(0, step), {"00000": "w"}, {"00000": np.array(step)})
         save(work, 0, step + 50, step)
     assert files(work) == ["1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"]
     save(work, 1, 400, 250, 0)
     save(work, 1, 500, 250, 0)
     assert files(work) == ["1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
     assert work.best(Position(0, 250))["00000"] == 250
+
+
+def test_every_so_many_steps_a_checkpoint_stays_with_its_best_weights(tmp_path: Path) -> None:
+    def train(*steps: int) -> list[str]:
+        with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+            work.newest()
+            for step in steps:
+                work.keep_best(Position(0, step - 1), {"00000": "w"}, {"00000": np.array(step)})
+                save(work, 0, step, step - 1)
+            return files(work)
+
+    assert train(100, 200, 300, 400, 500) == [
+        *(f"1-head/00000{step}" for step in (300, 400, 500)), *(f"1-head/best-00000{step}" for step in (299, 399, 499)),
+    ]  # fmt: skip
+    kept = [name for name in train(600, 700, 800) if "best" not in name]
+    assert kept == [f"1-head/00000{step}" for step in (300, 600, 700, 800)]
+    assert sorted(file.name for file in tmp_path.glob("run/*/best-*")) == [
+        f"best-00000{step}" for step in (299, 599, 699, 799)
+    ]
+
+
+def test_a_checkpoint_that_is_to_stay_is_never_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, real = Event(), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
+    with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+        for step in (200, 250, 300):
+            save(work, 0, step, now=False)
+        disk.set()
+    assert files(work) == ["1-head/00000200", "1-head/00000300"]
 
 
 def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, capsys: pytest.CaptureFixture) -> None:
@@ -83,9 +112,9 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, ca
 
 
 def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: Work) -> None:
-    work.keep_best(Position(0, 100), ["w"], {"00000": np.array(1)})
+    work.keep_best(Position(0, 100), {"00000": "w"}, {"00000": np.array(1)})
     save(work, 0, 100, 100)
-    work.keep_best(Position(0, 200), ["w"], {"00000": np.array(2)})
+    work.keep_best(Position(0, 200), {"00000": "w"}, {"00000": np.array(2)})
     save(work, 0, 200, 200)
     (work.folder / "1-head/best-00000200").unlink()
     assert work.newest().position == Position(0, 100)

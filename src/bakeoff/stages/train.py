@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
+from bakeoff.config.facts import facts_of
 from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
-from bakeoff.input.memory import RUNTIME_BYTES
+from bakeoff.input.memory import COPIES_OF_WEIGHTS, FLOAT_BYTES, RUNTIME_BYTES
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -38,9 +39,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     others["parent"] = parent.digest if parent else "none"
     name = fingerprint(as_tree(run), **others)
     folder = workspace.in_flight(name)
-    stop = Stop(folder)
+    stop, names = Stop(folder), [leg.span.name for leg in legs]
     with (
-        Work(folder, [leg.span.name for leg in legs], fresh=run.train.fresh) as work,
+        Work(folder, names, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
         Report(
             folder,
@@ -69,12 +70,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         from bakeoff.training.ending import Clock, Ends, TimeLimit
         from bakeoff.training.feed import Feed
         from bakeoff.training.learner import new_learner
+        from bakeoff.training.shortage import Shortage, memory_left
         from bakeoff.training.starting import in_words, load_first_weights, write_report
         from bakeoff.training.validation import Validation, judged_by
 
         strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
+        replicas = strategy.num_replicas_in_sync
         if has_gpus():
-            require_gpu_room(derived.memory_estimate_bytes - RUNTIME_BYTES, strategy.num_replicas_in_sync)
+            require_gpu_room(derived.memory_estimate_bytes - RUNTIME_BYTES, replicas)
         loop.seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         headline = judged_by(task, run.train.best_by)
@@ -129,6 +132,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     history=history,
                     send=copy.metrics,
                     bar=bar,
+                    within_memory=Shortage(
+                        lambda size: memory_estimate(run, derived, size), lambda: memory_left(replicas), replicas
+                    ).said,
                 )
                 if outcome.ended_by == "stop":
                     report.stopping(outcome.position.step)
@@ -170,6 +176,14 @@ def _device_count(run: Run) -> int:
     from bakeoff.training.devices import device_count
 
     return device_count("all")
+
+
+def memory_estimate(run: Run, derived: Derived, batch_size: int) -> int:
+    """With the least that may wait, data that are being decoded apart."""
+    facts = facts_of(run.model, derived.num_classes, workspace.facts())
+    pixels = run.model.frames * run.model.input_size**2
+    network = facts.parameters * FLOAT_BYTES * COPIES_OF_WEIGHTS + batch_size * facts.activation_bytes
+    return RUNTIME_BYTES + network + 2 * batch_size * pixels * 3 * FLOAT_BYTES
 
 
 def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ nothing that a file says, so a hostile file is at most refused.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -64,14 +65,26 @@ def is_one(path: Path) -> bool:
 
 
 def read(path: Path) -> Checkpoint:
+    with _opened(path) as file:
+        return _read(file, path)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Alone, however large the arrays are."""
+    with _opened(path) as file:
+        return _head(file, path)["facts"]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
-            return _read(file, path)
+            yield file
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path.as_posix()}: damaged ({error})") from None
 
 
-def _read(file: BinaryIO, path: Path) -> Checkpoint:
+def _head(file: BinaryIO, path: Path) -> dict[str, Any]:
     if file.read(len(FORMAT)) != FORMAT:
         raise Damaged(f"{path.as_posix()}: no checkpoint of this version of bakeoff")
     length = int.from_bytes(_exactly(file, 8), "little")
@@ -80,7 +93,11 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
     head = _exactly(file, length)
     if _digest(head) != _exactly(file, DIGEST_BYTES):
         raise ValueError("the digest of its head is another")
-    content = json.loads(head)
+    return json.loads(head)
+
+
+def _read(file: BinaryIO, path: Path) -> Checkpoint:
+    content = _head(file, path)
     arrays = {}
     for entry in content["arrays"]:
         kind, shape = np.dtype(entry["type"]), tuple(entry["shape"])

@@ -1,6 +1,7 @@
 """The legs of a run, one after the other, from wherever the run was interrupted."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -81,6 +82,7 @@ def run_legs(
     history: History,
     send: Callable[[int, dict[str, float]], object],
     bar: Bar,
+    within_memory: Callable[[str, int], AbstractContextManager[None]] = lambda key, batch_size: nullcontext(),
 ) -> Outcome:
     """Train what is not trained yet. `send` takes a copy of every line of the history."""
     at, resumed = found.position, list(found.facts["resumed"])
@@ -89,7 +91,7 @@ def run_legs(
         ends.limit.begin()
         resumed += [at.step] if at.step else []
     for leg in legs:
-        learner.require_trainable(leg.trainable, _key(leg, legs))  # all of them, before the first step
+        learner.require_trainable(leg.trainable, _key(leg, legs, "trainable"))  # all of them, before the first step
 
     def log(step: int, values: dict[str, float]) -> None:
         history.add(step, values)
@@ -103,6 +105,7 @@ def run_legs(
             "seconds": ends.limit.clock.seconds,
             "resumed": resumed,
             "parents": found.facts["parents"],
+            "paths": learner.kept_in_state,
             "history": list(history.lines),  # as they are now: writing happens beside training
         }
         work.save(
@@ -124,7 +127,7 @@ def run_legs(
             break
         if number > at.leg and leg.start == "best":
             learner.start_from(work.best(Position(number - 1, standings[-1].best.step)))
-        train_step = learner.begin(leg.trainable, _key(leg, legs))
+        train_step = learner.begin(leg.trainable, _key(leg, legs, "trainable"))
         first, standing = leg.span.first_step, Standing()
         if found.arrays is not None and number == found.position.leg:
             learner.restore(found.arrays)
@@ -132,22 +135,24 @@ def run_legs(
         history.phase = leg.span.name if len(legs) > 1 else None
         steps = range(first, first if standing.ended_by else leg.span.end_step)
         try:
-            standing = fit(
-                train_step,
-                steps=steps,
-                batches=feed.batches(leg, steps),
-                together=feed.together,
-                rate_of=leg.rate,
-                rhythm=rhythm,
-                validate=validate,
-                headline=headline,
-                log=log,
-                standing=standing,
-                keep_best=keep_best,
-                checkpoint=checkpoint,
-                ends=ends,
-                bar=bar,
-            )
+            with within_memory(_key(leg, legs, "batch_size"), leg.span.batch_size):
+                standing = fit(
+                    train_step,
+                    steps=steps,
+                    batches=feed.batches(leg, steps),
+                    together=feed.together,
+                    rate_of=leg.rate,
+                    rhythm=rhythm,
+                    validate=validate,
+                    headline=headline,
+                    log=log,
+                    standing=standing,
+                    keep_best=keep_best,
+                    checkpoint=checkpoint,
+                    examples_per_step=leg.span.batch_size * feed.together,
+                    ends=ends,
+                    bar=bar,
+                )
         except Diverged as diverged:
             raise diverged.on(feed.names(leg, diverged.step)) from None
         standings.append(standing)
@@ -162,5 +167,5 @@ def _is_over(standings: Sequence[Standing], legs: int) -> bool:
     return len(standings) == legs or standings[-1].ended_by == "max_minutes"
 
 
-def _key(leg: Leg, legs: Sequence[Leg]) -> str:
-    return f"train.phases: trainable of {leg.span.name!r}" if len(legs) > 1 else "train.trainable"
+def _key(leg: Leg, legs: Sequence[Leg], name: str) -> str:
+    return f"train.phases: {name} of {leg.span.name!r}" if len(legs) > 1 else f"train.{name}"

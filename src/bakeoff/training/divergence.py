@@ -1,7 +1,7 @@
 """Losses that are numbers no more: which step it began with."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -36,16 +36,18 @@ class Losses:
     """Of the steps since they were last read: reading one a step would make Python wait for the device."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[int, float, tf.Tensor]] = []
+        self._kept: list[tuple[int, Sequence[float], tf.Tensor]] = []
 
-    def add(self, step: int, rate: float, loss: tf.Tensor) -> None:
-        self._kept.append((step, rate, loss))
+    def add(self, done: int, rates: Sequence[float], losses: tf.Tensor) -> None:
+        """Of the steps up to `done`, with the rate of each; of the losses of a step the sum comes first."""
+        self._kept.append((done, rates, losses))
         if len(self._kept) >= MOST:
             self.require_finite()
 
     def require_finite(self) -> None:
         kept, self._kept = self._kept, []
-        values = tf.stack([loss for _, _, loss in kept]).numpy() if kept else ()
-        for (step, rate, _), value in zip(kept, values, strict=True):
+        values = tf.concat([losses for _, _, losses in kept], axis=0).numpy()[:, 0] if kept else ()
+        steps = [(done - len(rates) + place, rate) for done, rates, _ in kept for place, rate in enumerate(rates, 1)]
+        for (step, rate), value in zip(steps, values, strict=True):
             if not math.isfinite(value):
                 raise Diverged(f"the loss is {value}", step, rate)

@@ -15,7 +15,10 @@ CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "t
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
 # Of `train`: how, not what. The run that is gone on from counts by its content.
-NO_MATTER = ("fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "continue_from")
+NO_MATTER = (
+    "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "continue_from", "keep_every_steps",
+    "steps_per_call",
+)  # fmt: skip
 LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16
 

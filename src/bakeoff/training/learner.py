@@ -10,6 +10,7 @@ from bakeoff.errors import DataError
 from bakeoff.networks import Network
 from bakeoff.networks.selection import Parts
 from bakeoff.tasks.task import Task
+from bakeoff.training import random_states
 from bakeoff.training.average import Average
 from bakeoff.training.devices import normalise_over_all_devices, precision
 from bakeoff.training.freezing import train_only
@@ -18,6 +19,7 @@ from bakeoff.training.settings import Train
 from bakeoff.training.step import Step, compiled_step
 
 Arrays = Mapping[str, np.ndarray]
+OUTSIDE = "random"  # in a checkpoint: states of generators that are no variables
 
 
 def new_learner(
@@ -45,6 +47,8 @@ class Learner:
         self.network, self.average = network, average
         self._parts, self._task, self._settings, self._strategy = parts, task, optimizer, strategy
         self._optimizer: keras.optimizers.Optimizer | None = None
+        with strategy.scope():
+            self._seeds = random_states.of_keras()
 
     @property
     def kept(self) -> keras.Model:
@@ -63,22 +67,32 @@ class Learner:
             self._optimizer = self._settings.build(self.network)
         return compiled_step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
 
-    def state(self) -> dict[str, tf.Tensor]:
+    def state(self) -> dict[str, tf.Tensor | np.ndarray]:
         """Everything that the next step depends on, as it is now: what is updated later moves away from these."""
-        return {name: variable.value.read_value() for name, variable in self._variables().items()}
+        variables = {name: variable.value.read_value() for name, variable in self._variables().items()}
+        return variables | {f"{OUTSIDE}/{name}": state for name, state in random_states.outside_keras().items()}
 
     def restore(self, arrays: Arrays) -> None:
         variables = self._variables()
-        if {name: tuple(variable.shape) for name, variable in variables.items()} != {
+        outside = {f"{OUTSIDE}/{name}": state for name, state in random_states.outside_keras().items()}
+        if {name: tuple(value.shape) for name, value in (variables | outside).items()} != {
             name: array.shape for name, array in arrays.items()
         }:
             raise DataError("the checkpoint holds other variables than this run; train.fresh: true starts over")
         for name, variable in variables.items():
             variable.assign(arrays[name])
+        random_states.restore_outside_keras({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
 
     @property
-    def kept_names(self) -> list[str]:
-        return [weight.path for weight in self.kept.weights]
+    def kept_names(self) -> dict[str, str]:
+        """The path of each of `kept_weights`."""
+        return {f"{number:05d}": weight.path for number, weight in enumerate(self.kept.weights)}
+
+    @property
+    def kept_in_state(self) -> dict[str, str]:
+        """Which arrays of `state` are the kept weights, with the path of each."""
+        paths = {id(weight): weight.path for weight in self.kept.weights}
+        return {name: paths[id(variable)] for name, variable in self._variables().items() if id(variable) in paths}
 
     def kept_weights(self) -> dict[str, tf.Tensor]:
         return {f"{number:05d}": weight.value.read_value() for number, weight in enumerate(self.kept.weights)}
@@ -96,7 +110,11 @@ class Learner:
     def _variables(self) -> dict[str, keras.Variable]:
         # By number, for names that Keras makes up differ from one process to the next.
         assert self._optimizer is not None
-        holders = {"network": self.network.variables, "optimizer": self._optimizer.variables}
+        holders = {
+            "network": self.network.variables,  # random states of layers among them
+            "optimizer": self._optimizer.variables,
+            "seeds": [self._seeds],
+        }
         if self.average:
             holders["average"] = self.average.network.weights
         return {

@@ -1,6 +1,5 @@
 """The step loop, top to bottom: batches in, gradients, new weights; now and then a line, a look, a checkpoint."""
 
-import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.progress import Bar
+from bakeoff.training.calls import AtOnce, Calls
 from bakeoff.training.divergence import Losses
 from bakeoff.training.early_stopping import Patience
 from bakeoff.training.ending import End, Ends
@@ -25,6 +25,7 @@ class Rhythm:
     validate_every: int  # 0: never before the end of a leg
     checkpoint_every: int
     checkpoint_seconds: float | None = None  # also if so much time went by
+    steps_per_call: AtOnce | None = "auto"  # None: every step by itself
 
     @classmethod
     def of(cls, train: Train) -> "Rhythm":
@@ -33,6 +34,13 @@ class Rhythm:
             train.validate_every_steps,
             train.checkpoint_every_steps,
             train.checkpoint_every_seconds,
+            train.steps_per_call if train.devices == 1 else None,  # several devices meet between steps
+        )
+
+    def steps_until_due(self, done: int) -> int:
+        """Until something is due that comes by steps."""
+        return min(
+            every - done % every for every in (self.log_every, self.validate_every, self.checkpoint_every) if every
         )
 
     def wants_checkpoint(self, done: int, seconds: float) -> bool:
@@ -88,6 +96,7 @@ def fit(
     standing: Standing,
     keep_best: Callable[[int], None],
     checkpoint: Callable[[int, Standing], None],
+    examples_per_step: int,
     ends: Ends,
     bar: Bar,
 ) -> Standing:
@@ -97,7 +106,7 @@ def fit(
     a run that is stopped and goes on are those of a run that was never stopped. `validate` gives None if a stop came.
     """
 
-    upcoming, losses_so_far = iter(batches), Losses()
+    calls, losses_so_far = Calls(train_step, batches, together=together, at_once=rhythm.steps_per_call), Losses()
     logged, since = steps.start, time.monotonic()
     saved = since
 
@@ -125,32 +134,34 @@ def fit(
         if standing.ended_by:
             checkpoint(steps.start, standing)
             return standing
-    for step in steps:
-        rate = rate_of(step)
-        taken = list(itertools.islice(upcoming, together))
-        losses = train_step(taken, tf.constant(rate, tf.float32))
-        done = step + 1
-        losses_so_far.add(done, rate, losses["train/loss"])
+    for call in calls.ahead(steps, rhythm.steps_until_due):
+        rates = [rate_of(step) for step in call]
+        losses = calls.take(rates)
+        done, rate = call.stop, rates[-1]
+        losses_so_far.add(done, rates, losses)
         ends.stop.step_is_done()
         time_is_up = ends.limit.is_up(done)
         last = done == steps.stop or time_is_up
         if last or done % rhythm.log_every == 0:
-            values = {name: float(value) for name, value in losses.items()}
+            values = dict(zip(calls.losses, losses[-1].numpy().tolist(), strict=True))
             pace = (time.monotonic() - since) / (done - logged)
             logged, since = done, time.monotonic()
             losses_so_far.require_finite()
-            speed = len(taken) * len(taken[0][0]) / max(pace, 1e-9)
+            calls.told(pace)
+            speed = examples_per_step / max(pace, 1e-9)
             log(done, values | {"learning_rate": rate, "examples_per_second": speed})
             bar.note(f"loss {values['train/loss']:.3f}")
             ends.limit.logged(done, pace)
-        bar.advance()
+        bar.advance(len(call))
         if last or (rhythm.validate_every and done % rhythm.validate_every == 0):
             standing = look(done, standing)
         if not standing.owes_look:
             standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
         is_due = rhythm.wants_checkpoint(done, time.monotonic() - saved)
-        is_measured = ends.limit.minutes is None or step > steps.start  # how long writing takes counts for the limit
+        is_measured = (
+            ends.limit.minutes is None or done > steps.start + 1
+        )  # how long writing takes counts for the limit
         if is_over or is_due or not is_measured:
             losses_so_far.require_finite()  # or the checkpoint before would be lost for it
             checkpoint(done, standing)

@@ -41,8 +41,10 @@ class Train:
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
     continue_from: str | None = None  # another run, whose last checkpoint is the first of this one
+    keep_every_steps: int = 0  # the checkpoints of these steps stay, beside the newest; 0: none
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
+    steps_per_call: int | Literal["auto"] = "auto"  # of a compiled graph, at most; auto: as many as half a second holds
     validate_every_steps: int = 0  # 0: only at the end of each phase
     best_by: str | None = None  # the metric of validation that says which weights are best; None: the task's headline
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
@@ -70,7 +72,12 @@ class Train:
         require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
         parent = self.continue_from
         require(parent is None or bool(parent.strip()), "continue_from", parent, "a run, or null")
+        kept, written = self.keep_every_steps, self.checkpoint_every_steps
+        rule = f"0 or a multiple of checkpoint_every_steps={written}"
+        require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
+        at_once = self.steps_per_call
+        require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
         looks = self.validate_every_steps > 0 or self.early_stopping.patience == 0
         require(looks, "validate_every_steps", 0, "1 or more for early_stopping, which counts looks at validation")

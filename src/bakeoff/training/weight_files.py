@@ -98,11 +98,12 @@ def _of_older_keras(group: h5py.Group) -> Layers:
 
 
 def _of_own(path: Path) -> Layers:
-    """Best weights in `.bakeoff/`."""
+    """A checkpoint or best weights in `.bakeoff/`."""
     found = checkpoint.read(path)
     layers: dict[str, dict[str, Stored]] = {}
-    for name, array in zip(found.facts["paths"], found.arrays.values(), strict=True):
-        *above, variable = name.split("/")
+    for name, weight in found.facts["paths"].items():
+        *above, variable = weight.split("/")
+        array = found.arrays[name]
         layers.setdefault(above[-1], {})[variable] = Stored(array.shape, lambda array=array: array)  # type: ignore[misc]
     return layers
 

@@ -1,6 +1,7 @@
 """Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run goes on.
 
-    1-head/00000532          checkpoints of the first leg, by steps of the run that are done; the two newest stay
+    1-head/00000532          checkpoints of the first leg, by steps of the run that are done; the two newest stay, and
+                             every one at a multiple of `train.keep_every_steps`
     1-head/best-00000400     weights that scored best
     sent                     a byte for each line of the history that MLflow has
     mlflow_run               the id of the run in MLflow
@@ -57,8 +58,8 @@ class Found:
 
 
 class Work:
-    def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
+        self.folder, self._keep_every = folder, keep_every
         self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
         self._phases = legs
@@ -125,7 +126,7 @@ class Work:
         What `check` raises is raised here, or from the call after; then nothing is written.
         """
         self._raise_failures()
-        if self._pending and not now:
+        if self._pending and not (now or self._stays(position)):
             return
         path, arrays = self._legs[position.leg] / f"{position.step:08d}", state()
 
@@ -149,9 +150,9 @@ class Work:
         assert found.arrays is not None
         self.save(found.position, found.facts, lambda: found.arrays or {}, now=True)
 
-    def keep_best(self, position: Position, paths: Sequence[str], arrays: Mapping[str, ArrayLike]) -> None:
+    def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
-        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": list(paths)}, arrays))
+        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": dict(paths)}, arrays))
 
     def best(self, position: Position) -> Arrays:
         self.wait()
@@ -183,15 +184,27 @@ class Work:
         steps = [standing["best"]["step"] for standing in facts["legs"]]
         return {self._best(leg, step) for leg, step in enumerate(steps) if step}
 
+    def _stays(self, position: Position) -> bool:
+        return self._keep_every > 0 and position.step % self._keep_every == 0
+
     def _prune(self) -> None:
-        positions = sorted(self._checkpoints(), reverse=True)
-        for position in positions[NEWEST:]:
-            self._checkpoints()[position].unlink()
-        if all(position in self._named for position in positions[:NEWEST]):
-            named = set().union(*(self._named[position] for position in positions[:NEWEST]))
-            for leg in self._legs:
-                for best in set(leg.glob("best-*")) - named:
-                    best.unlink()
+        """A checkpoint goes along with the best weights that no other names."""
+        found = self._checkpoints()
+        positions = sorted(found, reverse=True)
+        staying = [*positions[:NEWEST], *filter(self._stays, positions[NEWEST:])]
+        for position in positions:
+            if position not in staying:
+                found[position].unlink()
+        try:
+            for position in staying:
+                if position not in self._named:
+                    self._named[position] = self._bests_in(checkpoint.read_facts(found[position]))
+        except Damaged:
+            return  # nobody knows what it names
+        named = set().union(*(self._named[position] for position in staying))
+        for leg in self._legs:
+            for best in set(leg.glob("best-*")) - named:
+                best.unlink()
 
     # What MLflow has.
 

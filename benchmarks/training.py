@@ -1,0 +1,245 @@
+"""How fast training goes with everything on, against a bare compiled loop and against Keras' `model.fit`.
+
+    python benchmarks/training.py                  # three networks of conf/model, about ten minutes on two idle cores
+    python benchmarks/training.py --networks cnn_small --repeats 3
+
+All three take the same steps of the same network on one batch that stays in memory, so that input is no limit:
+
+    bare       a Python loop over the compiled step, its losses read once, at the end
+    fit        model.fit, silent, with the task's loss
+    bakeoff    the course of a run: journal, losses and rate logged every 10 steps, a checkpoint every 100
+    singly     the same with train.steps_per_call: 1
+
+Deterministic operations are on, as they are by default. The arms take turns, so that a busy moment hits all alike; what
+is shown are medians over the turns, and of ratios the median over turns of the ratio within a turn. `processor` is the
+time that all threads of the process took, which says more where others use the machine as well.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+import yaml
+
+from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.lr import Constant
+from bakeoff.networks import NETWORKS, Network
+from bakeoff.progress import Bar
+from bakeoff.tasks.task import Task, task_of
+from bakeoff.training import checkpoint
+from bakeoff.training.calls import AtOnce
+from bakeoff.training.course import run_legs
+from bakeoff.training.ending import Ends
+from bakeoff.training.history import History
+from bakeoff.training.learner import Learner, new_learner
+from bakeoff.training.loop import Rhythm, seed_everything
+from bakeoff.training.optimizers import Adam
+from bakeoff.training.phases import Leg, Span
+from bakeoff.training.settings import Train
+from bakeoff.training.step import Batch
+from bakeoff.training.work import Work
+
+CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
+CLASSES = 10
+RATE = 1e-4
+BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
+CHANGED = {"cnn_tiny": ("cnn_small", {"width": 0.25, "input_size": 32})}
+WARM_UP_STEPS = 20  # two lines of the journal: after the second it is known how long a step takes
+Times = tuple[float, float]  # seconds by the clock, and of all threads
+CHECKPOINT_EVERY = Train(batch_size=1, steps=1).checkpoint_every_steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", default=sorted(BATCH_SIZES), choices=sorted(BATCH_SIZES))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each arm in each turn, about")
+    arguments = parser.parse_args()
+    seed_everything(0, deterministic=True)
+    print(f"{'network':12} {'arm':8} {'ms/step':>8} {'least':>7} {'most':>7} {'bare / it':>9} {'fit / it':>8}", end="")
+    print(f" {'processor':>10} {'bare / it':>9} {'fit / it':>8}")
+    for name in arguments.networks:
+        compare(name, Kitchen(name), arguments.repeats, arguments.seconds)
+
+
+def now() -> Times:
+    return time.perf_counter(), time.process_time()
+
+
+def since(then: Times) -> Times:
+    return time.perf_counter() - then[0], time.process_time() - then[1]
+
+
+class Kitchen:
+    """A network that trains, one batch, and the three ways to train it."""
+
+    def __init__(self, name: str) -> None:
+        option, changes = CHANGED.get(name, (name, {}))
+        problems = Problems(str)
+        tree = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8")) | changes
+        self.model: Network = parse_kind(NETWORKS, tree, "model", problems)
+        problems.raise_any()
+        self.task: Task = task_of(self.model, [str(number) for number in range(CLASSES)])
+        self.batch_size = BATCH_SIZES[name]
+        self.batch = made_up_batch(self.model, self.task, self.batch_size)
+        self.learner = self.new_learner()
+        self.step = self.learner.begin((), "train.trainable")
+        self.fitted = fitted(self.learner.network, self.task)
+
+    def new_learner(self) -> Learner:
+        train = Train(batch_size=self.batch_size, steps=1)
+        return new_learner(self.model, CLASSES, self.task, Adam(), train, tf.distribute.get_strategy())
+
+    def batches(self, steps: int) -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensors(self.batch).repeat(steps).prefetch(2)
+
+    def bare(self, steps: int) -> Times:
+        rate = tf.constant(RATE)
+        started = now()
+        for _ in range(steps):
+            losses = self.step([self.batch], rate)
+        float(losses["train/loss"])
+        return since(started)
+
+    def fit(self, steps: int) -> Times:
+        watch = Watch(WARM_UP_STEPS)
+        self.fitted.fit(self.batches(steps + WARM_UP_STEPS), verbose=0, callbacks=[watch])
+        return since(watch.started)
+
+    def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> Times:
+        started = (0.0, 0.0)
+
+        def send(step: int, values: dict[str, float]) -> None:
+            nonlocal started
+            started = now() if step == WARM_UP_STEPS else started
+
+        leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
+        with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
+            with History(Path(folder)) as history:
+                run_legs(
+                    [leg],
+                    self.learner,
+                    work,
+                    found=work.newest(),
+                    feed=Repeated(self),  # type: ignore[arg-type]
+                    rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
+                    ends=Ends.none(),
+                    validate=lambda: {self.task.headline: 0.5},
+                    headline=self.task.headline,
+                    history=history,
+                    send=send,
+                    bar=Bar("train", leg.span.steps, "steps", None),
+                )
+            return since(started)
+
+    def checkpoint_milliseconds(self) -> tuple[float, float]:
+        """Of which the loop waits, and of the processor beside it."""
+        waited, beside = [], []
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(9):
+                started = time.perf_counter()
+                state = self.learner.state()
+                taken, used = time.perf_counter() - started, time.thread_time()
+                checkpoint.write(Path(folder) / f"{number:08d}", {"history": []}, state)
+                waited.append(taken * 1000)
+                beside.append((time.thread_time() - used) * 1000)
+        return statistics.median(waited), statistics.median(beside)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A feed of one batch."""
+
+    kitchen: Kitchen
+    together: int = 1
+
+    def batches(self, leg: Leg, steps: range) -> tf.data.Dataset:
+        return self.kitchen.batches(len(steps))
+
+
+class Watch(keras.callbacks.Callback):
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after, self.started = after, (0.0, 0.0)
+
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        if batch == self.after:
+            self.started = now()
+
+
+def fitted(network: keras.Model, task: Task) -> keras.Model:
+    """The network with the task's loss, as `fit` wants it."""
+
+    class Fitted(keras.Model):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):  # type: ignore[no-untyped-def]
+            return tf.add_n([*task.losses(y_pred, y).values(), *self.losses])
+
+    model = Fitted(network.inputs, network.output)
+    model.compile(optimizer=Adam().build(network))
+    return model
+
+
+def made_up_batch(model: Network, task: Task, size: int) -> Batch:
+    draw = np.random.default_rng(0)
+    side = model.input_size
+    shape = (size, side, side, 3) if model.frames == 1 else (size, model.frames, side, side, 3)
+    targets = [task.encode(truth) for truth in made_up_truths(model.task, size, draw)]
+    images = tf.constant(draw.uniform(0, 255, shape), tf.float32)
+    return images, {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
+
+
+def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[dict[str, tf.Tensor]]:
+    for _ in range(size):
+        if task == "detection":
+            corners = np.sort(draw.uniform(0, 1, (4, 2, 2)), axis=1).reshape(4, 4)  # ymin xmin ymax xmax
+            labels = draw.integers(1, CLASSES + 1, 4)
+            yield {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(labels, tf.int64)}
+        else:
+            yield {"label": tf.constant(draw.integers(1, CLASSES + 1), tf.int64)}
+
+
+def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
+    arms: dict[str, Callable[[int], Times]] = {
+        "bare": kitchen.bare, "fit": kitchen.fit, "bakeoff": kitchen.bakeoff,
+        "singly": lambda steps: kitchen.bakeoff(steps, 1),
+    }  # fmt: skip
+    kitchen.bare(5)
+    # Whole intervals between checkpoints: none is paid for that is not due.
+    steps = max(1, round(seconds / kitchen.bare(20)[0] * 20 / CHECKPOINT_EVERY)) * CHECKPOINT_EVERY
+    walls: dict[str, list[float]] = {arm: [] for arm in arms}
+    processors: dict[str, list[float]] = {arm: [] for arm in arms}
+    for turn in range(repeats + 1):
+        for arm, train in arms.items():
+            seconds, processor = train(steps)
+            if turn:  # the first compiles
+                walls[arm].append(seconds / steps * 1000)
+                processors[arm].append(processor / steps * 1000)
+    for arm in arms:
+        print(
+            f"{name:12} {arm:8} {statistics.median(walls[arm]):8.2f} {min(walls[arm]):7.2f} {max(walls[arm]):7.2f}"
+            f" {ratio(walls, 'bare', arm):9.3f} {ratio(walls, 'fit', arm):8.3f}"
+            f" {statistics.median(processors[arm]):10.2f} {ratio(processors, 'bare', arm):9.3f}"
+            f" {ratio(processors, 'fit', arm):8.3f}",
+            flush=True,
+        )
+    waited, beside = kitchen.checkpoint_milliseconds()
+    interval = CHECKPOINT_EVERY * min(walls["bare"])
+    print(
+        f"{name:12} a checkpoint takes {waited:.1f} ms in the loop and {beside:.1f} ms of a processor beside it: "
+        f"{waited / interval:.2%} and {beside / interval:.2%} of {CHECKPOINT_EVERY} steps"
+    )
+
+
+def ratio(taken: dict[str, list[float]], than: str, arm: str) -> float:
+    return statistics.median(other / mine for other, mine in zip(taken[than], taken[arm], strict=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Memory that ran out, for real: allocations that no machine grants."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.training.shortage import OutOfMemory, Shortage, memory_left
+
+PETABYTES = 10**15
+
+
+def steep(examples: int) -> int:
+    """An estimate: 2 GB, and 100 MB an example."""
+    return 2 * 10**9 + examples * 10**8
+
+
+def shortage(left: float, devices: int = 1, estimate: Callable[[int], int] = steep) -> Shortage:
+    return Shortage(estimate, lambda: int(left), devices)
+
+
+def in_a_step() -> Any:
+    step = tf.function(lambda side: tf.reduce_sum(tf.random.normal([side, 10**7])))
+    return step(tf.constant(10**7))
+
+
+def in_the_input() -> Any:
+    wide = tf.data.Dataset.range(1).map(lambda n: tf.numpy_function(lambda n: np.zeros(PETABYTES), [n], tf.float64))
+    return list(wide)
+
+
+def while_batches_are_made() -> Any:
+    return list(tf.data.Dataset.range(1).map(lambda n: tf.zeros([n + 10**7, 10**7])))
+
+
+@pytest.mark.parametrize(
+    ("allocate", "reason"),
+    [
+        (
+            lambda: tf.zeros([PETABYTES]),
+            r"OOM when allocating tensor with shape\[1000000000000000\] and type float on .+",
+        ),
+        (in_a_step, r"OOM when allocating tensor with shape\[10000000,10000000\] and type float on .+"),
+        (while_batches_are_made, r"OOM when allocating tensor with shape\[10000000,10000000\] and type float on .+"),
+        (in_the_input, r"Unable to allocate .+"),
+        (lambda: np.zeros(PETABYTES), r"Unable to allocate .+"),
+    ],
+)
+def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(allocate: Callable[[], Any], reason: str) -> None:
+    message = (
+        rf"^train\.batch_size: must be smaller, for memory ran out with batches of 64 \({reason}\); 8\.40 GB were "
+        r"estimated, 6\.05 GB are there; 40 is the largest that is expected to fit \(accumulate_batches keeps"
+    )
+    with pytest.raises(OutOfMemory, match=message) as caught, shortage(6.05e9).said("train.batch_size", 64):
+        allocate()
+    assert caught.value.__cause__ is not None and "\n" not in str(caught.value)
+
+
+def test_where_the_estimate_was_too_low_three_quarters_are_expected_to_fit() -> None:
+    assert shortage(100e9).largest_fitting(64) == 48
+    assert shortage(100e9).largest_fitting(1) == 0
+
+
+def test_the_largest_batch_divides_by_the_devices() -> None:
+    assert shortage(5.95e9).largest_fitting(64) == 39
+    assert shortage(5.95e9, devices=4).largest_fitting(64) == 36
+
+
+def test_a_network_that_fits_with_no_batch_is_said_to() -> None:
+    message = r"with batches of 8 \(MemoryError\); .+; no batch is expected to fit: choose a smaller network"
+    with pytest.raises(OutOfMemory, match=message), shortage(1e9).said("train.batch_size", 8):
+        raise MemoryError
+
+
+def test_what_cuda_says_of_its_memory_counts() -> None:
+    error = tf.errors.InternalError(None, None, "Failed copying input tensor: Dst tensor is not initialized.")
+    with pytest.raises(OutOfMemory, match=r"\(InternalError\)"), shortage(1e9).said("train.batch_size", 8):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        tf.errors.ResourceExhaustedError(None, None, "models/x; No space left on device"),
+        tf.errors.InvalidArgumentError(None, None, "Incompatible shapes: [8] vs. [9]"),
+        KeyError("out of memory"),
+    ],
+)
+def test_other_errors_stay_what_they_are(error: Exception) -> None:
+    with pytest.raises(type(error), match=re.escape(str(error))), shortage(1e9).said("train.batch_size", 8):
+        raise error
+
+
+def test_what_is_left_to_a_training_is_more_than_it_has_and_less_than_there_is() -> None:
+    import psutil
+
+    assert psutil.Process().memory_info().rss < memory_left(1) < 2 * psutil.virtual_memory().total
