@@ -53,13 +53,15 @@ class Store:
         try:
             read = self._read_at(self._files[shard], offset, length + TAIL)
         except OSError as error:
-            return self._damaged(example, shard, offset, f"cannot be read ({error.strerror})")
+            self._put_aside(example, shard, offset, f"cannot be read ({error.strerror})")
+            return None
         data = read[:length]
-        if is_whole(data, read[length:]):
-            return data
-        return self._damaged(example, shard, offset, "is damaged, its checksum is another")
+        if not is_whole(data, read[length:]):
+            self._put_aside(example, shard, offset, "is damaged, its checksum is another")
+            return None
+        return data
 
-    def _damaged(self, example: int, shard: int, offset: int, how: str) -> None:
+    def _put_aside(self, example: int, shard: int, offset: int, how: str) -> None:
         number = example - int(self._first[shard])
         said = f"{self._files[shard].name}: record {number}, at byte {offset}, {how}"
         if not self._skips:
