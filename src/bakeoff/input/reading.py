@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from bakeoff.errors import DataError
 from bakeoff.input.order import Order
+from bakeoff.input.sequential import SequentialReader
 from bakeoff.input.store import Store
 
 Read = Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]]
@@ -49,13 +50,14 @@ class Batches:
 def training_reader(store: Store, order: Order) -> Read:
     """Gives ((n, 2) epoch and example, data) at n positions.
 
-    The place of a damaged example is taken by the next one of the epoch's order that is whole, and at the end by
-    the epoch's first: a rule of the position alone, so that any step's batch can still be named without the ones before.
+    The place of a damaged example is taken by the next one of the epoch's order that is whole, and at the end by the
+    epoch's first: a rule of the position alone, so any step's batch can still be named without the ones before.
     """
+    sequential = SequentialReader(store, order) if order.windows else None
 
     def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
         epochs, examples = order.at(positions)
-        found = store.read(examples)
+        found = sequential.read(positions) if sequential else store.read(examples)
         data = []
         for row, position in enumerate(positions):
             whole = found[row]

@@ -5,14 +5,15 @@ is said, with shard, record and offset, or left out and counted, but never train
 """
 
 import os
-import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 import numpy as np
 
 from bakeoff.errors import DataError
+from bakeoff.input.bad_records import BadRecords
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import index_name
 from bakeoff.records.tfrecord import HEAD, TAIL, is_head, is_whole
@@ -24,10 +25,17 @@ REBUILD = "run `dvc repro --force build_records`"
 class Store:
     """All examples of one split: `store.read([17, 3])` gives their bytes. Safe to call from several threads."""
 
-    def __init__(self, folder: Path, split: Split, on_bad_record: OnBadRecord = "error") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        split: Split,
+        on_bad_record: OnBadRecord = "error",
+        noticed: Callable[[int, str], object] | None = None,
+    ) -> None:
+        """`noticed` is called with a damaged example and what is wrong with it, if such are left out."""
         self.examples = split.examples
         self.bad: dict[int, str] = {}  # examples that were left out, and why
-        self._skips = on_bad_record == "skip"
+        self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
         self._files: list[BinaryIO] = []
         indexes = [_read_index(folder, shard) for shard in split.shards]
         self._spans = np.concatenate(indexes)  # (examples, 2) offset and length in the shard
@@ -67,7 +75,7 @@ class Store:
         if not self._skips:
             raise DataError(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
         self.bad[example] = said
-        print(f"warning: {said}; it is left out", file=sys.stderr, flush=True)
+        self._noticed(example, said)
 
     def _shard_of(self, example: int) -> int:
         return int(np.searchsorted(self._first, example, side="right")) - 1

@@ -1,5 +1,6 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,18 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
+from bakeoff.input.bad_records import BadRecords
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
+from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
+
+IN_TAGS = ("peak_memory_bytes", "memory_estimate_bytes")
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
@@ -28,7 +33,6 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.devices import strategy_of
     from bakeoff.training.feed import Feed
     from bakeoff.training.fingerprint import fingerprint
-    from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
@@ -41,15 +45,20 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     loop.seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
-    feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
-    held_out = Store(records, manifest.splits[VALIDATION])
-    validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch_size)))
+    footprint, bad = Footprint(), BadRecords()
+    footprint.mark(BUILT)
+    examples, held_out = (
+        Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split)) for split in (TRAIN, VALIDATION)
+    )
+    feed = Feed.of(run.train, examples, run.order, task, run.batches_of)
+    validate = Validation(task, learner.kept, evaluation_batches(held_out, run.batches_of(run.train.batch)))
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     devices = str(strategy.num_replicas_in_sync)
     name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=devices)
     with Work(workspace.in_flight(name), [leg.span.name for leg in legs], fresh=run.train.fresh) as work:
         found = work.newest()
+        bad.keep_in(work.folder)
         for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
@@ -71,7 +80,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     found=found,
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
-                    validate=validate,
+                    validate=footprint.around(validate),
                     headline=task.headline,
                     history=history,
                     send=copy.metrics,
@@ -87,17 +96,34 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
                     "parameters": learner.kept.count_params(),
-                    "peak_memory_bytes": peak_memory_bytes(),
-                    "memory_estimate_bytes": derived.memory_estimate_bytes,
+                    "bad_records": bad.counts(),
+                }
+                state |= memory_of(footprint, derived) | {
                     "weights_sha256": digest,
                     "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)
                 write_state(partial, state)
-            copy.tags({"bakeoff.weights_sha256": digest})
+            copy.tags({"bakeoff.weights_sha256": digest} | {f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
             copy.folder(out, "train")
     return state
+
+
+def memory_of(footprint: Footprint, derived: Derived) -> dict[str, Any]:
+    """What was taken beside what was foreseen, for `state.json`; and a warning if it is too much."""
+    peak, budget = peak_memory_bytes(), derived.memory_budget_bytes
+    said = warning(footprint.peaks, peak, budget, derived.memory_parts)
+    if said:
+        print(f"warning: {said}", file=sys.stderr)
+    return {
+        "peak_memory_bytes": peak,
+        "memory_estimate_bytes": derived.memory_estimate_bytes,
+        "memory_budget_bytes": budget,
+        "memory_peaks": footprint.peaks,
+        "peak_device_bytes": device_peak_bytes(),
+        "device_estimate_bytes": derived.device_estimate_bytes,
+    }
 
 
 def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:

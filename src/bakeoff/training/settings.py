@@ -26,7 +26,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Train:
-    batch_size: int
+    batch_size: int | Literal["auto"]  # auto: the largest that fits memory.budget, found by trying
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
     phases: tuple[Phase, ...] = ()  # legs, each with its own length or an equal share of the run's
@@ -46,7 +46,9 @@ class Train:
     augment: Augment = field(default_factory=Augment)
 
     def __post_init__(self) -> None:
-        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(self.batch_size == "auto" or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or auto")
+        split_by_number = self.batch_size != "auto" or self.devices != "all"
+        require(split_by_number, "devices", self.devices, "a number while batch_size is auto")
         if self.phases:
             own = [phase.has_length for phase in self.phases]
             require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
@@ -65,3 +67,9 @@ class Train:
         require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
+
+    @property
+    def batch(self) -> int:
+        """The batch size, once render_config has put a number in the place of `auto`."""
+        assert self.batch_size != "auto"
+        return self.batch_size
