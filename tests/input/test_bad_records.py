@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.errors import DataError, said_plainly
 from bakeoff.input.augment import Augment
+from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.reading import Batches
@@ -202,3 +203,24 @@ def test_shard_of_another_build_with_the_same_size_is_refused_before_anything_is
         DataError, match=r"/train-00001-of-00003: holds no record where its index says, so it is of anot"
     ):
         Store(tmp_path, split)
+
+
+def test_skipped_records_are_counted_over_interruptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = BadRecords()
+    before.keep_in(tmp_path)
+    for split, example in (("train", 5), ("train", 5), ("validation", 5)):
+        before.of(split)(example, f"{split} {example}")
+    after = BadRecords()
+    after.keep_in(tmp_path)
+    after.of("train")(5, "train 5")
+    after.of("train")(6, "train 6")
+    assert before.counts() == {"train": 1, "validation": 1} and after.counts() == {"train": 2, "validation": 1}
+    assert capsys.readouterr().err.splitlines() == [
+        f"warning: {which}; it is left out" for which in ("train 5", "validation 5", "train 6")
+    ]
+
+
+def test_whole_records_count_nothing(tmp_path: Path) -> None:
+    records = BadRecords()
+    records.keep_in(tmp_path)
+    assert records.counts() == {} and list(tmp_path.iterdir()) == []

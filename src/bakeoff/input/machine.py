@@ -24,8 +24,8 @@ def look() -> Machine:
     memory = psutil.virtual_memory()
     limit, left = _of_control_groups(GROUPS, OWN_GROUPS)
     return Machine(
-        free_bytes=min(memory.available, *left),
-        total_bytes=min(memory.total, *limit),
+        free_bytes=min([memory.available, *left]),
+        total_bytes=min([memory.total, *limit]),
         cores=_cores(),
         device_free_bytes=_device_free_bytes(),
     )
