@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bakeoff.errors import DataError, said_plainly
 from bakeoff.input.augment import Augment
 from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
-from bakeoff.input.reading import Batches
 from bakeoff.input.shape import Shape
-from bakeoff.input.store import OnBadRecord, Store
+from bakeoff.input.store import OnBadRecord, Store, plain_errors_of
 from bakeoff.records import shards
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
@@ -53,7 +53,7 @@ def trained_on(store: Store, steps: range, *, batch_size: int = 3, threads: int 
     return [int(label) - 1 for _, targets in training(store, shape, steps) for label in targets["label"]]
 
 
-def training(store: Store, shape: Shape, steps: range) -> Batches:
+def training(store: Store, shape: Shape, steps: range) -> tf.data.Dataset:
     def encode(example: dict) -> dict:
         return {"label": example["label"]}
 
@@ -74,7 +74,7 @@ def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
     offset, store, given = damage(tmp_path, 5), Store(tmp_path, split), 0
     batches = training(store, SHAPE, range(4)) if loop == "training" else evaluation_batches(store, SHAPE)
     place = np.random.default_rng([4, 0]).permutation(EXAMPLES).tolist().index(5) if loop == "training" else 5
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, said_plainly(), plain_errors_of(store):
         for _ in batches:
             given += 1
     assert given == place // 3  # the batches before come as always
@@ -88,15 +88,13 @@ def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
 
 def test_error_that_is_none_of_the_records_is_not_hidden(split: Split, tmp_path: Path) -> None:
     def encode(example: dict) -> dict:
-        import tensorflow as tf
-
         with tf.control_dependencies([tf.debugging.assert_less(example["label"], tf.constant(0, tf.int64))]):
             return {"label": tf.identity(example["label"])}
 
-    batches = training_batches(
-        Store(tmp_path, split), SHAPE, order=Order(EXAMPLES, 4), steps=range(1), augment=Augment(), encode=encode
-    )
-    with pytest.raises(Exception, match="assertion failed"):
+    store = Store(tmp_path, split)
+    batches = training_batches(store, SHAPE, order=Order(EXAMPLES, 4), steps=range(1), augment=Augment(), encode=encode)
+    store.failed = DataError("was said before")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"), plain_errors_of(store):
         list(batches)
 
 
@@ -157,8 +155,12 @@ def test_store_of_which_nothing_is_whole_is_an_error_also_when_bad_records_are_s
 ) -> None:
     for example in range(EXAMPLES):
         damage(tmp_path, example)
-    with pytest.raises(DataError, match=r"record \d, at byte \d+, is damaged, .*; and so is every other record of"):
-        trained_on(Store(tmp_path, split, "skip"), range(1))
+    store, message = (
+        Store(tmp_path, split, "skip"),
+        r"record \d, at byte \d+, is damaged, .*; and so is every other record",
+    )
+    with pytest.raises(DataError, match=message), plain_errors_of(store):
+        trained_on(store, range(1))
 
 
 def test_every_byte_of_a_record_is_watched(split: Split, tmp_path: Path) -> None:

@@ -57,10 +57,10 @@ class Kitchen:
             augment=augment,
             encode=task_of(MODELS[self.task], CLASSES).encode,
         )
-        return list(batches.dataset.as_numpy_iterator())
+        return list(batches.as_numpy_iterator())
 
     def evaluation(self, **shape: int) -> list[dict[str, np.ndarray]]:
-        return list(evaluation_batches(self.store, replace(self.shape, **shape)).dataset.as_numpy_iterator())
+        return list(evaluation_batches(self.store, replace(self.shape, **shape)).as_numpy_iterator())
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_shapes_of_batches_are_known_beforehand(kitchen: Kitchen) -> None:
         encode=task_of(MODELS[kitchen.task], CLASSES).encode,
     )
     frames, size = ((3,) if kitchen.task == "video" else ()), SIZE[kitchen.task]
-    images, targets = batches.dataset.element_spec
+    images, targets = batches.element_spec
     assert images.shape.as_list() == [3, *frames, size, size, 3] and images.dtype == tf.float32
     anchors = 4 * 4 + 2 * 2 + 1
     expected = {"classes": [3, anchors], "boxes": [3, anchors, 4]} if kitchen.task == "detection" else {"label": [3]}
@@ -297,4 +297,4 @@ def test_evaluation_does_not_depend_on_threads_and_batch_size(kitchen: Kitchen) 
 @in_the_kitchen("classification")
 def test_evaluation_can_be_gone_through_again(kitchen: Kitchen) -> None:
     batches = evaluation_batches(kitchen.store, kitchen.shape)
-    assert_equal(list(batches.dataset.as_numpy_iterator()), list(batches.dataset.as_numpy_iterator()))
+    assert_equal(list(batches.as_numpy_iterator()), list(batches.as_numpy_iterator()))

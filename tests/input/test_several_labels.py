@@ -57,7 +57,7 @@ def stores(
 
 @pytest.mark.parametrize("task", ["classification", "video"])
 def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], Store]) -> None:
-    batches = list(evaluation_batches(stores(task), SHAPES[task]).dataset.as_numpy_iterator())
+    batches = list(evaluation_batches(stores(task), SHAPES[task]).as_numpy_iterator())
     labels = np.concatenate([batch["labels"] for batch in batches])
     assert labels.dtype == np.float32 and labels.tolist() == VECTORS
     assert not any("label" in batch for batch in batches)

@@ -9,7 +9,7 @@ from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.decode import Example, decoder
 from bakeoff.input.order import Order
-from bakeoff.input.reading import Batches, Read, evaluation_reader, training_reader
+from bakeoff.input.reading import Read, evaluation_reader, training_reader
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 
@@ -23,7 +23,7 @@ def training_batches(
     first_example: int = 0,
     augment: Augment,
     encode: Callable[[Example], Example],
-) -> Batches:
+) -> tf.data.Dataset:
     """One (images, targets) per step; the batch of a step is the same wherever `steps` starts.
 
     Step 0 begins with example `first_example` of the stream.
@@ -40,15 +40,11 @@ def training_batches(
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
-
-    def batches(read: Read) -> tf.data.Dataset:
-        rows = _prepared(positions, shape, read, prepare)
-        return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
-
-    return Batches(batches, training_reader(store, order))
+    rows = _prepared(positions, shape, training_reader(store, order), prepare)
+    return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
-def evaluation_batches(store: Store, shape: Shape) -> Batches:
+def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
     """Every example once, in the order of the shards, as dicts; boxes padded with class 0, last batch short."""
 
     decode = decoder(shape)
@@ -56,11 +52,8 @@ def evaluation_batches(store: Store, shape: Shape) -> Batches:
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
         return pixels.fit(decode(data), shape.size, shape.frames) | {"number": tf.ensure_shape(number, [])}
 
-    def batches(read: Read) -> tf.data.Dataset:
-        rows = _prepared(tf.data.Dataset.range(store.examples), shape, read, prepare)
-        return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
-
-    return Batches(batches, evaluation_reader(store))
+    rows = _prepared(tf.data.Dataset.range(store.examples), shape, evaluation_reader(store), prepare)
+    return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 
 def _prepared(

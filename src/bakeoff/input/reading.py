@@ -1,50 +1,14 @@
-"""Positions of the stream -> serialized examples, by Python, for TensorFlow to decode; and what a damaged one gets.
+"""Positions of the stream -> serialized examples, by Python, for TensorFlow to decode; and what a damaged one gets."""
 
-An exception in here would reach the caller as a page about a failed operation of a graph. So each reader keeps
-what went wrong, and `Batches` says that instead.
-"""
-
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
-from bakeoff.errors import DataError
 from bakeoff.input.order import Order
 from bakeoff.input.sequential import SequentialReader
 from bakeoff.input.store import Store
 
 Read = Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]]
-
-
-class Batches:
-    """What a dataset gives, as often as it is gone through."""
-
-    def __init__(self, dataset_of: Callable[[Read], tf.data.Dataset], read: Read) -> None:
-        self._failed: DataError | None = None
-        self._read = read
-        self.dataset = dataset_of(self._noted)
-
-    def __iter__(self) -> Iterator[Any]:
-        upcoming = iter(self.dataset)
-        while True:
-            try:
-                batch = next(upcoming)
-            except StopIteration:
-                return
-            except tf.errors.OpError:
-                if self._failed is None:
-                    raise
-                raise self._failed from None
-            yield batch
-
-    def _noted(self, numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-        try:
-            return self._read(numbers)
-        except DataError as error:
-            self._failed = error
-            raise
 
 
 def training_reader(store: Store, order: Order) -> Read:
@@ -73,7 +37,7 @@ def training_reader(store: Store, order: Order) -> Read:
             [data] = store.read(np.array([example]))
             if data is not None:
                 return int(example), data
-        raise DataError(f"{next(iter(store.bad.values()))}; and so is every other record of the split")
+        raise store.failure(f"{next(iter(store.bad.values()))}; and so is every other record of the split")
 
     return read
 

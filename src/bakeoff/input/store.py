@@ -6,7 +6,8 @@ is said, with shard, record and offset, or left out and counted, but never train
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -35,6 +36,7 @@ class Store:
         """`noticed` is called with a damaged example and what is wrong with it, if such are left out."""
         self.examples = split.examples
         self.bad: dict[int, str] = {}  # examples that were left out, and why
+        self.failed: DataError | None = None  # why one could not be read
         self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
         self._files: list[BinaryIO] = []
         indexes = [_read_index(folder, shard) for shard in split.shards]
@@ -48,6 +50,11 @@ class Store:
     def read(self, examples: np.ndarray) -> list[bytes | None]:
         """None for a damaged one, if such are left out."""
         return [self._checked(int(example)) for example in examples]
+
+    def failure(self, said: str) -> DataError:
+        """To be raised, and remembered for `plain_errors_of`."""
+        self.failed = DataError(said)
+        return self.failed
 
     def __del__(self) -> None:
         for file in self._files:
@@ -73,7 +80,7 @@ class Store:
         number = example - int(self._first[shard])
         said = f"{self._files[shard].name}: record {number}, at byte {offset}, {how}"
         if not self._skips:
-            raise DataError(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
+            raise self.failure(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
         self.bad[example] = said
         self._noticed(example, said)
 
@@ -94,6 +101,19 @@ class Store:
         offset, length = (int(number) for number in self._spans[self._first[shard + 1] - 1])
         if not is_head(self._read_at(self._files[shard], offset - HEAD, HEAD), length):
             raise DataError(f"{path}: holds no record where its index says, so it is of another build; {REBUILD}")
+
+
+@contextmanager
+def plain_errors_of(*stores: Store) -> Iterator[None]:
+    """Around whatever goes through batches: what a store says when a record cannot be read reaches TensorFlow, which
+    makes a page about a failed operation of a graph of it; here it is itself again."""
+    try:
+        yield
+    except Exception as error:
+        for store in stores:
+            if store.failed is not None and str(store.failed) in str(error):
+                raise store.failed from None
+        raise
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

@@ -24,7 +24,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     """Returns what `metrics.json` holds."""
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.store import Store
+    from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.pictures import draw_sheet
     from bakeoff.tasks.task import task_of
     from bakeoff.training.step import compiled_prediction
@@ -39,7 +39,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     batches = evaluation_batches(store, run.batches_of(run.evaluate.batch_size))
     score = task.score()
     shown: list[tuple[np.ndarray, dict]] = []
-    with progress("evaluate", derived.validation_examples, "examples") as bar:
+    with progress("evaluate", derived.validation_examples, "examples") as bar, plain_errors_of(store):
         for batch in batches:
             found = predict(batch["image"])
             score = score + task.judge(batch, found)

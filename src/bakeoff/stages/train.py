@@ -26,7 +26,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     """Returns what `state.json` holds."""
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.store import Store
+    from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.tasks.task import task_of
     from bakeoff.training import loop, weights
     from bakeoff.training.course import run_legs
@@ -72,6 +72,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"]) as history,
                 progress("train", derived.steps, "steps", found.position.step) as bar,
+                plain_errors_of(examples, held_out),
             ):
                 outcome = run_legs(
                     legs,
