@@ -38,6 +38,7 @@ class Plan:
     parameters: int
     memory_estimate_bytes: int
     memory_budget_bytes: int
+    memory_parts: dict[str, int]  # of the estimate
     disk_bytes: int
     seconds: float | None  # of training; None where nothing is known
     seconds_from: str
@@ -87,6 +88,7 @@ def plan(
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes,
         memory_budget_bytes=derived.memory_budget_bytes,
+        memory_parts=asdict(derived.memory_parts),
         disk_bytes=_disk_bytes(run, facts),
         seconds=seconds,
         seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",
