@@ -1,10 +1,10 @@
+import re
+from typing import Any
+
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.input.memory import RUNTIME_BYTES, Load, Memory
-from bakeoff.records.manifest import Split
-
-SPLIT = Split(examples=10, decoded_bytes=10 * 50_000_000, frames=1, counts={}, shards=())  # 50 MB an example
+from bakeoff.input.memory import Memory
 
 
 @pytest.mark.parametrize(
@@ -22,75 +22,55 @@ SPLIT = Split(examples=10, decoded_bytes=10 * 50_000_000, frames=1, counts={}, s
 )
 def test_budget_is_read_in_decimal_and_binary_units(text: str, size: int) -> None:
     assert Memory(text).budget_bytes == size
+    assert Memory("1GB", device_budget=text).device_budget_bytes == size
 
 
-@pytest.mark.parametrize("text", ["", "2", "GB", "2G", "-1GB", "2 TB", "1,5GB", "2GB or so", ".5GB", "1.GB"])
+@pytest.mark.parametrize("text", ["", "2", "GB", "2G", "-1GB", "2 TB", "1,5GB", "2GB or so", ".5GB", "1.GB", "Auto"])
 def test_budget_that_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(OutOfRange, match=rf"^budget: must be a size such as 2GB, 1500MB or 4GiB, got '{text}'$"):
+    message = rf"budget: must be a size such as 2GB, 1500MB or 4GiB, or auto, got '{re.escape(text)}'$"
+    with pytest.raises(OutOfRange, match=f"^{message}"):
         Memory(text)
-
-
-@pytest.mark.parametrize("threads", [0, 257])
-def test_senseless_number_of_threads_is_refused(threads: int) -> None:
-    with pytest.raises(OutOfRange, match=rf"^decode_threads: must be between 1 and 256, got {threads}$"):
-        Memory("2GB", decode_threads=threads)
-
-
-# A batch of 10 examples of 1,000,000 pixels takes 10 * 1e6 * 3 * 4 = 120 MB; two threads that decode 50 MB each,
-# as bytes and as floats, take 2 * 50 * 5 = 500 MB. The network comes on top: below it takes nothing.
-LOAD = Load(batch_size=10, pixels=1_000_000, parameters=0, activation_bytes=0)
-
-
-def beside_the_program(megabytes: int) -> str:
-    """A budget that leaves so much to the data."""
-    return f"{RUNTIME_BYTES // 10**6 + megabytes}MB"
-
-
-def test_program_without_data_is_taken_to_need_about_a_gigabyte() -> None:
-    assert 0.8e9 < RUNTIME_BYTES < 1.3e9 and RUNTIME_BYTES % 10**6 == 0
+    with pytest.raises(OutOfRange, match=f"^device_{message}"):
+        Memory("1GB", device_budget=text)
 
 
 @pytest.mark.parametrize(
-    ("left", "waiting"),
+    ("settings", "message"),
     [
-        (500 + 2 * 120, 1),  # the least there is: a batch in use and one that waits
-        (500 + 120 + 2399, 1),  # a tenth of the 2399 MB is not quite two batches
-        (500 + 120 + 2400, 2),
-        (500 + 120 + 3600, 3),
-        (500 + 120 + 19200, 16),
-        (90_000, 16),  # no more wait, however much there is
+        ({"decode_threads": 0}, "decode_threads: must be between 1 and 256, got 0"),
+        ({"decode_threads": 257}, "decode_threads: must be between 1 and 256, got 257"),
+        ({"share": 1.1}, "share: must be between 0.05 and 1, got 1.1"),
+        ({"shuffle_buffer_size": 5}, "shuffle_buffer_size: must be null while memory.shuffle is global, got 5"),
+        ({"num_preprocess_threads": 4}, "num_preprocess_threads: must be null while memory.shuffle is global, got 4"),
+        ({"shuffle": "buffer", "queue_capacity": 0}, "queue_capacity: must be 1 or more, or null, got 0"),
+        (
+            {"shuffle": "buffer", "input_queue_memory_factor": 16, "min_after_dequeue": 9},
+            "min_after_dequeue: must be null beside input_queue_memory_factor, which says it, got 9",
+        ),
+        (
+            {"shuffle": "buffer", "min_after_dequeue": 1000, "queue_capacity": 999},
+            "queue_capacity: must be at least min_after_dequeue=1000, got 999",
+        ),
+        (
+            {"shuffle": "buffer", "num_preprocess_threads": 4, "decode_threads": 4},
+            "num_preprocess_threads: must be null beside decode_threads, got 4",
+        ),
     ],
 )
-def test_a_tenth_of_what_is_left_holds_waiting_batches(left: int, waiting: int) -> None:
-    buffers = Memory(beside_the_program(left)).buffers(LOAD, SPLIT)
-    assert (buffers.prefetch_batches, buffers.decode_threads) == (waiting, 2)
-    assert buffers.bytes == RUNTIME_BYTES + 500_000_000 + (1 + waiting) * 120_000_000
+def test_what_contradicts_itself_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=f"^{re.escape(message)}$"):
+        Memory("2GB", **settings)
 
 
-def test_more_threads_hold_more_images_at_once() -> None:
-    buffers = Memory(beside_the_program(1240), decode_threads=4).buffers(LOAD, SPLIT)
-    assert buffers.bytes == RUNTIME_BYTES + 2 * 500_000_000 + 2 * 120_000_000
-
-
-def test_the_network_takes_its_weights_four_times_and_its_maps_for_every_example() -> None:
-    """Weights, gradients and two numbers of the optimizer: 4 * 4 * 5 M = 80 MB; maps of 30 MB for 10 examples."""
-    network = Load(batch_size=10, pixels=1_000_000, parameters=5_000_000, activation_bytes=30_000_000)
-    lean, full = (Memory("90GB").buffers(load, SPLIT) for load in (LOAD, network))
-    assert full.bytes - lean.bytes == 80_000_000 + 300_000_000
-
-
-def test_budget_that_is_too_small_is_refused_with_the_least_that_would_do() -> None:
-    least, less = beside_the_program(740), beside_the_program(739)
-    message = rf"^budget: must be at least {least} for train\.batch_size=10 \(or a smaller batch\), got '{less}'$"
-    with pytest.raises(OutOfRange, match=message):
-        Memory(less).buffers(LOAD, SPLIT)
-    assert Memory(least).buffers(LOAD, SPLIT).prefetch_batches == 1
-
-
-@pytest.mark.parametrize("budget", ["2GB", "4GB", "10GB"])
-@pytest.mark.parametrize("batch_size", [1, 3, 8])
-def test_the_rule_is_kept(budget: str, batch_size: int) -> None:
-    load = Load(batch_size, pixels=1_000_000, parameters=1_000_000, activation_bytes=10_000_000)
-    buffers = Memory(budget).buffers(load, SPLIT)
-    assert RUNTIME_BYTES < buffers.bytes <= Memory(budget).budget_bytes
-    assert 1 <= buffers.prefetch_batches <= 16
+@pytest.mark.parametrize(
+    ("settings", "queue"),
+    [
+        ({}, 0),
+        ({"queue_capacity": 2000, "min_after_dequeue": 1000}, 2000),
+        ({"min_after_dequeue": 1000}, 1000 + 3 * 32),
+        ({"input_queue_memory_factor": 16}, 16 * 1024 + 3 * 32),  # Inception's default, at batches of 32
+        ({"shuffle_buffer_size": 256}, 0),
+    ],
+)
+def test_queue_holds_what_the_seed_systems_say(settings: dict[str, Any], queue: int) -> None:
+    assert Memory("2GB", shuffle="buffer", **settings).queue(batch_size=32) == queue

@@ -64,3 +64,49 @@ def test_the_shuffle_is_global() -> None:
     for number in range(1000):
         counts[np.arange(5), epoch(Order(5, seed=0), number)] += 1
     assert counts.min() > 150 and counts.max() < 250  # 200 expected, standard deviation 12.6
+
+
+# Through a buffer.
+
+
+def test_buffer_gives_every_example_once_an_epoch() -> None:
+    for windows in ((1,), (4,), (20,), (99,), (3, 5)):
+        order = Order(20, seed=5, windows=windows)
+        for number in range(3):
+            assert sorted(epoch(order, number)) == list(range(20))
+
+
+def test_buffer_of_one_keeps_the_order_of_the_shards() -> None:
+    assert epoch(Order(7, seed=1, windows=(1,)), 0) == list(range(7))
+
+
+def test_example_comes_no_earlier_than_it_is_in_the_buffer() -> None:
+    """Whatever comes at place p has been among the first p + 4, or, behind a second one of 3, the first p + 6."""
+    for windows, ahead in (((4,), 4), ((4, 3), 6)):
+        reached = 0
+        for number in range(50):
+            order = Order(30, seed=0, windows=windows)
+            for place, example in enumerate(epoch(order, number)):
+                assert example < order.furthest(place) == min(30, place + ahead)
+                reached += example == place + ahead - 1
+        assert reached > 0
+
+
+def test_each_of_the_buffer_is_as_likely_to_be_next() -> None:
+    first = [epoch(Order(30, seed=0, windows=(5,)), number)[0] for number in range(1000)]
+    counts = np.bincount(first, minlength=5)
+    assert len(counts) == 5 and counts.min() > 150 and counts.max() < 250  # 200 expected, standard deviation 12.6
+
+
+def test_buffer_can_be_entered_at_any_step() -> None:
+    order = Order(11, seed=9, windows=(4,))
+    whole = examples(order, 0, 44)
+    for step in (10, 3, 7):
+        assert examples(Order(11, seed=9, windows=(4,)), 4 * step, 4 * step + 4) == whole[4 * step : 4 * step + 4]
+
+
+def test_buffer_of_all_examples_is_a_global_shuffle() -> None:
+    counts = np.zeros((5, 5), int)
+    for number in range(1000):
+        counts[np.arange(5), epoch(Order(5, seed=0, windows=(5,)), number)] += 1
+    assert counts.min() > 150 and counts.max() < 250

@@ -108,7 +108,7 @@ def test_values_that_this_project_forbids_are_refused_at_once(workspace: Path, t
         run(str(wrong))
     assert str(refused.value).splitlines() == [
         "wrong.config: model.loss.focal_gamma: must be 0 or more, got -2.0",
-        "wrong.config: train.batch_size: must be 1 or more, got 0",
+        "wrong.config: train.batch_size: must be 1 or more, or auto, got 0",
     ]
 
 

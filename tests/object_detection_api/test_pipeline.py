@@ -140,7 +140,7 @@ def test_the_memory_knobs_stand_in_both_readers(written: Callable[..., tuple[Any
     assert (read.train_input_reader.shuffle_buffer_size, read.eval_input_reader[0].shuffle_buffer_size) == (1200, 300)
     for reader in (read.train_input_reader, read.eval_input_reader[0]):
         assert reader.queue_capacity == reader.min_after_dequeue == reader.shuffle_buffer_size
-        assert reader.num_prefetch_batches >= 1 and reader.num_parallel_batches == 2
+        assert reader.num_prefetch_batches >= 1 and reader.num_parallel_batches == 8
     assert (read.train_input_reader.num_readers, read.eval_input_reader[0].num_readers) == (4, 2)
     assert text.count("The next two are deprecated: its training programs do not read them") == 2
 

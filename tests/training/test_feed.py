@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.lr import Constant
@@ -33,7 +34,7 @@ def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
     store.read = noted  # type: ignore[method-assign]
     task = Classification(Cnn(input_size=16), [str(digit) for digit in range(10)])
     train = Train(batch_size=2, steps=1, accumulate_batches=2)
-    feed = Feed.of(train, store, 5, task, lambda size: Shape("classification", 16, 1, size, 2, 1))
+    feed = Feed.of(train, store, Order(12, 5), task, lambda size: Shape("classification", 16, 1, size, 2, 1))
     span = Span("whole", first_step=3, steps=4, first_example=5, batch_size=2, rate_factor=1.0)
     leg = Leg(span, Constant(1.0), (), "last")
     upcoming = iter(feed.batches(leg, range(4, 6)))

@@ -123,7 +123,7 @@ def test_gradients_are_clipped_by_their_norm_all_together() -> None:
         (RmsProp, {"momentum": -0.5}, r"^momentum: must be at least 0 and under 1, got -0\.5$"),
         (RmsProp, {"epsilon": 0.0}, r"^epsilon: must be above 0, got 0\.0$"),
         (Adam, {"clip_norm": -2.0}, r"^clip_norm: must be 0 or more, got -2\.0$"),
-        (Train, {"batch_size": 0, "steps": 1}, r"^batch_size: must be 1 or more, got 0$"),
+        (Train, {"batch_size": 0, "steps": 1}, r"^batch_size: must be 1 or more, or auto, got 0$"),
         (
             Train,
             {"batch_size": 1},

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -24,7 +25,7 @@ from bakeoff.tasks.classification import Classification
 from bakeoff.training import loop, weights
 from bakeoff.training.loop import Best, Rhythm, fit
 from bakeoff.training.optimizers import Adam
-from bakeoff.training.step import compiled_prediction, compiled_step
+from bakeoff.training.step import _share, compiled_prediction, compiled_step
 from slope import Slope, batches, sgd, weight_of
 
 
@@ -38,6 +39,19 @@ def test_regularisation_that_a_network_asks_for_is_part_of_the_loss() -> None:
         {"train/loss": 4.5, "train/loss_a": 2.0, "train/loss_b": 2.0, "train/loss_penalty": 0.5}
     )
     assert weight_of(network) == pytest.approx(1 - 0.1 * (4 + 0.5 * 2))  # the slope of 0.5 w² is w
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3, 6])
+def test_shares_of_devices_are_disjoint_and_together_the_batch(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = tf.range(12), {"label": tf.range(100, 112)}
+    shares = []
+    for number in range(devices):
+        context = SimpleNamespace(replica_id_in_sync_group=number)
+        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda context=context: context)
+        shares.append(_share(batch, devices))
+    assert np.concatenate([images for images, _ in shares]).tolist() == list(range(12))
+    assert np.concatenate([targets["label"] for _, targets in shares]).tolist() == list(range(100, 112))
+    assert {len(images) for images, _ in shares} == {12 // devices}
 
 
 def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:

@@ -45,6 +45,7 @@ def _rows(plan: "Plan") -> Iterator[tuple[str, str]]:
         yield from _phase_rows(phase, several=len(plan.phases) > 1)
     share = plan.memory_estimate_bytes / plan.memory_budget_bytes
     yield "memory", f"about {size(plan.memory_estimate_bytes)}, {share:.0%} of {size(plan.memory_budget_bytes)}"
+    yield "  made of", ", ".join(f"{part} {size(held)}" for part, held in plan.memory_parts.items() if held)
     yield "disk", f"about {size(plan.disk_bytes)} for checkpoints and weights"
     time = "not known" if plan.seconds is None else f"about {duration(plan.seconds)} of training"
     yield "time", f"{time} ({plan.seconds_from})"

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from bakeoff.config.auto_batch import Choice
 from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts
+from bakeoff.config.limits import stated_limits
 from bakeoff.config.parse import Problems
 from bakeoff.config.run import Derived, Draft, Run
 from bakeoff.errors import OutOfRange
-from bakeoff.input.memory import Buffers, Load, Memory
+from bakeoff.input.budget import Buffers, Limits, Load, buffers
+from bakeoff.input.memory import Memory
 from bakeoff.lr import Schedule, batch_factor
 from bakeoff.networks import Network
 from bakeoff.records.manifest import Split
@@ -25,21 +28,44 @@ def resolve(
     *,
     facts_of: Callable[[Network, int], Facts],
     is_set: Callable[[str], bool],
+    limits_of: Callable[[Memory], Limits] = stated_limits,
+    largest_batch: Callable[[Run, Load, Limits], Choice | None] | None = None,
 ) -> Run | None:
-    """The whole variant, or None with every mistake noted that shows in what could be read of it."""
+    """The whole variant, or None with every mistake noted that shows in what could be read of it.
+
+    `limits_of` and `largest_batch` are what looks at the machine, and asked only where the variant says `auto`.
+    """
     manifest = records.manifest
+    fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
+    facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
+    limits = limits_of(draft.memory) if draft.memory else None
+    load = _load(draft, facts)
+    because = ""
+    if draft.train and draft.train.batch_size == "auto":
+        first = _with_batch(draft, draft.train, 1)
+        if not (manifest and load and limits and largest_batch):
+            check(draft, records, facts, [], problems, is_set)
+            return None
+        alone = Problems(lambda key: key)
+        smallest = resolve(first, records, alone, facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits)
+        choice = largest_batch(smallest, load, limits) if smallest else None
+        if smallest and choice is None:
+            said = draft.memory.budget if draft.memory else ""
+            problems.add("memory.budget", f"must be more, got {said!r}; not even batches of 1 fit when tried")
+            return None
+        draft = _with_batch(draft, draft.train, choice.batch_size) if choice else first
+        if choice:
+            because = choice.in_words(limits.bytes, manifest.splits[TRAIN].examples)
+            load = choice.measured(load)
     spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
     if draft.train and draft.lr and manifest and spans:
         draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
-    fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
-    facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
-    buffers = None
-    if draft.memory and draft.model and manifest and facts and spans:
+    held = None
+    if draft.memory and manifest and limits and load and spans:
         largest = max(span.batch_size for span in spans)
-        load = Load(largest, draft.model.frames * draft.model.input_size**2, facts.parameters, facts.activation_bytes)
-        buffers = _buffers(draft.memory, load, manifest.splits[TRAIN], problems)
+        held = _buffers(draft.memory, load, manifest.splits[TRAIN], largest, limits, problems)
     check(draft, records, facts, spans, problems, is_set)
-    if problems.lines or not (manifest and facts and buffers and draft.memory and draft.train):
+    if problems.lines or not (manifest and facts and held and limits and draft.train):
         return None
     train, validation, last = manifest.splits[TRAIN], manifest.splits[VALIDATION], spans[-1]
     examples = last.first_example + last.steps * last.batch_size * draft.train.accumulate_batches
@@ -53,10 +79,15 @@ def resolve(
         epochs=round(examples / train.examples, 3),
         phases=tuple(spans),
         parameters=facts.parameters,
-        prefetch_batches=buffers.prefetch_batches,
-        decode_threads=buffers.decode_threads,
-        memory_budget_bytes=draft.memory.budget_bytes,
-        memory_estimate_bytes=buffers.bytes,
+        batch_size_because=because or "stated",
+        prefetch_batches=held.prefetch_batches,
+        decode_threads=held.decode_threads,
+        shuffle_windows=held.shuffle_windows,
+        memory_budget_bytes=limits.bytes,
+        memory_estimate_bytes=held.bytes,
+        memory_parts=held.parts,
+        device_budget_bytes=limits.device_bytes,
+        device_estimate_bytes=held.device_bytes,
     )
     return draft.whole(derived)
 
@@ -70,7 +101,7 @@ def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems)
     spans: list[Span] = []
     first_step = first_example = 0
     for place, (name, steps, epochs, own_batch, own_lr) in enumerate(legs):
-        batch_size = own_batch or train.batch_size
+        batch_size = own_batch or train.batch
         together = batch_size * train.accumulate_batches
         length = shares[place] if shares else steps_for(steps, epochs, examples=examples, batch_size=together)
         if train.round_up_steps:
@@ -87,7 +118,7 @@ def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None
     """The steps of phases that divide the run's own length among them, the last one taking what is left over."""
     if train.steps is None and train.epochs is None:
         return None
-    together = train.batch_size * train.accumulate_batches
+    together = train.batch * train.accumulate_batches
     steps, number = steps_for(train.steps, train.epochs, examples=examples, batch_size=together), len(train.phases)
     if steps < number:
         problems.add("train.phases", f"must be at most as many as the run's {steps} steps, got {number} phases")
@@ -118,9 +149,29 @@ def _with_schedules(
     return replace(draft, train=replace(train, phases=tuple(phases)))
 
 
-def _buffers(memory: Memory, load: Load, train: Split, problems: Problems) -> Buffers | None:
+def _with_batch(draft: Draft, train: Train, batch_size: int) -> Draft:
+    return replace(draft, train=replace(train, batch_size=batch_size))
+
+
+def _load(draft: Draft, facts: Facts | None) -> Load | None:
+    if not (draft.model and draft.train and facts):
+        return None
+    return Load(
+        pixels=draft.model.frames * draft.model.input_size**2,
+        parameters=facts.parameters,
+        variables=len(facts.variables),
+        activation_bytes=facts.activation_bytes,
+        slots=draft.optimizer.slots if draft.optimizer else 0,
+        averaged=draft.train.ema_decay > 0,
+        accumulates=draft.train.accumulate_batches > 1,
+    )
+
+
+def _buffers(
+    memory: Memory, load: Load, train: Split, batch_size: int, limits: Limits, problems: Problems
+) -> Buffers | None:
     try:
-        return memory.buffers(load, train)
+        return buffers(memory, load, train, batch_size, limits)
     except OutOfRange as error:
         problems.refused("memory.", error)
         return None

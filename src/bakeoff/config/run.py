@@ -13,13 +13,15 @@ from bakeoff.config.parse import Problems, kind_of, parse, parse_kind
 from bakeoff.config.seal import is_whole, require_unedited, sealed
 from bakeoff.config.yaml_file import read_mapping, write_mapping
 from bakeoff.errors import ConfigError, require
+from bakeoff.input.budget import Parts
 from bakeoff.input.memory import Memory
+from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.lr import SCHEDULES, Schedule
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.records import SOURCES
 from bakeoff.records.manifest import Manifest, read_manifest
-from bakeoff.records.record import Source
+from bakeoff.records.record import TRAIN, VALIDATION, Source
 from bakeoff.tasks.evaluation import Evaluate
 from bakeoff.tasks.export import Export
 from bakeoff.tracking.settings import TRACKERS, Track
@@ -58,10 +60,15 @@ class Derived:
     epochs: float
     phases: tuple[Span, ...]  # one for a run without phases
     parameters: int
+    batch_size_because: str
     prefetch_batches: int
     decode_threads: int
+    shuffle_windows: tuple[int, ...]  # examples in the buffer and the queue of memory.shuffle: buffer
     memory_budget_bytes: int
     memory_estimate_bytes: int
+    memory_parts: Parts  # what the estimate is the sum of, in bytes
+    device_budget_bytes: int  # 0: the network is in the process's own memory
+    device_estimate_bytes: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,18 @@ class Run:
             Leg(span, phase.lr or self.lr, phase.trainable or train.trainable, phase.start)
             for span, phase in zip(self.derived.phases, train.phases, strict=True)
         ]
+
+    @property
+    def auto_legs(self) -> list[Leg]:
+        """Those that have no batch size of their own."""
+        own = [phase.batch_size is not None for phase in self.train.phases] or [False]
+        return [leg for leg, has_own in zip(self.legs, own, strict=True) if not has_own]
+
+    @property
+    def order(self) -> Order:
+        """In which training examples come."""
+        assert self.derived is not None
+        return Order(self.derived.train_examples, self.seed, self.derived.shuffle_windows)
 
     def batches_of(self, size: int) -> Shape:
         """Batches of `size` examples as this variant's network takes them; the records must be known."""
@@ -187,6 +206,13 @@ def fitting_manifest(records: Path, derived: Derived) -> Manifest:
             f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, "
             f"{records.as_posix()} has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
         )
+    for key, split in (("train_examples", TRAIN), ("validation_examples", VALIDATION)):
+        rendered_for, there = getattr(derived, key), manifest.splits[split].examples
+        if rendered_for != there:
+            raise ConfigError(
+                f"models/config/run.yaml: was rendered for {rendered_for} {split} examples, "
+                f"{records.as_posix()} has {there}; run `dvc repro`"
+            )
     return manifest
 
 

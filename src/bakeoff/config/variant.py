@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from bakeoff.config.batch_trial import largest_batch
 from bakeoff.config.checks import Records
 from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of
+from bakeoff.config.limits import limits_on_this_machine
 from bakeoff.config.parse import Problems
 from bakeoff.config.resolve import resolve
 from bakeoff.config.run import Draft, Run, parse_draft
@@ -30,7 +33,7 @@ class Variant:
 
 
 def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
-    """`facts` is the folder that keeps what is known of networks; `overrides` are Hydra's."""
+    """`facts` is the folder that keeps what is known of networks and of this machine; `overrides` are Hydra's."""
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_draft(composed.tree, problems)
@@ -40,6 +43,8 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
         problems,
         facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
         is_set=lambda key: composed.layer_of(key) is not None,
+        limits_of=lambda memory: limits_on_this_machine(memory, facts, partial(problems.warn, "memory.budget")),
+        largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, facts),
     )
     return Variant(run, draft, composed, problems)
 

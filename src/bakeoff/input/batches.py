@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.decode import Example, decoder
 from bakeoff.input.order import Order
+from bakeoff.input.reading import Read, evaluation_reader, training_reader
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 
@@ -31,11 +31,8 @@ def training_batches(
 
     decode = decoder(shape)
 
-    def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-        epochs, examples = order.at(positions)
-        return np.stack([epochs, examples], axis=-1), store.read(examples)
-
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
+        place = tf.ensure_shape(place, [2])
         decoded = decode(data)
         key = pixels.key(order.seed, epoch=place[0], example=place[1])
         example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
@@ -43,7 +40,7 @@ def training_batches(
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
-    rows = _prepared(positions, shape, read, lambda place, data: prepare(tf.ensure_shape(place, [2]), data))
+    rows = _prepared(positions, shape, training_reader(store, order), prepare)
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
@@ -52,21 +49,15 @@ def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
 
     decode = decoder(shape)
 
-    def read(numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-        return numbers, store.read(numbers)
-
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
         return pixels.fit(decode(data), shape.size, shape.frames) | {"number": tf.ensure_shape(number, [])}
 
-    rows = _prepared(tf.data.Dataset.range(store.examples), shape, read, prepare)
+    rows = _prepared(tf.data.Dataset.range(store.examples), shape, evaluation_reader(store), prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 
 def _prepared(
-    numbers: tf.data.Dataset,
-    shape: Shape,
-    read: Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]],
-    prepare: Callable[[tf.Tensor, tf.Tensor], Any],
+    numbers: tf.data.Dataset, shape: Shape, read: Read, prepare: Callable[[tf.Tensor, tf.Tensor], Any]
 ) -> tf.data.Dataset:
     """Examples read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
     read_batches = numbers.batch(shape.batch_size).map(

@@ -1,66 +1,85 @@
-"""What the run may use: `conf/memory/`. Buffers follow from it and from the sizes in the data set.
+"""What the run may use: `conf/memory/`. Buffers follow from it and from the sizes in the data set (budget.py).
 
-The rule, in bytes: what TensorFlow takes once loaded, plus the network in training, plus batches that wait, plus
-images being decoded, must stay under the budget. As many batches wait as fit into a tenth of what is left, 1 to 16.
+Memory("4GB")                                              4,000,000,000 bytes for the whole process
+Memory("auto", share=0.8)                                  four fifths of what is free when the variant is rendered
+Memory("2GB", shuffle="buffer", shuffle_buffer_size=256)   a buffer of 256 encoded examples, no global shuffle
 """
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from bakeoff.errors import require
-from bakeoff.records.manifest import Split
 
+AUTO = "auto"
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-RUNTIME_BYTES = 1000 * 10**6  # of a process that trains on a CPU, its data and its network aside, as measured
-WAITING_SHARE = 0.1
-MOST_WAITING_BATCHES = 16
-FLOAT_BYTES = 4
-COPIES_OF_WEIGHTS = 4  # themselves, gradients, and two numbers that the optimizer keeps of each
-
-
-@dataclass(frozen=True)
-class Buffers:
-    prefetch_batches: int
-    decode_threads: int
-    bytes: int  # of the whole process at its peak, as far as it can be foreseen
-
-
-@dataclass(frozen=True)
-class Load:
-    """What has to fit: batches of float examples, and the network that they go through."""
-
-    batch_size: int
-    pixels: int  # of an example
-    parameters: int
-    activation_bytes: int  # of all layers' outputs for one example
+FACTOR_EXAMPLES = 1024  # of Inception's input_queue_memory_factor
+BATCHES_ABOVE_MINIMUM = 3  # of Inception's queue
+OF_THE_BUFFER = (
+    "shuffle_buffer_size",
+    "min_after_dequeue",
+    "queue_capacity",
+    "input_queue_memory_factor",
+    "num_preprocess_threads",
+)
 
 
 @dataclass(frozen=True)
 class Memory:
-    budget: str
-    decode_threads: int = 2
+    budget: str  # of the process, or `auto`
+    share: float = 0.8  # of what is free, if the budget is auto
+    device_budget: str | None = None  # of the accelerator's own memory, or `auto`; none: the network is in the budget
+    decode_threads: int | None = None  # none: by the budget
+    on_bad_record: Literal["error", "skip"] = "error"
+    shuffle: Literal["global", "buffer"] = "global"
+    # Of `shuffle: buffer`, by the names and with the meaning that the Object Detection API and Inception give them.
+    shuffle_buffer_size: int | None = None  # examples
+    min_after_dequeue: int | None = None  # examples that a queue after the buffer never has fewer of
+    queue_capacity: int | None = None  # examples that it has at most
+    input_queue_memory_factor: int | None = None  # min_after_dequeue in units of 1,024
+    num_preprocess_threads: int | None = None  # decode_threads
 
     def __post_init__(self) -> None:
-        require(_bytes(self.budget) is not None, "budget", self.budget, "a size such as 2GB, 1500MB or 4GiB")
-        require(1 <= self.decode_threads <= 256, "decode_threads", self.decode_threads, "between 1 and 256")
+        for key in ("budget", "device_budget"):
+            size = getattr(self, key)
+            known = size is None or size == AUTO or _bytes(size) is not None
+            require(known, key, size, "a size such as 2GB, 1500MB or 4GiB, or auto")
+        require(0.05 <= self.share <= 1, "share", self.share, "between 0.05 and 1")
+        for key in ("decode_threads", "num_preprocess_threads"):
+            threads = getattr(self, key)
+            require(threads is None or 1 <= threads <= 256, key, threads, "between 1 and 256")
+        for key in OF_THE_BUFFER:
+            value = getattr(self, key)
+            require(value is None or self.shuffle == "buffer", key, value, "null while memory.shuffle is global")
+            require(value is None or value >= 1, key, value, "1 or more, or null")
+        factor, least, most = self.input_queue_memory_factor, self.min_after_dequeue, self.queue_capacity
+        for key, value in (("min_after_dequeue", least), ("queue_capacity", most)):
+            require(factor is None or value is None, key, value, "null beside input_queue_memory_factor, which says it")
+        fits = least is None or most is None or least <= most
+        require(fits, "queue_capacity", most, f"at least min_after_dequeue={least}")
+        twice = self.decode_threads is not None and self.num_preprocess_threads is not None
+        require(not twice, "num_preprocess_threads", self.num_preprocess_threads, "null beside decode_threads")
 
     @property
-    def budget_bytes(self) -> int:
-        size = _bytes(self.budget)
-        assert size is not None
-        return size
+    def budget_bytes(self) -> int | None:
+        """None for `auto`."""
+        return _bytes(self.budget)
 
-    def buffers(self, load: Load, split: Split) -> Buffers:
-        """For a training on examples of `split`."""
-        batch = load.batch_size * load.pixels * 3 * FLOAT_BYTES
-        decoding = self.decode_threads * split.decoded_bytes // max(1, split.examples) * (1 + FLOAT_BYTES)
-        network = load.parameters * FLOAT_BYTES * COPIES_OF_WEIGHTS + load.batch_size * load.activation_bytes
-        fixed = RUNTIME_BYTES + network + decoding + batch  # one batch in use
-        least = fixed + batch  # and one waiting
-        rule = f"at least {-(-least // 10**6)}MB for train.batch_size={load.batch_size} (or a smaller batch)"
-        require(least <= self.budget_bytes, "budget", self.budget, rule)
-        waiting = max(1, min(MOST_WAITING_BATCHES, int((self.budget_bytes - fixed) * WAITING_SHARE) // batch))
-        return Buffers(waiting, self.decode_threads, fixed + waiting * batch)
+    @property
+    def device_budget_bytes(self) -> int | None:
+        """None for `auto`, and if the network is in the budget."""
+        return _bytes(self.device_budget) if self.device_budget else None
+
+    @property
+    def threads(self) -> int | None:
+        return self.decode_threads or self.num_preprocess_threads
+
+    def queue(self, batch_size: int) -> int:
+        """How many examples the queue after the buffer holds; 0 without one."""
+        above = BATCHES_ABOVE_MINIMUM * batch_size
+        if self.input_queue_memory_factor:
+            return FACTOR_EXAMPLES * self.input_queue_memory_factor + above
+        return self.queue_capacity or (self.min_after_dequeue + above if self.min_after_dequeue else 0)
 
 
 def _bytes(text: str) -> int | None:

@@ -1,49 +1,126 @@
-"""Serialized examples by number, read from the shards at the offsets that the index names."""
+"""Serialized examples by number, read from the shards at the offsets that the index names.
 
+Every read is checked against the checksum that the record was written with: a byte that changed since the build
+is said, with shard, record and offset, or left out and counted, but never trained on.
+"""
+
+import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import numpy as np
 
 from bakeoff.errors import DataError
+from bakeoff.input.bad_records import BadRecords
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import index_name
+from bakeoff.records.tfrecord import HEAD, TAIL, is_head, is_whole
 from bakeoff.records.wire import Value, decode_features
 
 NAME = "image/filename"
+OnBadRecord = Literal["error", "skip"]
+REBUILD = "run `dvc repro --force build_records`"
 
 
 class Store:
     """All examples of one split: `store.read([17, 3])` gives their bytes. Safe to call from several threads."""
 
-    def __init__(self, folder: Path, split: Split) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        split: Split,
+        on_bad_record: OnBadRecord = "error",
+        noticed: Callable[[int, str], object] | None = None,
+    ) -> None:
+        """`noticed` is called with a damaged example and what is wrong with it, if such are left out."""
         self.examples = split.examples
+        self.bad: dict[int, str] = {}  # examples that were left out, and why
+        self.failed: DataError | None = None  # why one could not be read
+        self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
         self._files: list[BinaryIO] = []
         indexes = [_read_index(folder, shard) for shard in split.shards]
         self._spans = np.concatenate(indexes)  # (examples, 2) offset and length in the shard
-        self._shard_of = np.repeat(np.arange(len(indexes)), [len(index) for index in indexes])
-        self._files = [(folder / shard.file).open("rb") for shard in split.shards]
+        self._first = np.cumsum([0, *(len(index) for index in indexes)])  # example of each shard
+        self._files = [(folder / shard.file).open("rb", buffering=0) for shard in split.shards]
         self._lock = threading.Lock()
+        for number, shard in enumerate(split.shards):
+            self._require_head(number, folder / shard.file)
 
-    def read(self, examples: np.ndarray) -> list[bytes]:
-        return [self._read_one(example) for example in examples]
+    def read(self, examples: np.ndarray) -> list[bytes | None]:
+        """None for a damaged one, if such are left out."""
+        return [self._checked(int(example)) for example in examples]
+
+    def failure(self, said: str) -> DataError:
+        """To be raised, and remembered for `plain_errors_of`."""
+        self.failed = DataError(said)
+        return self.failed
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
-        features = [decode_features(data) for data in self.read(examples)]
+        features = [decode_features(data or b"") for data in self.read(examples)]
         return [_text(one.get(NAME)) or f"no. {number}" for one, number in zip(features, examples, strict=True)]
 
     def __del__(self) -> None:
         for file in self._files:
             file.close()
 
-    def _read_one(self, example: int) -> bytes:
-        offset, length = self._spans[example]
-        file = self._files[self._shard_of[example]]
+    def _checked(self, example: int) -> bytes | None:
+        if example in self.bad:
+            return None
+        offset, length = (int(number) for number in self._spans[example])
+        shard = self._shard_of(example)
+        try:
+            read = self._read_at(self._files[shard], offset, length + TAIL)
+        except OSError as error:
+            self._put_aside(example, shard, offset, f"cannot be read ({error.strerror})")
+            return None
+        data = read[:length]
+        if not is_whole(data, read[length:]):
+            self._put_aside(example, shard, offset, "is damaged, its checksum is another")
+            return None
+        return data
+
+    def _put_aside(self, example: int, shard: int, offset: int, how: str) -> None:
+        number = example - int(self._first[shard])
+        said = f"{self._files[shard].name}: record {number}, at byte {offset}, {how}"
+        if not self._skips:
+            raise self.failure(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
+        self.bad[example] = said
+        self._noticed(example, said)
+
+    def _shard_of(self, example: int) -> int:
+        return int(np.searchsorted(self._first, example, side="right")) - 1
+
+    def _read_at(self, file: BinaryIO, offset: int, length: int) -> bytes:
+        if hasattr(os, "pread"):  # needs no lock, for it moves no position in the file
+            return os.pread(file.fileno(), length, offset)
         with self._lock:
             file.seek(offset)
             return file.read(length)
+
+    def _require_head(self, shard: int, path: Path) -> None:
+        """The frame before the last record, which another build will hardly have at the same place."""
+        if self._first[shard] == self._first[shard + 1]:
+            return
+        offset, length = (int(number) for number in self._spans[self._first[shard + 1] - 1])
+        if not is_head(self._read_at(self._files[shard], offset - HEAD, HEAD), length):
+            raise DataError(f"{path}: holds no record where its index says, so it is of another build; {REBUILD}")
+
+
+@contextmanager
+def plain_errors_of(*stores: Store) -> Iterator[None]:
+    """Around whatever goes through batches: what a store says when a record cannot be read reaches TensorFlow, which
+    makes a page about a failed operation of a graph of it; here it is itself again."""
+    try:
+        yield
+    except Exception as error:
+        for store in stores:
+            if store.failed is not None and str(store.failed) in str(error):
+                raise store.failed from None
+        raise
 
 
 def _text(value: Value | None) -> str:
@@ -52,13 +129,18 @@ def _text(value: Value | None) -> str:
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:
     path, index_path = folder / shard.file, folder / index_name(shard.file)
-    remedy = "run `dvc repro --force build_records`"
     for file in (path, index_path):
         if not file.is_file():
-            raise DataError(f"{file}: missing, though the manifest names it; {remedy}")
+            raise DataError(f"{file}: missing, though the manifest names it; {REBUILD}")
     if path.stat().st_size != shard.bytes:
-        raise DataError(f"{path}: has {path.stat().st_size} bytes, the manifest says {shard.bytes}; {remedy}")
-    index = np.load(index_path)
+        raise DataError(f"{path}: has {path.stat().st_size} bytes, the manifest says {shard.bytes}; {REBUILD}")
+    try:
+        index = np.load(index_path)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{index_path}: cannot be read ({error}); {REBUILD}") from None
     if index.shape != (shard.examples, 2):
-        raise DataError(f"{index_path}: has {len(index)} rows, the manifest says {shard.examples}; {remedy}")
+        raise DataError(f"{index_path}: has {len(index)} rows, the manifest says {shard.examples}; {REBUILD}")
+    ends = np.cumsum(index[:, 1] + (HEAD + TAIL))
+    if not np.array_equal(index[:, 0], ends - index[:, 1] - TAIL) or (ends[-1] if len(ends) else 0) != shard.bytes:
+        raise DataError(f"{index_path}: does not fit {path.name}, so it is of another build; {REBUILD}")
     return index

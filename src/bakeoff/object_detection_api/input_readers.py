@@ -46,11 +46,12 @@ def _reader(run: Run, manifest: Manifest, name: str) -> list[Lines]:
     split = manifest.splits[name]
     shards = len(split.shards)
     files = f"{name}-?????-of-{shards:05d}"
-    buffer = shuffle_buffer_size(run.memory.budget_bytes, split)
+    budget = run.derived.memory_budget_bytes
+    buffer = shuffle_buffer_size(budget, split)
     return [
         field("label_map_path", LABEL_MAP.as_posix()),
         block("tf_record_input_reader", field("input_path", (workspace.RECORDS / files).as_posix())),
-        comment(f"Records that wait to be shuffled: at most {SHUFFLE_SHARE:.0%} of the budget, {run.memory.budget}."),
+        comment(f"Records that wait to be shuffled: at most {SHUFFLE_SHARE:.0%} of the budget, {budget / 1e9:g} GB."),
         field("shuffle_buffer_size", buffer),
         comment(DEPRECATED),
         field("queue_capacity", buffer),

@@ -7,7 +7,7 @@ from typing import Any
 from bakeoff.config.facts import Facts
 from bakeoff.config.run import Derived, Run
 from bakeoff.records.manifest import Manifest
-from bakeoff.training.footprint import OnDisk
+from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.phases import Leg
 
 
@@ -39,6 +39,7 @@ class Plan:
     parameters: int
     memory_estimate_bytes: int
     memory_budget_bytes: int
+    memory_parts: dict[str, int]  # of the estimate
     disk_bytes: int
     seconds: float | None  # of training; None where nothing is known
     seconds_from: str
@@ -82,12 +83,13 @@ def plan(
         background=_has_background(run),
         steps=derived.steps,
         epochs=derived.epochs,
-        batch_size=run.train.batch_size,
-        batch_why=f"set in {batch_from}",
+        batch_size=run.train.batch,
+        batch_why=derived.batch_size_because if derived.batch_size_because != "stated" else f"set in {batch_from}",
         phases=phases,
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes,
         memory_budget_bytes=derived.memory_budget_bytes,
+        memory_parts=asdict(derived.memory_parts),
         disk_bytes=disk.in_flight + disk.outputs,
         seconds=seconds,
         seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",

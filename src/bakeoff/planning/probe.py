@@ -23,7 +23,6 @@ MOST_STEPS = 50
 def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Path) -> dict[str, float]:
     """By leg. Weights are random ones: they change the loss, not the time."""
     load_tensorflow()
-    from bakeoff.input.order import Order
     from bakeoff.input.store import Store
     from bakeoff.tasks.task import task_of
     from bakeoff.training.devices import strategy_of
@@ -36,14 +35,8 @@ def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Pa
     seed_everything(run.seed, deterministic=run.train.deterministic)
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
-    feed = Feed(
-        Store(records, manifest.splits[TRAIN]),
-        order=Order(derived.train_examples, run.seed),
-        augment=run.train.augment,
-        encode=task.encode,
-        shape_of=run.batches_of,
-        together=run.train.accumulate_batches,
-    )
+    store = Store(records, manifest.splits[TRAIN], run.memory.on_bad_record)
+    feed = Feed.of(run.train, store, run.order, task, run.batches_of)
     return {leg.span.name: _measured(leg, learner.begin(leg.trainable, "train"), feed) for leg in legs}
 
 

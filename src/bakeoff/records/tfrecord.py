@@ -43,9 +43,20 @@ def read_frame(path: Path, offset: int, length: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         data, tail = file.read(length), file.read(TAIL)
-    if _masked(data) != tail:
+    if not is_whole(data, tail):
         raise ValueError(f"damaged record: wrong checksum at byte {offset}")
     return data
+
+
+def is_whole(data: bytes, tail: bytes) -> bool:
+    """Whether these are the data that were written before `tail`."""
+    return _masked(data) == tail
+
+
+def is_head(head: bytes, length: int) -> bool:
+    """Whether this is what stands before data of that length."""
+    packed = struct.pack("<Q", length)
+    return head == packed + _masked(packed)
 
 
 def _masked(data: bytes) -> bytes:

@@ -24,7 +24,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     """Returns what `metrics.json` holds."""
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.store import Store
+    from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.pictures import draw_sheet
     from bakeoff.tasks.task import task_of
     from bakeoff.training.step import compiled_prediction
@@ -35,16 +35,17 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     network = restore(run.model, derived.num_classes, trained / f"{run.evaluate.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     predict = compiled_prediction(network, task)
-    batches = evaluation_batches(Store(records, manifest.splits[VALIDATION]), run.batches_of(run.evaluate.batch_size))
+    store = Store(records, manifest.splits[VALIDATION], run.memory.on_bad_record)
+    batches = evaluation_batches(store, run.batches_of(run.evaluate.batch_size))
     score = task.score()
     shown: list[tuple[np.ndarray, dict]] = []
-    with progress("evaluate", derived.validation_examples, "examples") as bar:
+    with progress("evaluate", derived.validation_examples, "examples") as bar, plain_errors_of(store):
         for batch in batches:
             found = predict(batch["image"])
             score = score + task.judge(batch, found)
             shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             bar.advance(len(batch["image"]))
-    metrics = score.result()
+    metrics = score.result() | ({"bad_records": len(store.bad)} if store.bad else {})
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
         (partial / EXAMPLES).write_text("".join(json.dumps(row) + "\n" for row in score.rows()), encoding="utf-8")
@@ -65,7 +66,9 @@ def main() -> None:
         metrics = evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         numbers = [f"{name} {value:.3f}" for name, value in metrics.items() if isinstance(value, float)]
         said = ", ".join(numbers[:3])
-        say(f"evaluate: {derived.validation_examples:,} validation examples, {run.evaluate.weights} weights: {said}")
+        bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
+        count = f"{derived.validation_examples:,} validation examples{bad}"
+        say(f"evaluate: {count}, {run.evaluate.weights} weights: {said}")
         say(f"  metrics.json, examples.jsonl, plots/ and {PICTURE}: {workspace.EVALUATION.as_posix()}/")
 
 

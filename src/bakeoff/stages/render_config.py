@@ -35,7 +35,7 @@ def main() -> None:
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         workspace.promise(trained_to_its_end=True)
         assert run.derived is not None
-        numbers, batch = run.derived, run.train.batch_size
+        numbers, batch = run.derived, run.train.batch
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
         say(f"render_config: {run.name}: {length}, {numbers.num_classes} classes; memory about {memory}")

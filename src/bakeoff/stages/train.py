@@ -1,14 +1,14 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.facts import facts_of
 from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
-from bakeoff.input.memory import COPIES_OF_WEIGHTS, FLOAT_BYTES, RUNTIME_BYTES
+from bakeoff.input.bad_records import BadRecords
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -19,8 +19,9 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.training.continuing import hand_over, parent_of, write_identity
 from bakeoff.training.fingerprint import fingerprint, identity
-from bakeoff.training.footprint import OnDisk, peak_memory_bytes
+from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, write_plots
+from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.origin import origin_of
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
@@ -28,6 +29,7 @@ from bakeoff.training.stopping import Stop
 from bakeoff.training.work import Work
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
+IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes")
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
@@ -38,31 +40,20 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
     others["parent"] = parent.digest if parent else "none"
     name = fingerprint(as_tree(run), **others)
-    folder = workspace.in_flight(name)
-    stop, names = Stop(folder), [leg.span.name for leg in legs]
+    folder, names = workspace.in_flight(name), [leg.span.name for leg in legs]
+    stop, footprint, bad = Stop(folder), Footprint(), BadRecords()
     with (
         Work(folder, names, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
         Report(
-            folder,
-            run.name,
-            derived.steps,
-            memory_estimate_bytes=derived.memory_estimate_bytes,
-            can_go_on=work.can_go_on,
+            folder, run.name, derived.steps,
+            memory_estimate_bytes=derived.memory_estimate_bytes, can_go_on=work.can_go_on,
         ) as report,
-    ):
-        disk = OnDisk.of(run.train, derived.parameters)
-        require_room(
-            memory_bytes=derived.memory_estimate_bytes,
-            disk_bytes={
-                folder: disk.in_flight - bytes_below(folder),
-                out: disk.outputs,
-                workspace.main_workspace(): 2 * disk.outputs,  # DVC's copy and MLflow's
-            },
-        )
+    ):  # fmt: skip
+        _require_room(run, derived, folder, out)
         load_tensorflow()
         from bakeoff.input.batches import evaluation_batches
-        from bakeoff.input.store import Store
+        from bakeoff.input.store import Store, plain_errors_of
         from bakeoff.tasks.task import task_of
         from bakeoff.training import loop, weights
         from bakeoff.training.course import run_legs
@@ -77,21 +68,26 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
         replicas = strategy.num_replicas_in_sync
         if has_gpus():
-            require_gpu_room(derived.memory_estimate_bytes - RUNTIME_BYTES, replicas)
+            require_gpu_room(derived.memory_parts.on_device(), replicas)
         loop.seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         headline = judged_by(task, run.train.best_by)
         learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
-        feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
-        held_out = Store(records, manifest.splits[VALIDATION])
+        first = load_first_weights(learner.network, run.model, run.train.init, origin)
+        footprint.mark(BUILT)
+        examples, held_out = (
+            Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split))
+            for split in (TRAIN, VALIDATION)
+        )
+        bad.keep_in(work.folder)
+        feed = Feed.of(run.train, examples, run.order, task, run.batches_of)
         validate = Validation(
             task,
             learner.kept,
-            evaluation_batches(held_out, run.batches_of(run.train.batch_size)),
+            evaluation_batches(held_out, run.batches_of(run.train.batch)),
             examples=held_out.examples,
             is_unwanted=lambda: stop.asked,
         )
-        first = load_first_weights(learner.network, run.model, run.train.init, origin)
         found = work.newest()
         remarks: list[str] = []
         write_identity(itself := identity(as_tree(run), **others), folder)
@@ -116,6 +112,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             with (
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"], told=report.line) as history,
+                plain_errors_of(examples, held_out),
                 progress("train", derived.steps, "steps", found.position.step) as bar,
             ):
                 report.running(found.position.step, found.facts["seconds"])
@@ -127,13 +124,15 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     feed=feed,
                     rhythm=loop.Rhythm.of(run.train),
                     ends=Ends(stop, limit, run.train.early_stopping),
-                    validate=validate,
+                    validate=footprint.around(validate),
                     headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
                     within_memory=Shortage(
-                        lambda size: memory_estimate(run, derived, size), lambda: memory_left(replicas), replicas
+                        lambda batch_size: _memory_estimate(derived, batch_size),
+                        lambda: memory_left(replicas),
+                        replicas,
                     ).said,
                 )
                 if outcome.ended_by == "stop":
@@ -150,8 +149,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
-                    "peak_memory_bytes": peak_memory_bytes(),
-                    "memory_estimate_bytes": derived.memory_estimate_bytes,
+                    "bad_records": bad.counts(),
                     "weights_sha256": digest,
                     "lineage": {
                         "fingerprint": name,
@@ -161,11 +159,24 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     },
                     "mlflow_run_id": copy.run_id,
                 }
+                state |= _memory_of(footprint, derived)
                 write_report(first, partial)
                 write_state(partial, state)
-            copy.tags({"bakeoff.weights_sha256": digest})
+            copy.tags({f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
             copy.folder(out, "train")
     return state
+
+
+def _require_room(run: Run, derived: Derived, folder: Path, out: Path) -> None:
+    disk = OnDisk.of(run.train, derived.parameters)
+    require_room(
+        memory_bytes=derived.memory_estimate_bytes,
+        disk_bytes={
+            folder: disk.in_flight - bytes_below(folder),
+            out: disk.outputs,
+            workspace.main_workspace(): 2 * disk.outputs,  # DVC's copy and MLflow's
+        },
+    )
 
 
 def _device_count(run: Run) -> int:
@@ -178,12 +189,25 @@ def _device_count(run: Run) -> int:
     return device_count("all")
 
 
-def memory_estimate(run: Run, derived: Derived, batch_size: int) -> int:
-    """With the least that may wait, data that are being decoded apart."""
-    facts = facts_of(run.model, derived.num_classes, workspace.facts())
-    pixels = run.model.frames * run.model.input_size**2
-    network = facts.parameters * FLOAT_BYTES * COPIES_OF_WEIGHTS + batch_size * facts.activation_bytes
-    return RUNTIME_BYTES + network + 2 * batch_size * pixels * 3 * FLOAT_BYTES
+def _memory_estimate(derived: Derived, batch_size: int) -> int:
+    largest = max(span.batch_size for span in derived.phases)
+    return derived.memory_parts.with_batches(batch_size / largest).total()
+
+
+def _memory_of(footprint: Footprint, derived: Derived) -> dict[str, Any]:
+    """What was taken beside what was foreseen; and a warning if it is too much."""
+    peak, budget = peak_memory_bytes(), derived.memory_budget_bytes
+    said = warning(footprint.peaks, peak, budget, derived.memory_parts)
+    if said:
+        print(f"warning: {said}", file=sys.stderr)
+    return {
+        "peak_memory_bytes": peak,
+        "memory_estimate_bytes": derived.memory_estimate_bytes,
+        "memory_budget_bytes": budget,
+        "memory_peaks": footprint.peaks,
+        "peak_device_bytes": device_peak_bytes(),
+        "device_estimate_bytes": derived.device_estimate_bytes,
+    }
 
 
 def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:

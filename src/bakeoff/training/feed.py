@@ -28,10 +28,10 @@ class Feed:
     together: int  # batches that make one step
 
     @classmethod
-    def of(cls, train: Train, store: Store, seed: int, task: Task, shape_of: Callable[[int], Shape]) -> "Feed":
+    def of(cls, train: Train, store: Store, order: Order, task: Task, shape_of: Callable[[int], Shape]) -> "Feed":
         return cls(
             store,
-            order=Order(store.examples, seed),
+            order=order,
             augment=train.augment,
             encode=task.encode,
             shape_of=shape_of,

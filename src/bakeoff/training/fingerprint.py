@@ -13,7 +13,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parents[1]
 CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "training", "stages/train.py")
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
-DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
+DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases", "shuffle_windows")
 # Of `train`: how, not what. The run that is gone on from counts by its content.
 NO_MATTER = (
     "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "continue_from", "keep_every_steps",

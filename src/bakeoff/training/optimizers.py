@@ -14,6 +14,10 @@ NO_DECAY = ("*/bias", "*/beta", "*/gamma")  # biases and norms
 
 
 class Optimizer(Protocol):
+    @property
+    def slots(self) -> int:
+        """Numbers that it keeps of each parameter."""
+
     def build(self, network: "keras.Model") -> "keras.optimizers.Optimizer":
         """For what is trainable in the network now."""
 
@@ -31,6 +35,10 @@ class Momentum:
     def __post_init__(self) -> None:
         _require_share("momentum", self.momentum)
         _require_shared(self)
+
+    @property
+    def slots(self) -> int:
+        return 1 if self.momentum else 0
 
     def build(self, network: "keras.Model") -> "keras.optimizers.Optimizer":
         import keras
@@ -60,6 +68,10 @@ class RmsProp:
         require(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
         _require_shared(self)
 
+    @property
+    def slots(self) -> int:
+        return 2 if self.momentum else 1
+
     def build(self, network: "keras.Model") -> "keras.optimizers.Optimizer":
         import keras
 
@@ -84,6 +96,10 @@ class Adam:
         _require_share("beta_2", self.beta_2)
         require(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
         _require_shared(self)
+
+    @property
+    def slots(self) -> int:
+        return 2
 
     def build(self, network: "keras.Model") -> "keras.optimizers.Optimizer":
         import keras

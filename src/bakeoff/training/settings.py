@@ -27,7 +27,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Train:
-    batch_size: int
+    batch_size: int | Literal["auto"]  # auto: the largest that fits memory.budget, found by trying
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
     phases: tuple[Phase, ...] = ()  # legs, each with its own length or an equal share of the run's
@@ -53,7 +53,9 @@ class Train:
     augment: Augment = field(default_factory=Augment)
 
     def __post_init__(self) -> None:
-        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(self.batch_size == "auto" or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or auto")
+        split_by_number = self.batch_size != "auto" or self.devices != "all"
+        require(split_by_number, "devices", self.devices, "a number while batch_size is auto")
         if self.phases:
             own = [phase.has_length for phase in self.phases]
             require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
@@ -82,3 +84,9 @@ class Train:
         looks = self.validate_every_steps > 0 or self.early_stopping.patience == 0
         require(looks, "validate_every_steps", 0, "1 or more for early_stopping, which counts looks at validation")
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
+
+    @property
+    def batch(self) -> int:
+        """The batch size, once render_config has put a number in the place of `auto`."""
+        assert self.batch_size != "auto"
+        return self.batch_size

@@ -31,6 +31,11 @@ def summary(state: dict[str, Any]) -> str:
     """One line for whoever watched the training."""
     best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
     memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
+    if state["peak_device_bytes"]:
+        estimate = state["device_estimate_bytes"]
+        memory += f", of the device {state['peak_device_bytes'] / 1e9:.1f} GB"
+        memory += f" (estimated {estimate / 1e9:.1f})" if estimate else ""
     done = f"{state['step']:,} of " if state["step"] < state["steps"] else ""
     length = f"{done}{state['steps']:,} steps in {state['seconds']:.0f} s"
-    return f"{length}; best {state['best_metric']} {best}; peak memory {memory}"
+    bad = "".join(f"; {count} damaged {split} records left out" for split, count in state["bad_records"].items())
+    return f"{length}; best {state['best_metric']} {best}; peak memory {memory}{bad}"

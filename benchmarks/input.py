@@ -1,0 +1,239 @@
+"""Images per second and peak memory of the input pipeline, beside what one would write without it.
+
+    python benchmarks/input.py [--images 4000] [--rounds 3] [--threads 2]
+
+JPEGs of about 38 kB are made, built into records twice (as they are, and with data.max_side), and read by each arm in a
+process of its own; the arms take turns, and medians are reported. The machine may be busy: look at the ratios.
+
+    bakeoff     this pipeline, shuffled globally           plain        TFRecordDataset, map(decode), batch; unshuffled
+    unchecked   the same without checksums                 encoded      plain behind shuffle(2048) of encoded records
+    resized     the same on records resized at build       decoded      plain with shuffle(2048) of decoded images
+    buffer      memory.shuffle: buffer of 2,048            keras        keras.utils.image_dataset_from_directory
+    first, late   seconds to the first batch at step 0     decoding     decoding alone, from memory: the ceiling
+                  and at step 100,000
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import yaml
+from PIL import Image, ImageDraw
+
+ROOT = Path(__file__).resolve().parent.parent
+ARMS = (
+    "bakeoff", "plain", "unchecked", "encoded", "decoded", "buffer", "resized", "keras", "decoding", "first", "late",
+)  # fmt: skip
+SIZE, BATCH, BUFFER = 224, 32, 2048
+WIDTH, HEIGHT, MAX_SIDE = 500, 375, 256
+CLASSES = 4
+LATE_STEP = 100_000
+WARM_UP_BATCHES = 10
+SHARE_READ = 0.75  # of the images, after the warm-up
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
+    parser.add_argument("--run", choices=ARMS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        print(json.dumps(measured(arguments.run, arguments.folder, arguments.images, arguments.threads)))
+        return
+    with TemporaryDirectory() as folder:
+        prepare(Path(folder), arguments.images)
+        found: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
+        for _ in range(arguments.rounds):
+            for arm in arguments.arms:
+                found[arm].append(in_a_child(arm, Path(folder), arguments))
+                print(f"  {arm}: {found[arm][-1]}", file=sys.stderr, flush=True)
+    report(found)
+    print(f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def in_a_child(arm: str, folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
+    command = [sys.executable, __file__, "--run", arm, "--folder", str(folder), "--images", str(arguments.images)]
+    done = subprocess.run(
+        [*command, "--threads", str(arguments.threads)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{arm}: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def report(found: dict[str, list[dict[str, float]]]) -> None:
+    middle = {
+        arm: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+        for arm, runs in found.items()
+        if runs
+    }
+    plain = middle.get("plain", {})
+    print(f"{'arm':<12}{'images/s':>10}{'of plain':>10}{'peak MB':>10}{'above plain':>13}{'first batch s':>15}")
+    for arm, numbers in middle.items():
+        ratio = f"{numbers['rate'] / plain['rate']:.2f}" if plain and numbers["rate"] else ""
+        above = f"{(numbers['peak'] - plain['peak']) / 1e6:+.0f}" if plain else ""
+        rate = f"{numbers['rate']:.0f}" if numbers["rate"] else ""
+        print(f"{arm:<12}{rate:>10}{ratio:>10}{numbers['peak'] / 1e6:>10.0f}{above:>13}{numbers['first']:>15.2f}")
+    if {"resized", "keras"} <= middle.keys():
+        print(f"resized is {middle['resized']['rate'] / middle['keras']['rate']:.2f} times keras")
+    if {"first", "late"} <= middle.keys():
+        print(f"a resume at step {LATE_STEP:,} costs {middle['late']['first'] - middle['first']['first']:+.2f} s")
+
+
+def prepare(folder: Path, images: int) -> None:
+    """Pictures in folders by class, and records of them in `whole/` and `small/`."""
+    draw = np.random.default_rng(0)
+    for number in range(images):
+        path = folder / f"whole/data/raw/images/class{number % CLASSES}/{number:05d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture(draw).save(path, quality=80)
+    (folder / "small/data").mkdir(parents=True)
+    (folder / "small/data/raw").symlink_to(folder / "whole/data/raw")
+    for name, option in (("whole", {}), ("small", {"max_side": MAX_SIDE})):
+        workspace = folder / name
+        for link in ("src", "conf"):
+            (workspace / link).symlink_to(ROOT / link)
+        data = {"use": "image_folders", "path": "data/raw/images", **option}
+        (workspace / "params.yaml").write_text(yaml.safe_dump({"data": data}), encoding="utf-8")
+        subprocess.run(
+            [sys.executable, "-m", "bakeoff.stages.build_records"], cwd=workspace, check=True, stdout=sys.stderr
+        )
+
+
+def picture(draw: np.random.Generator) -> Image.Image:
+    """Shapes on clouds, with a little noise: about as many bytes as a photograph."""
+    clouds = Image.fromarray(draw.integers(0, 256, (12, 16, 3), np.uint8)).resize(
+        (WIDTH, HEIGHT), Image.Resampling.BICUBIC
+    )
+    pen = ImageDraw.Draw(clouds)
+    for _ in range(12):
+        x, y = draw.integers(0, WIDTH), draw.integers(0, HEIGHT)
+        pen.ellipse([x, y, x + draw.integers(10, 90), y + draw.integers(10, 90)], fill=tuple(draw.integers(0, 256, 3)))
+    noise = draw.normal(0, 9, (HEIGHT, WIDTH, 3))
+    return Image.fromarray(np.clip(np.asarray(clouds) + noise, 0, 255).astype(np.uint8))
+
+
+# In the child.
+
+
+def measured(arm: str, folder: Path, images: int, threads: int) -> dict[str, float]:
+    from bakeoff.quiet import load_tensorflow
+
+    load_tensorflow()
+    if arm == "unchecked":
+        from bakeoff.input import store
+
+        store.is_whole = lambda data, tail: True  # type: ignore[assignment]
+    batches_of = {
+        "plain": plain, "encoded": encoded, "decoded": decoded, "keras": by_keras, "decoding": decoding_alone
+    }.get(arm, ours)  # fmt: skip
+    wanted = int(images * SHARE_READ) // BATCH
+    begin = time.perf_counter()
+    upcoming = iter(batches_of(arm, folder, threads, WARM_UP_BATCHES + wanted))
+    next(upcoming)
+    first = time.perf_counter() - begin
+    if arm in ("first", "late"):
+        return {"rate": 0.0, "peak": peak(), "first": first}
+    for _ in range(WARM_UP_BATCHES - 1):
+        next(upcoming)
+    begin = time.perf_counter()
+    for _ in range(wanted):
+        next(upcoming)
+    return {"rate": wanted * BATCH / (time.perf_counter() - begin), "peak": peak(), "first": first}
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def ours(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    from bakeoff.input.augment import Augment
+    from bakeoff.input.batches import training_batches
+    from bakeoff.input.order import Order
+    from bakeoff.input.shape import Shape
+    from bakeoff.input.store import Store
+    from bakeoff.records.manifest import read_manifest
+
+    records = folder / ("small" if arm == "resized" else "whole") / "data/records"
+    store = Store(records, read_manifest(records).splits["train"])
+    start = LATE_STEP if arm == "late" else 0
+    return training_batches(
+        store,
+        Shape("classification", SIZE, 1, BATCH, threads, 2),
+        order=Order(store.examples, 0, (BUFFER,) if arm == "buffer" else ()),
+        steps=range(start, start + batches),
+        augment=Augment(),
+        encode=lambda example: {"label": example["label"]},
+    )
+
+
+def plain(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    return _batched(_decoded(_serialized(folder), threads), batches)
+
+
+def encoded(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    return _batched(_decoded(_serialized(folder).shuffle(BUFFER), threads), batches)
+
+
+def decoded(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    return _batched(_decoded(_serialized(folder), threads).shuffle(BUFFER), batches)
+
+
+def by_keras(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    import keras
+
+    images = keras.utils.image_dataset_from_directory(
+        folder / "whole/data/raw/images", image_size=(SIZE, SIZE), batch_size=BATCH, seed=0, verbose=False
+    )
+    return images.repeat().take(batches)
+
+
+def decoding_alone(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
+    import tensorflow as tf
+
+    files = sorted((folder / "whole/data/raw/images").glob("*/*.jpg"))[: 8 * BATCH]
+    pixels = tf.data.Dataset.from_tensor_slices([file.read_bytes() for file in files]).repeat().map(
+        lambda data: tf.io.decode_image(data, channels=3, expand_animations=False), num_parallel_calls=threads
+    )  # fmt: skip
+    return pixels.batch(BATCH).prefetch(2).take(batches)
+
+
+def _serialized(folder: Path) -> Any:
+    import tensorflow as tf
+
+    shards = sorted(str(path) for path in (folder / "whole/data/records").glob("train-*"))
+    return tf.data.TFRecordDataset(shards).repeat()
+
+
+def _decoded(serialized: Any, threads: int) -> Any:
+    """With the same decoding and resizing as ours."""
+    from bakeoff.input import pixels
+    from bakeoff.input.decode import classification
+
+    def prepare(data: Any) -> Any:
+        example = pixels.fit(classification(data), SIZE, 1)
+        return example["image"], example["label"]
+
+    return serialized.map(prepare, num_parallel_calls=threads)
+
+
+def _batched(rows: Any, batches: int) -> Any:
+    return rows.batch(BATCH).prefetch(2).take(batches)
+
+
+if __name__ == "__main__":
+    main()

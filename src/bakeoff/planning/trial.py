@@ -1,0 +1,99 @@
+"""A process that trains a few real steps with the batch size of each line it reads, and says its peak memory.
+
+    $ python -m bakeoff.planning.trial models/config/run.yaml data/records
+    8
+    {"batch_size": 8, "peak_bytes": 903000064}
+
+It does what training holds memory for: steps, a look at validation, a checkpoint's copy of everything.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+from bakeoff.config.run import Derived, Run, fitting_manifest, load
+from bakeoff.input.budget import TRACKING_BYTES
+from bakeoff.quiet import load_tensorflow
+from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
+from bakeoff.training.phases import Leg
+
+STEPS = 4
+LOOKS = 2  # batches of the validation
+
+
+class Rehearsal:
+    """A training that is set up once and takes steps of any batch size."""
+
+    def __init__(self, run: Run, derived: Derived, records: Path) -> None:
+        load_tensorflow()
+        from bakeoff.input.store import Store
+        from bakeoff.tasks.task import task_of
+        from bakeoff.training.devices import strategy_of
+        from bakeoff.training.learner import new_learner
+        from bakeoff.training.loop import seed_everything
+
+        manifest = fitting_manifest(records, derived)
+        self._run = run
+        strategy = strategy_of(run.train.devices, [])
+        seed_everything(run.seed, deterministic=run.train.deterministic)
+        self._task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+        self._learner = new_learner(run.model, derived.num_classes, self._task, run.optimizer, run.train, strategy)
+        self._training, self._held_out = (
+            Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
+        )
+        self._leg = max(run.auto_legs, key=self._trained_parameters)
+
+    def _trained_parameters(self, leg: Leg) -> int:
+        self._learner.require_trainable(leg.trainable, "train.trainable")
+        return sum(prod(variable.shape) for variable in self._learner.network.trainable_variables)
+
+    def peak_bytes(self, batch_size: int) -> int:
+        """Of the process so far, with such batches the last."""
+        import numpy as np
+        import tensorflow as tf
+
+        from bakeoff.input.batches import evaluation_batches
+        from bakeoff.tasks.task import score_all
+        from bakeoff.training.feed import Feed
+        from bakeoff.training.step import compiled_prediction
+
+        run, leg = self._run, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
+        feed = Feed.of(run.train, self._training, run.order, self._task, run.batches_of)
+        first = leg.span.first_step
+        step = self._learner.begin(leg.trainable, "train.trainable")
+        upcoming = iter(feed.batches(leg, range(first, first + STEPS)))
+        for _ in range(STEPS):
+            losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
+            float(losses["train/loss"])  # waits until the step is done
+        held_out = evaluation_batches(self._held_out, run.batches_of(batch_size))
+        predict = compiled_prediction(self._learner.kept, self._task)
+        score_all(self._task, predict, itertools.islice(held_out, LOOKS))
+        copied = {name: np.array(value) for name, value in self._learner.state().items()}
+        assert copied
+        return peak_memory_bytes() + TRACKING_BYTES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bakeoff.planning.trial", description=__doc__)
+    parser.add_argument("variant", type=Path)
+    parser.add_argument("records", type=Path)
+    arguments = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever libraries print is no answer
+    run, derived = load(arguments.variant)
+    rehearsal = Rehearsal(run, derived, arguments.records)
+    for line in sys.stdin:
+        peak: int | None = rehearsal.peak_bytes(int(line))
+        if derived.device_budget_bytes and device_peak_bytes() > derived.device_budget_bytes:
+            peak = None
+        print(json.dumps({"batch_size": int(line), "peak_bytes": peak}), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
