@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.input import pixels
+from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.decode import Example, decoder
 from bakeoff.input.order import Order
@@ -36,9 +36,8 @@ def training_batches(
         return np.stack([epochs, examples], axis=-1), store.read(examples)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
-        decoded = decode(data)
-        key = pixels.key(order.seed, epoch=place[0], example=place[1])
-        example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
+        key = keys.key(order.seed, epoch=place[0], example=place[1])
+        example = pixels.distort(decode(data), shape.view, augment=augment, key=key)
         return example["image"], encode(example)
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
@@ -56,7 +55,7 @@ def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
         return numbers, store.read(numbers)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
-        return pixels.fit(decode(data), shape.size, shape.frames) | {"number": tf.ensure_shape(number, [])}
+        return pixels.fit(decode(data), shape.view) | {"number": tf.ensure_shape(number, [])}
 
     rows = _prepared(tf.data.Dataset.range(store.examples), shape, read, prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
