@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.input import pixels
+from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
+from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.crop import Crop, SsdCrop
+from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.turn import Turn
+from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
+from bakeoff.input.view import View
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.ssd import Ssd
@@ -29,7 +35,9 @@ MODELS = {
     "classification": Cnn(input_size=16),
     "video": ClipCnn(input_size=16, frames=3),
 }
-CHANGES = Augment(zoom_in=0.6, zoom_out=1.3, mirror=0.5, brightness=0.2, contrast=0.2)
+CHANGES = Augment(
+    zoom=Zoom(smallest=0.6, largest=1.3), turn=Turn(mirror=0.5), colour=Colour(brightness=0.2, contrast=0.2)
+)
 
 
 @dataclass(frozen=True)
@@ -171,8 +179,8 @@ def test_change_of_an_example_is_drawn_from_seed_epoch_and_number(kitchen: Kitch
     images = np.concatenate([images for images, _ in kitchen.training(range(7))])
     epochs, numbers = Order(EXAMPLES, seed=0).at(np.arange(21))
     for image, epoch, number in zip(images, epochs, numbers, strict=True):
-        key = pixels.key(0, epoch=tf.constant(epoch), example=tf.constant(number))
-        alone = pixels.distort({"image": tf.constant(kitchen.raw[number][0])}, 16, 1, augment=CHANGES, key=key)
+        key = keys.key(0, epoch=tf.constant(epoch), example=tf.constant(number))
+        alone = pixels.distort({"image": tf.constant(kitchen.raw[number][0])}, View(16), augment=CHANGES, key=key)
         np.testing.assert_allclose(image, alone["image"], atol=1e-3)
 
 

@@ -10,6 +10,11 @@ from typing import Literal
 from bakeoff.errors import require
 
 
+def _require_range(low: float, low_key: str, high: float, high_key: str, *, most: float) -> None:
+    require(0 < low <= most, low_key, low, f"above 0, at most {most}")
+    require(low <= high <= most, high_key, high, f"between {low_key} ({low:g}) and {most}")
+
+
 @dataclass(frozen=True)
 class Crop:
     min_object_covered: float = 0.1  # of at least one box so much must be inside; of an image without boxes, of itself
@@ -55,8 +60,3 @@ class SsdCrop:
 
 
 CROPS: dict[str, type] = {"single": Crop, "ssd": SsdCrop}
-
-
-def _require_range(low: float, low_key: str, high: float, high_key: str, *, most: float) -> None:
-    require(0 < low <= most, low_key, low, f"above 0, at most {most}")
-    require(low <= high <= most, high_key, high, f"between `{low_key}`, {low:g}, and {most}")

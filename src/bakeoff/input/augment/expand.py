@@ -16,4 +16,4 @@ class Expand:
         require(0 < self.probability <= 1, "probability", self.probability, "above 0, at most 1")
         require(1 <= self.smallest <= 16, "smallest", self.smallest, "between 1 and 16")
         least = self.smallest
-        require(least <= self.largest <= 16, "largest", self.largest, f"between `smallest`, {least:g}, and 16")
+        require(least <= self.largest <= 16, "largest", self.largest, f"between smallest ({least:g}) and 16")
