@@ -11,7 +11,7 @@ import tensorflow as tf
 from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
-from bakeoff.input.augment.crop import Crop, SsdCrop
+from bakeoff.input.augment.crop import SsdCrop
 from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
@@ -35,8 +35,14 @@ MODELS = {
     "classification": Cnn(input_size=16),
     "video": ClipCnn(input_size=16, frames=3),
 }
+STEPS = ("brightness", "contrast", "saturation", "hue")
 CHANGES = Augment(
-    zoom=Zoom(smallest=0.6, largest=1.3), turn=Turn(mirror=0.5), colour=Colour(brightness=0.2, contrast=0.2)
+    expand=Expand(largest=1.5),
+    crop=SsdCrop(),
+    zoom=Zoom(smallest=0.6, largest=1.3),
+    resize=("smooth", "bilinear", "nearest", "bicubic", "area"),
+    turn=Turn(mirror=0.5, upside_down=0.5, quarter=0.5),
+    colour=Colour(brightness=0.2, contrast=0.2, saturation=0.3, hue=0.2, grey=0.1, orders=(STEPS, STEPS[::-1])),
 )
 
 

@@ -71,13 +71,17 @@ def _whole(encoded: tf.Tensor) -> tf.Tensor:
 
 
 def _part(encoded: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
-    """Of a JPEG the rows below and the blocks beside are not computed."""
+    """The very pixels that the whole image has there; of a JPEG not all the others are computed."""
     top, left, height, width = tf.unstack(bounds, num=4)
-    found = tf.cond(
-        tf.io.is_jpeg(encoded),
-        lambda: tf.io.decode_and_crop_jpeg(encoded, bounds, channels=3),
-        lambda: _whole(encoded)[top : top + height, left : left + width],
-    )
+
+    def of_jpeg() -> tf.Tensor:
+        # Where colours are stored at half the size, the last column of a part is guessed without its neighbour.
+        columns = tf.io.extract_jpeg_shape(encoded)[1]
+        first, end = tf.maximum(left - 1, 0), tf.minimum(left + width + 1, columns)
+        part = tf.io.decode_and_crop_jpeg(encoded, tf.stack([top, first, height, end - first]), channels=3)
+        return part[:, left - first : left - first + width]
+
+    found = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, lambda: _whole(encoded)[top : top + height, left : left + width])
     return tf.ensure_shape(found, [None, None, 3])
 
 
