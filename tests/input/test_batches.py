@@ -40,7 +40,7 @@ CHANGES = Augment(
     expand=Expand(largest=1.5),
     crop=SsdCrop(),
     zoom=Zoom(smallest=0.6, largest=1.3),
-    resize=("smooth", "bilinear", "nearest", "bicubic", "area"),
+    resize=("smooth", "nearest"),
     turn=Turn(mirror=0.5, upside_down=0.5, quarter=0.5),
     colour=Colour(brightness=0.2, contrast=0.2, saturation=0.3, hue=0.2, grey=0.1, orders=(STEPS, STEPS[::-1])),
 )

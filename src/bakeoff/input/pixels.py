@@ -91,21 +91,18 @@ def _region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cuts: bool
 
 def _resized(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment, key: tf.Tensor) -> tf.Tensor:
     """In one of the ways that may be drawn, filled beside the image."""
-
-    def by(method: str) -> tf.Tensor:
-        image = resampled(region, corners, size, method)
-        if method == "bicubic":
-            image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
-        if not augment.shows_beyond:
-            return image
-        average = tf.reduce_mean(tf.cast(region, tf.float32), axis=[0, 1, 2])
-        return filled(image, region, corners, tf.constant(augment.fill) if augment.fill else average, method)
-
-    if len(augment.resize) == 1:
-        return by(augment.resize[0])
-    drawn = tf.random.stateless_uniform([], key, 0, len(augment.resize), tf.int32, alg=PHILOX)
-    image = tf.switch_case(drawn, [lambda method=method: by(method) for method in augment.resize])
-    return tf.ensure_shape(image, [None, size, size, 3])
+    ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
+    if len(ways) == 1:
+        image = ways[0]()
+    else:
+        drawn = tf.random.stateless_uniform([], key, 0, len(ways), tf.int32, alg=PHILOX)
+        image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, size, size, 3])
+    if "bicubic" in augment.resize:
+        image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
+    if not augment.shows_beyond:
+        return image
+    fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(tf.cast(region, tf.float32), axis=[0, 1, 2])
+    return filled(image, region, corners, fill)
 
 
 def _blackened(frames: tf.Tensor, black: tf.Tensor | None) -> tf.Tensor:
