@@ -33,7 +33,7 @@ ALLOWED = {
     "tracking": {"workspace"},
     "training": {"input", "lr", "networks", "progress", "runs", "tables", "tasks"},
     "tasks": {"boxes", "metrics", "networks"},
-    "input": {"boxes", "records"},
+    "input": {"boxes", "networks", "records"},
     "networks": set(),
     "records": {"progress", "workspace"},
     "metrics": set(),
@@ -166,7 +166,7 @@ def _keys(cls: type, prefix: str = "") -> list[str]:
     for field, hint in get_type_hints(cls).items():
         if get_origin(hint) is ClassVar:
             continue
-        keys += _keys(hint, f"{field}.") if dataclasses.is_dataclass(hint) else [f"{prefix}{field}"]
+        keys += _keys(hint, f"{prefix}{field}.") if dataclasses.is_dataclass(hint) else [f"{prefix}{field}"]
     return keys
 
 

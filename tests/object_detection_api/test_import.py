@@ -38,8 +38,11 @@ def test_a_file_of_tensorflow_2_becomes_the_option_of_its_model(variant: Variant
     assert (optimizer["kind"], optimizer["momentum"], optimizer["nesterov"]) == ("momentum", 0.9, False)
     assert (train["batch_size"], train["steps"], train["ema_decay"]) == (128, 50000, 0.0)
     assert train["init"] == {"weights": "imagenet"}
-    assert train["augment"]["mirror"] == 0.5
-    assert train["augment"]["zoom_in"] == pytest.approx(0.75**0.5)
+    assert train["augment"]["turn"] == {"mirror": 0.5}
+    assert train["augment"]["crop"] == {
+        "kind": "single", "min_object_covered": 0.0, "min_aspect_ratio": 0.75, "max_aspect_ratio": 3.0,
+        "min_area": 0.75, "max_area": 1.0, "min_seen": 0.0, "untouched": 0.0, "when_empty": "keep",
+    }  # fmt: skip
 
 
 def test_what_is_not_carried_over_is_listed_by_line() -> None:
@@ -53,8 +56,6 @@ def test_what_is_not_carried_over_is_listed_by_line() -> None:
             ("sync_replicas", False, "train_config.sync_replicas: not carried over: steers how that API computes, not what"),
             ("startup_delay", False, "train_config.startup_delay_steps: not carried over: steers how that API computes, not what"),
             ("replicas_to_agg", False, "train_config.replicas_to_aggregate: not carried over: steers how that API computes, not what"),
-            ("min_area", False, "train_config.data_augmentation_options.random_crop_image.min_area: becomes train.augment "
-             "{zoom_in: 0.866025, stretch: 3}, which draws crops somewhat otherwise"),
             ("max_number", False, "train_config.max_number_of_boxes: not carried over: deprecated: that API itself does not read it"),
             ("unpad_ground", False, "train_config.unpad_groundtruth_tensors: not carried over: steers how that API computes, not what"),
             ("label_map_path", False, "train_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
@@ -98,7 +99,6 @@ def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
     "text, said",
     [
         ("batch_norm_trainable", "model.ssd.feature_extractor.batch_norm_trainable: not carried over: that API has dropped"),
-        ("ssd_random_crop", "train_config.data_augmentation_options.ssd_random_crop: not carried over: there is no counter"),
         ("queue_capacity", "train_input_reader.queue_capacity: not carried over: deprecated: that API itself does not"),
         ("shuffle_buffer_size", "train_input_reader.shuffle_buffer_size: not carried over: the memory group and the order"),
         ("num_examples", "eval_config.num_examples: not carried over: deprecated"),
@@ -178,43 +178,6 @@ def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
     assert [line for line in found.report if said in line], "\n".join(found.report)
     assert holds(found.settings["model"])
     assert variant(model=found.settings["model"]).model  # and it is a network that can be built
-
-
-@pytest.mark.parametrize(
-    "step, said, values",
-    [
-        (
-            "random_crop_image { max_aspect_ratio: 9 min_area: 0 }",
-            "becomes train.augment {zoom_in: 0.1, stretch: 4}",
-            {"zoom_in": 0.1, "stretch": 4.0},
-        ),
-        (
-            "random_crop_pad_image { }",
-            "becomes train.augment {zoom_in: 0.316228, stretch: 1.33333, zoom_out: 2}",
-            {"zoom_out": 2.0},
-        ),
-        ("random_crop_pad_image { max_padded_size_ratio: [1, 20] }", "zoom_out: 8}", {"zoom_out": 8.0}),
-        ("random_adjust_contrast { }", "factors are from 0.75 to 1.25 here", {"contrast": 0.25}),
-        (
-            "random_adjust_saturation { min_delta: 0 max_delta: 2 }",
-            "factors are from 0.01 to 1.99 here",
-            {"saturation": 0.99},
-        ),
-        (
-            "random_adjust_hue { } } data_augmentation_options { random_adjust_hue { max_delta: 0.3 }",
-            "random_adjust_hue: is there twice, and here it can be only once; the last one counts",
-            {"hue": 0.3},
-        ),
-    ],
-)
-def test_augmentation_gets_the_nearest_values_and_says_them(
-    step: str, said: str, values: dict[str, float], variant: Variant
-) -> None:
-    found = read(TF1, ("ssd_random_crop { }", step))
-    assert [line for line in found.report if said in line], "\n".join(found.report)
-    augment = found.settings["train"]["augment"]
-    assert {key: augment[key] for key in values} == values
-    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
 
 
 def test_a_cosine_that_ends_before_the_run_is_said() -> None:

@@ -270,24 +270,6 @@ def test_a_pattern_that_cannot_be_said_is_named(written: Callable[..., tuple[Any
     assert "That API cannot load by pattern (block_1_*); all is loaded." in text
 
 
-def test_augmentation_is_said_in_that_apis_steps(written: Callable[..., tuple[Any, str]]) -> None:
-    augment = {"mirror": 0.3, "zoom_in": 0.5, "zoom_out": 2.0, "stretch": 1.25, "contrast": 0.2, "hue": 0.05}
-    steps = written(train={"batch_size": 4, "steps": 2000, "augment": augment})[0].train_config
-    kinds = [step.WhichOneof("preprocessing_step") for step in steps.data_augmentation_options]
-    assert kinds == ["random_horizontal_flip", "random_crop_pad_image", "random_adjust_contrast", "random_adjust_hue"]
-    flip, crop, contrast, hue = steps.data_augmentation_options
-    assert flip.random_horizontal_flip.probability == pytest.approx(0.3)
-    assert crop.random_crop_pad_image.min_area == pytest.approx(0.25)
-    assert crop.random_crop_pad_image.min_aspect_ratio == pytest.approx(0.8)
-    assert crop.random_crop_pad_image.max_aspect_ratio == pytest.approx(1.25)
-    assert list(crop.random_crop_pad_image.max_padded_size_ratio) == [2.0, 2.0]
-    assert contrast.random_adjust_contrast.min_delta == pytest.approx(0.8)
-    assert contrast.random_adjust_contrast.max_delta == pytest.approx(1.2)
-    assert hue.random_adjust_hue.max_delta == pytest.approx(0.05)
-    alone = written(train={"batch_size": 4, "steps": 2000, "augment": {"zoom_in": 0.5}})[0].train_config
-    assert alone.data_augmentation_options[0].random_crop_image.min_area == pytest.approx(0.25)
-
-
 def test_no_path_is_absolute(written: Callable[..., tuple[Any, str]]) -> None:
     _, text = written()
     assert "Paths are relative to the workspace." in text

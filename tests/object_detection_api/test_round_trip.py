@@ -114,6 +114,10 @@ def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, mani
     assert said(again(run, manifest, variant)) == said(run)
 
 
+CROP = {
+    "min_object_covered": 0.3, "min_aspect_ratio": 0.4, "max_aspect_ratio": 2.5, "min_area": 0.2, "max_area": 0.9,
+    "min_seen": 0.15, "untouched": 0.25, "when_empty": "keep",
+}  # fmt: skip
 TRAINING: dict[str, dict[str, Any]] = {
     "adam": {"optimizer": {"kind": "adam", "epsilon": 1e-3}},
     "rates with many digits": {
@@ -135,13 +139,58 @@ TRAINING: dict[str, dict[str, Any]] = {
             "batch_size": 4,
             "steps": 5000,
             "augment": {
-                "mirror": 0.3, "zoom_in": 0.7, "zoom_out": 1.5, "stretch": 1.3, "brightness": 0.15, "contrast": 0.3,
-                "saturation": 0.45, "hue": 0.1,
+                "zoom": {"smallest": 0.7, "largest": 1.5, "stretch": 1.3},
+                "turn": {"mirror": 0.3, "upside_down": 0.2, "quarter": 0.1},
+                "colour": {"brightness": 0.15, "contrast": 0.3, "saturation": 0.45, "hue": 0.1, "grey": 0.2},
             },
         }
     },
-    "crops alone": {"train": {"batch_size": 4, "steps": 5000, "augment": {"zoom_in": 0.5, "stretch": 2.0}}},
-    "zoomed out alone": {"train": {"batch_size": 4, "steps": 5000, "augment": {"zoom_out": 4.0}}},
+    "one crop": {"train": {"batch_size": 4, "steps": 5000, "augment": {"crop": CROP | {"kind": "single"}}}},
+    "the API's own crops": {"train": {"batch_size": 4, "steps": 5000, "augment": {"crop": {"kind": "ssd"}}}},
+    "other crops": {
+        "train": {
+            "batch_size": 4,
+            "steps": 5000,
+            "augment": {"crop": {"kind": "ssd", "ways": [CROP, CROP | {"untouched": 0.75}]}},
+        }
+    },
+    "canvas": {
+        "train": {
+            "batch_size": 4,
+            "steps": 5000,
+            "augment": {
+                "expand": {"probability": 1, "smallest": 1.25, "largest": 3, "keep_aspect": False},
+                "fill": [1, 2.5, 255],
+            },
+        }
+    },
+    "canvas of the image's average": {
+        "train": {
+            "batch_size": 4,
+            "steps": 5000,
+            "augment": {"expand": {"probability": 1, "largest": 2, "keep_aspect": False}, "fill": []},
+        }
+    },
+    "resized in ways": {
+        "train": {
+            "batch_size": 4,
+            "steps": 5000,
+            "augment": {"resize": ["bilinear", "nearest", "bicubic", "area"]},
+        }
+    },
+    "distorted colours": {
+        "train": {
+            "batch_size": 4,
+            "steps": 5000,
+            "augment": {
+                "colour": {
+                    "brightness": 32 / 255, "contrast": 0.5, "saturation": 0.5, "hue": 0.2,
+                    "orders": [["brightness", "contrast", "saturation", "hue"]],
+                }
+            },
+        }
+    },
+    "zoomed out alone": {"train": {"batch_size": 4, "steps": 5000, "augment": {"zoom": {"largest": 4.0}}}},
 }  # fmt: skip
 
 

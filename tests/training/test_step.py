@@ -11,6 +11,8 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.input.augment import Augment
+from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.batches import training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
@@ -89,7 +91,7 @@ def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
             Shape("classification", 16, 1, 4, decode_threads, 2),
             order=Order(12, seed),
             steps=range(4),
-            augment=Augment(zoom_in=0.7, brightness=0.2),
+            augment=Augment(zoom=Zoom(smallest=0.7), colour=Colour(brightness=0.2)),
             encode=task.encode,
         ),
         rate_of=Constant(0.01),

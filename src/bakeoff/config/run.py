@@ -123,7 +123,18 @@ class Run:
         assert self.derived is not None
         threads, waiting = self.derived.decode_threads, self.derived.prefetch_batches
         several = self.derived.num_classes if self.derived.multi_label else 0
-        return Shape(self.derived.task, self.model.input_size, self.model.frames, size, threads, waiting, several)
+        model = self.model
+        return Shape(
+            self.derived.task,
+            model.input_size,
+            model.frames,
+            size,
+            threads,
+            waiting,
+            several_labels=several,
+            central_crop=model.central_crop,
+            sampling=model.sampling,
+        )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from bakeoff.input import pixels
+from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.decode import Example, decoder
 from bakeoff.input.order import Order
@@ -33,9 +33,8 @@ def training_batches(
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
         place = tf.ensure_shape(place, [2])
-        decoded = decode(data)
-        key = pixels.key(order.seed, epoch=place[0], example=place[1])
-        example = pixels.distort(decoded, shape.size, shape.frames, augment=augment, key=key)
+        key = keys.key(order.seed, epoch=place[0], example=place[1])
+        example = pixels.distort(decode(data), shape.view, augment=augment, key=key)
         return example["image"], encode(example)
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
@@ -50,7 +49,7 @@ def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
     decode = decoder(shape)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
-        return pixels.fit(decode(data), shape.size, shape.frames) | {"number": tf.ensure_shape(number, [])}
+        return pixels.fit(decode(data), shape.view) | {"number": tf.ensure_shape(number, [])}
 
     rows = _prepared(tf.data.Dataset.range(store.examples), shape, evaluation_reader(store), prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)

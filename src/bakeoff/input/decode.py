@@ -1,9 +1,9 @@
-"""Serialized tf.Example -> example dict, at the network's input size.
+"""Serialized tf.Example -> example dict with its image still encoded, and encoded images -> pixels.
 
-detection       {"image": (size, size, 3) float32 0..255, "boxes": (n, 4) ymin xmin ymax xmax 0..1,
+detection       {"image": () JPEG or PNG, "size": (2,) int64 height and width, "boxes": (n, 4) ymin xmin ymax xmax 0..1,
                  "classes": (n,) int64 1..k, "height": (), "width": ()}
-classification  {"image": ..., "label": () int64 1..k}
-video           {"image": (frames, size, size, 3), "label": ()}
+classification  {"image": ..., "size": ..., "label": () int64 1..k}
+video           {"image": (frames,), "size": ..., "label": ()}
 
 Where examples may have several labels, those two have {"labels": (k,) float32, 1 at each that it has} instead.
 """
@@ -20,16 +20,18 @@ Example = dict[str, tf.Tensor]
 
 _SHAPE = {"image/height": tf.io.FixedLenFeature([], tf.int64), "image/width": tf.io.FixedLenFeature([], tf.int64)}
 _SIDES = ("ymin", "xmin", "ymax", "xmax")
+_IMAGE = {"image/encoded": tf.io.FixedLenFeature([], tf.string)}
+_CLIP = {"clip/frames": tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True)}
 
 
 def detection(data: tf.Tensor) -> Example:
     features = {f"image/object/bbox/{side}": tf.io.VarLenFeature(tf.float32) for side in _SIDES}
     features["image/object/class/label"] = tf.io.VarLenFeature(tf.int64)
-    features["image/encoded"] = tf.io.FixedLenFeature([], tf.string)
-    row = tf.io.parse_single_example(data, features | _SHAPE)
+    row = tf.io.parse_single_example(data, features | _IMAGE | _SHAPE)
     corners = [tf.sparse.to_dense(row[f"image/object/bbox/{side}"]) for side in _SIDES]
     return {
-        "image": _pixels(row["image/encoded"]),
+        "image": row["image/encoded"],
+        "size": _size(row),
         "boxes": tf.stack(corners, axis=-1),
         "classes": tf.sparse.to_dense(row["image/object/class/label"]),
         "height": row["image/height"],
@@ -38,23 +40,53 @@ def detection(data: tf.Tensor) -> Example:
 
 
 def classification(data: tf.Tensor, several_labels: int = 0) -> Example:
-    row = tf.io.parse_single_example(
-        data, {"image/encoded": tf.io.FixedLenFeature([], tf.string)} | _label_features(several_labels)
-    )
-    return {"image": _pixels(row["image/encoded"])} | _truth(row, several_labels)
+    row = tf.io.parse_single_example(data, _IMAGE | _SHAPE | _label_features(several_labels))
+    return {"image": row["image/encoded"], "size": _size(row)} | _truth(row, several_labels)
 
 
 def video(data: tf.Tensor, several_labels: int = 0) -> Example:
-    frames = tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True)
-    row = tf.io.parse_single_example(data, {"clip/frames": frames} | _label_features(several_labels))
-    clip = tf.map_fn(_pixels, row["clip/frames"], fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
-    return {"image": clip} | _truth(row, several_labels)
+    row = tf.io.parse_single_example(data, _CLIP | _SHAPE | _label_features(several_labels))
+    return {"image": row["clip/frames"], "size": _size(row)} | _truth(row, several_labels)
 
 
 def decoder(shape: Shape) -> Callable[[tf.Tensor], Example]:
     if shape.task == "detection":
         return detection
     return partial({"classification": classification, "video": video}[shape.task], several_labels=shape.several_labels)
+
+
+def pixels(encoded: tf.Tensor, bounds: tf.Tensor | None) -> tf.Tensor:
+    """Of encoded frames (t,) all pixels, or those in `bounds` (4,) int32 top left height width: (t, h, w, 3) uint8."""
+
+    def decoded(frame: tf.Tensor) -> tf.Tensor:
+        return _whole(frame) if bounds is None else _part(frame, bounds)
+
+    if encoded.shape[0] == 1:  # an image, which needs no loop
+        return decoded(encoded[0])[None]
+    return tf.map_fn(decoded, encoded, fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
+
+
+def _whole(encoded: tf.Tensor) -> tf.Tensor:
+    return tf.io.decode_image(encoded, channels=3, expand_animations=False)
+
+
+def _part(encoded: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
+    """The very pixels that the whole image has there; of a JPEG not all the others are computed."""
+    top, left, height, width = tf.unstack(bounds, num=4)
+
+    def of_jpeg() -> tf.Tensor:
+        # Where colours are stored at half the size, the last column of a part is guessed without its neighbour.
+        columns = tf.io.extract_jpeg_shape(encoded)[1]
+        first, end = tf.maximum(left - 1, 0), tf.minimum(left + width + 1, columns)
+        part = tf.io.decode_and_crop_jpeg(encoded, tf.stack([top, first, height, end - first]), channels=3)
+        return part[:, left - first : left - first + width]
+
+    found = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, lambda: _whole(encoded)[top : top + height, left : left + width])
+    return tf.ensure_shape(found, [None, None, 3])
+
+
+def _size(row: Example) -> tf.Tensor:
+    return tf.stack([row["image/height"], row["image/width"]])
 
 
 def _label_features(several_labels: int) -> dict[str, Any]:
@@ -69,7 +101,3 @@ def _truth(row: Example, several_labels: int) -> Example:
     ids = tf.sparse.to_dense(row["image/class/label"])
     hits = tf.reduce_sum(tf.one_hot(ids - 1, several_labels), axis=0)
     return {"labels": tf.ensure_shape(tf.minimum(hits, 1.0), [several_labels])}
-
-
-def _pixels(encoded: tf.Tensor) -> tf.Tensor:
-    return tf.io.decode_image(encoded, channels=3, expand_animations=False)

@@ -1,108 +1,115 @@
-"""What `Augment` and the resize to the network's input do, in TensorFlow."""
+"""An example as its network gets it: as it is, for evaluation, or changed at random, for training.
 
-import math
+`example["image"]` is an image or a clip, (h, w, 3) or (t, h, w, 3), or the same still encoded, () or (t,), with its
+height and width in `example["size"]`. Then only what is shown of it is decoded.
+"""
 
-import numpy as np
 import tensorflow as tf
 
-from bakeoff import boxes
-from bakeoff.input.augment import Augment
+from bakeoff.input import decode
+from bakeoff.input.augment import Augment, scene
+from bakeoff.input.augment.colour_graph import recoloured
+from bakeoff.input.augment.crop_graph import cropped
+from bakeoff.input.augment.expand_graph import expanded
+from bakeoff.input.augment.turn_graph import turned
+from bakeoff.input.augment.zoom_graph import zoomed
+from bakeoff.input.clip import chosen_frames
 from bakeoff.input.decode import Example
+from bakeoff.input.keys import PHILOX, parts
+from bakeoff.input.resample import filled, resampled
+from bakeoff.input.view import View
 
-PHILOX = "philox"  # named, because the default generator is another one on some devices
-GREY = 127.5  # what lies beside the image when it is zoomed out; zero to the network
-YIQ_FROM_RGB = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]], np.float32)
-RGB_FROM_YIQ = np.linalg.inv(YIQ_FROM_RGB)
-MIN_VISIBLE = 0.5  # a box of which a crop shows less is not asked for
-
-
-def fit(example: Example, size: int, frames: int) -> Example:
-    """The whole image at the network's input size, for evaluation; boxes are shares and stay."""
-    image = tf.cast(_sample(example["image"], frames), tf.float32)
-    return example | {"image": _window(image, tf.constant([0.0, 0.0, 1.0, 1.0]), size)}
+NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
 
 
-def key(seed: int, *, epoch: tf.Tensor, example: tf.Tensor) -> tf.Tensor:
-    """Names the randomness of one example in one epoch, (2,) int64."""
-    of_epoch = tf.random.fold_in(tf.constant([seed, 0], tf.int64), epoch, alg=PHILOX)
-    return tf.random.fold_in(of_epoch, example, alg=PHILOX)
+def fit(example: Example, view: View) -> Example:
+    """The image at the network's input size, for evaluation; boxes are shares of the whole image and stay."""
+    frames, black = _frames(example, view, key=None)
+    size = _size(example)
+    margin = (1 - view.central_crop) / 2
+    window = tf.constant([margin, margin, 1 - margin, 1 - margin])
+    region, corners = _region(frames, size, window, cuts=view.central_crop < 1)
+    image = _of_rank(example, view, _blackened(resampled(region, corners, view.size), black))
+    return _without_size(example) | {"image": image}
 
 
-def distort(example: Example, size: int, frames: int, *, augment: Augment, key: tf.Tensor) -> Example:
+def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -> Example:
     """A changed example at the network's input size; `key` (2,) int64 names the randomness."""
-    keys = tf.unstack(tf.random.split(key, 3, alg=PHILOX), num=3)
-    window = _draw_window(augment, keys[0])
-    image = _window(tf.cast(_sample(example["image"], frames), tf.float32), window, size)
-    if augment.mirror:
-        mirrored = tf.random.stateless_uniform([], keys[1], alg=PHILOX) < augment.mirror
-        image = tf.where(mirrored, tf.reverse(image, [-2]), image)
-    image = _recolour(image, augment, keys[2])
-    changed = example | {"image": image}
-    if "boxes" not in example:
-        return changed
-    moved, seen = _through(example["boxes"], window)
-    if augment.mirror:
-        y0, x0, y1, x1 = tf.unstack(moved, axis=-1)
-        moved = tf.where(mirrored, tf.stack([y0, 1 - x1, y1, 1 - x0], axis=-1), moved)
-    return changed | {"boxes": moved[seen], "classes": example["classes"][seen]}
+    of_frames, of_expand, of_crop, of_zoom, of_method, of_turn, of_colour = parts(key, 7)
+    frames, black = _frames(example, view, of_frames)
+    size = _size(example)
+    boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
+    shown = scene.whole(size, boxes, classes)
+    if augment.expand:
+        shown = expanded(shown, augment.expand, of_expand)
+    if augment.crop:
+        shown = cropped(shown, augment.crop, of_crop)
+    if augment.zoom.is_on:
+        shown = zoomed(shown, augment.zoom, of_zoom)
+    region, corners = _region(frames, size, shown.window, cuts=augment.cuts)
+    image = _resized(region, corners, view.size, augment, of_method)
+    image, boxes = turned(image, tf.clip_by_value(shown.boxes, 0.0, 1.0), augment.turn, of_turn)
+    image = _of_rank(example, view, _blackened(recoloured(image, augment.colour, of_colour), black))
+    changed = _without_size(example) | {"image": image}
+    return changed | {"boxes": boxes, "classes": shown.classes} if "boxes" in example else changed
 
 
-def _sample(image: tf.Tensor, frames: int) -> tf.Tensor:
-    """As many frames as the network wants, evenly over the clip; a shorter clip shows some twice."""
-    if image.shape.rank < 4:
+def _frames(example: Example, view: View, key: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Those of a clip that the network is shown, or the one of an image, and which are to be black."""
+    image = example["image"]
+    if image.shape.rank == (0 if image.dtype == tf.string else 3):
+        return image[None], None
+    numbers, black = chosen_frames(view.sampling, view.frames, tf.shape(image)[0], key)
+    return tf.gather(image, numbers), black if view.sampling.short == "zeros" else None
+
+
+def _size(example: Example) -> tf.Tensor:
+    """Height and width, (2,)."""
+    return example["size"] if "size" in example else tf.shape(example["image"])[-3:-1]
+
+
+def _without_size(example: Example) -> Example:
+    return {name: value for name, value in example.items() if name != "size"}
+
+
+def _region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cuts: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    """The pixels that a window (4,) in shares of the image touches, and the window in pixels of that region."""
+    extent = tf.cast(size, tf.float32)
+    corners = window * tf.tile(extent, [2])
+    if not cuts:
+        return (decode.pixels(frames, None) if frames.dtype == tf.string else frames), corners
+    low = tf.clip_by_value(tf.floor(corners[:2] + NEARLY), 0.0, extent - 1)
+    high = tf.clip_by_value(tf.math.ceil(corners[2:] - NEARLY), low + 1, extent)
+    bounds = tf.cast(tf.concat([low, high - low], axis=0), tf.int32)
+    if frames.dtype == tf.string:
+        region = decode.pixels(frames, bounds)
+    else:
+        top, left, height, width = tf.unstack(bounds, num=4)
+        region = frames[:, top : top + height, left : left + width]
+    return region, corners - tf.tile(low, [2])
+
+
+def _resized(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment, key: tf.Tensor) -> tf.Tensor:
+    """In one of the ways that may be drawn, filled beside the image."""
+    ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
+    if len(ways) == 1:
+        image = ways[0]()
+    else:
+        drawn = tf.random.stateless_uniform([], key, 0, len(ways), tf.int32, alg=PHILOX)
+        image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, size, size, 3])
+    if "bicubic" in augment.resize:
+        image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
+    if not augment.shows_beyond:
         return image
-    last = tf.cast(tf.shape(image)[0] - 1, tf.float32)
-    chosen = tf.cast(tf.round(tf.linspace(0.0, last, frames)), tf.int32)
-    return tf.ensure_shape(tf.gather(image, chosen), [frames, None, None, 3])
+    fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(tf.cast(region, tf.float32), axis=[0, 1, 2])
+    return filled(image, region, corners, fill)
 
 
-def _draw_window(augment: Augment, key: tf.Tensor) -> tf.Tensor:
-    """What part of the image is shown, `[ymin, xmin, ymax, xmax]` in shares; beyond 0..1 if it is zoomed out."""
-    draws = tf.random.stateless_uniform([4], key, alg=PHILOX)
-    low, high = tf.math.log(augment.zoom_in), tf.math.log(augment.zoom_out)
-    side = tf.exp(low + draws[0] * (high - low))
-    ratio = tf.exp((2 * draws[1] - 1) * tf.math.log(augment.stretch) / 2)
-    shown = tf.stack([side / ratio, side * ratio])
-    corner = draws[2:] * (1 - shown)  # negative if more than the image is shown
-    return tf.concat([corner, corner + shown], axis=0)
+def _blackened(frames: tf.Tensor, black: tf.Tensor | None) -> tf.Tensor:
+    return frames if black is None else tf.where(black[:, None, None, None], 0.0, frames)
 
 
-def _window(image: tf.Tensor, window: tf.Tensor, size: int) -> tf.Tensor:
-    """Cut `window` from an image (h, w, 3) or a clip (t, h, w, 3) and bring it to (size, size), smoothed."""
-    frames = image if image.shape.rank == 4 else image[None]
-    shape = tf.cast(tf.shape(frames)[1:3], tf.float32)
-    scale = size / (shape * (window[2:] - window[:2]))
-    cut = tf.raw_ops.ScaleAndTranslate(
-        images=frames - GREY,  # the operation fills with zeros
-        size=[size, size],
-        scale=scale,
-        translation=-window[:2] * shape * scale,
-        kernel_type="triangle",
-        antialias=True,
-    )
-    cut = tf.ensure_shape(cut + GREY, [None, size, size, 3])
-    return cut if image.shape.rank == 4 else cut[0]
-
-
-def _through(truth: tf.Tensor, window: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Boxes (n, 4) as shares of the window, cut to it, and which of them (n,) are still to be seen."""
-    low, shown = window[:2], window[2:] - window[:2]
-    moved = (truth - tf.tile(low, [2])) / tf.tile(shown, [2])
-    cut = tf.clip_by_value(moved, 0.0, 1.0)
-    return cut, boxes.area(cut) >= MIN_VISIBLE * boxes.area(moved)
-
-
-def _recolour(image: tf.Tensor, augment: Augment, key: tf.Tensor) -> tf.Tensor:
-    """Brightness, contrast, saturation and hue as one affine map of colours, which costs one pass over the pixels."""
-    if not (augment.brightness or augment.contrast or augment.saturation or augment.hue):
-        return image
-    light, contrast, saturation, hue = tf.unstack(2 * tf.random.stateless_uniform([4], key, alg=PHILOX) - 1)
-    stretch = 1 + contrast * augment.contrast
-    chroma = stretch * (1 + saturation * augment.saturation)
-    cosine = chroma * tf.cos(hue * augment.hue * 2 * math.pi)
-    sine = chroma * tf.sin(hue * augment.hue * 2 * math.pi)
-    in_yiq = tf.stack([stretch, 0, 0, 0, cosine, -sine, 0, sine, cosine])
-    turn = RGB_FROM_YIQ @ tf.reshape(in_yiq, [3, 3]) @ YIQ_FROM_RGB
-    around_grey = tf.reshape(image - GREY, [-1, 3]) @ tf.transpose(turn)
-    changed = tf.reshape(around_grey, tf.shape(image)) + GREY + light * augment.brightness * 255
-    return tf.ensure_shape(tf.clip_by_value(changed, 0.0, 255.0), image.shape)
+def _of_rank(example: Example, view: View, frames: tf.Tensor) -> tf.Tensor:
+    """An image again, if it was one."""
+    is_clip = example["image"].shape.rank == (1 if example["image"].dtype == tf.string else 4)
+    return tf.ensure_shape(frames, [view.frames, view.size, view.size, 3]) if is_clip else frames[0]

@@ -7,6 +7,7 @@ from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileN
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
+from bakeoff.networks.sampling import Sampling
 from bakeoff.networks.ssd import Ssd
 from bakeoff.networks.ssd_fpn import SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
@@ -25,6 +26,14 @@ class Network(Protocol):
     @property
     def frames(self) -> int:
         """1 for images."""
+
+    @property
+    def central_crop(self) -> float:
+        """Share of each side that is looked at outside training."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """Which frames of a clip."""
 
     @property
     def smallest_input(self) -> int:

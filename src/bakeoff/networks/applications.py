@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.errors import require
 from bakeoff.networks.classifier import require_classifier
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -20,6 +21,7 @@ class MobileNetV2:
 
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
@@ -28,6 +30,7 @@ class MobileNetV2:
     dropout: float = 0.2
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         _require_application(self)
@@ -56,6 +59,7 @@ class MobileNetV3:
 
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
@@ -65,6 +69,7 @@ class MobileNetV3:
     dropout: float = 0.2
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         _require_application(self)
@@ -93,6 +98,7 @@ class EfficientNetV2B0:
 
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
@@ -100,6 +106,7 @@ class EfficientNetV2B0:
     dropout: float = 0.2
     batch_norm_momentum: float = 0.9  # what keras.applications has here
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         _require_application(self)

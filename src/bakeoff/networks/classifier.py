@@ -18,6 +18,9 @@ class Classifier(Protocol):
     def label_smoothing(self) -> float: ...
 
     @property
+    def central_crop(self) -> float: ...
+
+    @property
     def background(self) -> bool:
         """Whether logit 0 stands for none of the classes, which then begin at logit 1."""
 
@@ -30,3 +33,4 @@ def require_classifier(network: Classifier) -> None:
     require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
     require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
     require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
+    require(0.1 <= network.central_crop <= 1, "central_crop", network.central_crop, "between 0.1 and 1")

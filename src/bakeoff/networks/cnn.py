@@ -1,11 +1,12 @@
 """Small convolutional classifiers for CPUs: one for images, one for clips."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 from bakeoff.networks.classifier import require_classifier
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -20,6 +21,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {"backbone": ("backbone.*",), "head": ("c
 class Cnn:
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
     smallest_input: ClassVar[int] = SMALLEST_INPUT
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
     background: ClassVar[bool] = False
@@ -29,6 +31,7 @@ class Cnn:
     dropout: float = 0.2
     batch_norm_momentum: float = 0.9
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         _require_shared(self)
@@ -51,10 +54,12 @@ class ClipCnn:
     auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 64
     frames: int = 16
+    sampling: Sampling = field(default_factory=Sampling)
     width: float = 1.0
     dropout: float = 0.2
     batch_norm_momentum: float = 0.9
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")

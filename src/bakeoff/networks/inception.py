@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 from bakeoff.networks.classifier import require_classifier
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -17,11 +18,13 @@ class InceptionV3:
 
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
     smallest_input: ClassVar[int] = 75
     input_size: int = 299
     dropout: float = 0.2
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.1
+    central_crop: float = 1.0  # share of each side that is looked at outside training
     auxiliary_weight: float = 0.4  # of the second head's loss; 0: no such head
     background: bool = False  # one more output, for none of the classes
 

@@ -1,11 +1,12 @@
 """S3D-G: Inception v1 over space and time, its convolutions split into 1xkxk and kx1x1, its features gated."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 from bakeoff.networks.classifier import require_classifier
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -21,6 +22,7 @@ class S3dG:
     smallest_input: ClassVar[int] = 32
     input_size: int = 224
     frames: int = 64
+    sampling: Sampling = field(default_factory=Sampling)
     depth_multiplier: float = 1.0
     min_depth: int = 16  # channels that no layer goes below
     first_temporal_kernel: int = 3  # frames that the first convolution looks at
@@ -29,6 +31,7 @@ class S3dG:
     batch_norm_momentum: float = 0.99
     batch_norm_epsilon: float = 0.001
     label_smoothing: float = 0.0
+    central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
         least, kernel = self.smallest_input, self.first_temporal_kernel

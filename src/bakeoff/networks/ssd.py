@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bakeoff.errors import require
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 class Ssd:
     task: ClassVar[str] = "detection"
     frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
     strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
     smallest_input: ClassVar[int] = 32
     box_scales: ClassVar[tuple[float, ...]] = BOX_SCALES

@@ -8,6 +8,7 @@ from bakeoff.networks.anchors import PyramidAnchors
 from bakeoff.networks.backbone import DEEPEST_LEVEL, PYRAMID_LAYERS, SMALLEST_INPUT, VARIABLES, Backbone
 from bakeoff.networks.convolutions import Convolutions
 from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression, require_box_scales
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -57,6 +58,8 @@ class SharedBoxPredictor:
 class SsdFpn:
     task: ClassVar[str] = "detection"
     frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
     input_size: int = 640
     backbone: Backbone = field(default_factory=Backbone)
     pyramid: Pyramid = field(default_factory=Pyramid)

@@ -8,6 +8,7 @@ from bakeoff.networks.anchors import MultiboxAnchors
 from bakeoff.networks.backbone import MULTIBOX_LAYERS, SMALLEST_INPUT, VARIABLES, Backbone
 from bakeoff.networks.convolutions import Convolutions
 from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression, require_box_scales
+from bakeoff.networks.sampling import Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -44,6 +45,8 @@ class BoxPredictor:
 class SsdMultibox:
     task: ClassVar[str] = "detection"
     frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
     input_size: int = 320
     backbone: Backbone = field(default_factory=Backbone)
     num_maps: int = 6

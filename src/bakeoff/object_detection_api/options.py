@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.config.parse import Problems, kind_of, parse_kind
 from bakeoff.config.run import KINDS
 from bakeoff.config.yaml_file import write_mapping
 from bakeoff.errors import ConfigError
@@ -61,7 +61,7 @@ def differing(settings: Any) -> dict[str, Any]:
         value, default = getattr(settings, field.name), _default(field)
         if value == default:
             continue
-        tree[field.name] = differing(value) if dataclasses.is_dataclass(value) else _plain(value)
+        tree[field.name] = _plain(value, field.metadata.get("kinds"))
     return tree
 
 
@@ -71,5 +71,8 @@ def _default(field: dataclasses.Field) -> Any:
     return field.default
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
+    """Where several kinds of settings may stand, with the one it is."""
+    if dataclasses.is_dataclass(value):
+        return ({"kind": kind_of(kinds, value)} if kinds else {}) | differing(value)
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 Lines = list[str]
 WIDTH = 100
 INDENT = "  "
+DIGITS = 9
 
 
 class Word(str):
@@ -40,6 +41,11 @@ def comment(text: str) -> Lines:
 def document(*parts: Lines) -> str:
     """Parts with a blank line between them."""
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def rounded(number: float) -> float:
+    """Without the last digits that arithmetic leaves behind."""
+    return round(number, DIGITS)
 
 
 def _shown(value: bool | int | float | str) -> str:

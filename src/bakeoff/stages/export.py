@@ -16,6 +16,7 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
     import tensorflow as tf
 
     from bakeoff.input import pixels
+    from bakeoff.input.view import View
     from bakeoff.records.shards import write_labels
     from bakeoff.tasks.servable import save_servable
     from bakeoff.tasks.task import task_of
@@ -26,7 +27,7 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
 
     def resize(images: tf.Tensor) -> tf.Tensor:
         def fitted(image: tf.Tensor) -> tf.Tensor:
-            return pixels.fit({"image": image}, run.model.input_size, run.model.frames)["image"]
+            return pixels.fit({"image": image}, View.of(run.model))["image"]
 
         return tf.map_fn(fitted, images, fn_output_signature=tf.float32)
 

@@ -1,0 +1,47 @@
+"""Random changes of a training example: `train.augment`. Settings are here, what they do is in the `…_graph` modules.
+
+All is drawn from a stateless generator keyed by (seed, epoch, example), so example 17 looks the same in
+epoch 3 whatever the batch size, the number of threads or the step that a run resumed from. A clip gets
+one change for all of its frames.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bakeoff.errors import require
+from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.crop import CROPS, Crop, SsdCrop
+from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.turn import Turn
+from bakeoff.input.augment.zoom import Zoom
+
+Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
+GREY = (127.5, 127.5, 127.5)  # zero to the network
+
+
+@dataclass(frozen=True)
+class Augment:
+    """All off by default; done in the order that they stand in."""
+
+    expand: Expand | None = None
+    crop: Crop | SsdCrop | None = field(default=None, metadata={"kinds": CROPS})
+    zoom: Zoom = field(default_factory=Zoom)
+    fill: tuple[float, ...] = GREY  # red, green, blue beside a smaller image; empty: the image's average colour
+    resize: tuple[Method, ...] = ("smooth",)  # one of them is drawn; `smooth` is the one that evaluation has
+    turn: Turn = field(default_factory=Turn)
+    colour: Colour = field(default_factory=Colour)
+
+    def __post_init__(self) -> None:
+        is_colour = len(self.fill) == 3 and all(0 <= level <= 255 for level in self.fill)
+        require(not self.fill or is_colour, "fill", list(self.fill), "three numbers between 0 and 255, or empty")
+        require(bool(self.resize), "resize", list(self.resize), "at least one way to resize")
+
+    @property
+    def cuts(self) -> bool:
+        """Whether less than the whole image may be shown."""
+        return self.crop is not None or self.zoom.smallest < 1 or self.zoom.stretch > 1
+
+    @property
+    def shows_beyond(self) -> bool:
+        """Whether something beside the image may be shown."""
+        return self.expand is not None or self.zoom.largest > 1 or self.zoom.stretch > 1

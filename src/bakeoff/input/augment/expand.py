@@ -1,0 +1,19 @@
+"""Put the image on a larger canvas, as SSD's training does to see smaller objects."""
+
+from dataclasses import dataclass
+
+from bakeoff.errors import require
+
+
+@dataclass(frozen=True)
+class Expand:
+    probability: float = 0.5
+    smallest: float = 1.0  # side of the canvas, in sides of the image
+    largest: float = 4.0
+    keep_aspect: bool = True  # or each side of the canvas is drawn by itself
+
+    def __post_init__(self) -> None:
+        require(0 < self.probability <= 1, "probability", self.probability, "above 0, at most 1")
+        require(1 <= self.smallest <= 16, "smallest", self.smallest, "between 1 and 16")
+        least = self.smallest
+        require(least <= self.largest <= 16, "largest", self.largest, f"between smallest ({least:g}) and 16")

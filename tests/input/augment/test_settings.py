@@ -1,0 +1,105 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.config.parse import Problems, parse
+from bakeoff.errors import OutOfRange
+from bakeoff.input.augment import Augment
+from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.crop import SSD_WAYS, Crop, SsdCrop
+from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.turn import Turn
+from bakeoff.input.augment.zoom import Zoom
+from changed_pictures import distorted, noise
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Zoom, {"smallest": 0.05}, r"^smallest: must be between 0\.1 and 1, got 0\.05$"),
+        (Zoom, {"smallest": 1.1}, r"^smallest: must be between 0\.1 and 1, got 1\.1$"),
+        (Zoom, {"largest": 0.9}, r"^largest: must be between 1 and 8, got 0\.9$"),
+        (Zoom, {"largest": 8.5}, r"^largest: must be between 1 and 8, got 8\.5$"),
+        (Zoom, {"stretch": 0.5}, r"^stretch: must be between 1 and 4, got 0\.5$"),
+        (Zoom, {"stretch": 5.0}, r"^stretch: must be between 1 and 4, got 5\.0$"),
+        (Turn, {"mirror": 1.5}, r"^mirror: must be between 0 and 1, got 1\.5$"),
+        (Turn, {"upside_down": -0.5}, r"^upside_down: must be between 0 and 1, got -0\.5$"),
+        (Turn, {"quarter": 2}, r"^quarter: must be between 0 and 1, got 2$"),
+        (Colour, {"brightness": 2.0}, r"^brightness: must be between 0 and 1, got 2\.0$"),
+        (Colour, {"grey": 1.1}, r"^grey: must be between 0 and 1, got 1\.1$"),
+        (Colour, {"contrast": 1.0}, r"^contrast: must be at least 0 and under 1, got 1\.0$"),
+        (Colour, {"saturation": -0.1}, r"^saturation: must be at least 0 and under 1, got -0\.1$"),
+        (Colour, {"hue": 0.6}, r"^hue: must be between 0 and 0\.5, got 0\.6$"),
+        (Colour, {"orders": (("hue", "hue", "contrast", "brightness"),)}, r"^orders: must be lists that each"),
+        (Colour, {"orders": (("hue",),)}, r"^orders: .* contrast, saturation and hue once, got \[\['hue'\]\]$"),
+        (Expand, {"probability": 0.0}, r"^probability: must be above 0, at most 1, got 0\.0$"),
+        (Expand, {"smallest": 0.5}, r"^smallest: must be between 1 and 16, got 0\.5$"),
+        (Expand, {"smallest": 3, "largest": 2}, r"^largest: must be between smallest \(3\) and 16, got 2$"),
+        (Crop, {"min_object_covered": 1.1}, r"^min_object_covered: must be between 0 and 1, got 1\.1$"),
+        (Crop, {"min_seen": -1}, r"^min_seen: must be between 0 and 1, got -1$"),
+        (Crop, {"untouched": 2}, r"^untouched: must be between 0 and 1, got 2$"),
+        (Crop, {"min_aspect_ratio": 0}, r"^min_aspect_ratio: must be above 0, at most 100, got 0$"),
+        (Crop, {"max_aspect_ratio": 0.5}, r"^max_aspect_ratio: must be between min_aspect_ratio \(0\.75\) and 100"),
+        (Crop, {"min_area": 1.5}, r"^min_area: must be above 0, at most 1, got 1\.5$"),
+        (Crop, {"min_area": 0.5, "max_area": 0.4}, r"^max_area: must be between min_area \(0\.5\) and 1, got 0\.4$"),
+        (SsdCrop, {"ways": ()}, r"^ways: must be at least one way to crop, got \[\]$"),
+        (Augment, {"fill": (1.0, 2.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got \[1\.0, 2"),
+        (Augment, {"fill": (1.0, 2.0, 256.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got "),
+        (Augment, {"resize": ()}, r"^resize: must be at least one way to resize, got \[\]$"),
+    ],
+)  # fmt: skip
+def test_senseless_change_is_refused(kind: Callable[..., Any], fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        kind(**fields)
+
+
+def test_every_kind_of_change_is_off_by_default() -> None:
+    images = [distorted({"image": noise(8, 8, 3)}, 8, Augment(), number)["image"] for number in range(5)]
+    assert all(np.array_equal(images[0], image) for image in images[1:])
+
+
+def parsed(tree: dict[str, Any]) -> tuple[Augment | None, list[str]]:
+    problems = Problems(lambda key: "params.yaml:3")
+    return parse(Augment, tree, "train.augment", problems), problems.lines
+
+
+def test_settings_are_read_as_they_are_written_in_yaml() -> None:
+    augment, mistakes = parsed(
+        {
+            "expand": {"largest": 3},
+            "crop": {"kind": "ssd", "ways": [{"min_seen": 0.25}]},
+            "resize": ["bilinear", "area"],
+            "fill": [],
+            "turn": {"mirror": 0.5},
+            "colour": {"hue": 0.1, "orders": [["hue", "brightness", "contrast", "saturation"]]},
+        }
+    )
+    assert mistakes == []
+    assert augment == Augment(
+        expand=Expand(largest=3.0),
+        crop=SsdCrop((Crop(min_seen=0.25),)),
+        resize=("bilinear", "area"),
+        fill=(),
+        turn=Turn(mirror=0.5),
+        colour=Colour(hue=0.1, orders=(("hue", "brightness", "contrast", "saturation"),)),
+    )
+    assert parsed({"crop": {"kind": "ssd"}})[0] == Augment(crop=SsdCrop(SSD_WAYS))
+    assert parsed({"crop": {"kind": "single"}, "expand": None})[0] == Augment(crop=Crop())
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"crop": {"min_area": 0.2}}, "train.augment.crop.kind: is missing; one of: single, ssd"),
+        ({"crop": {"kind": "single", "min_area": 0}}, "train.augment.crop.min_area: must be above 0, at most 1"),
+        ({"crop": {"kind": "ssd", "ways": [{"min_seen": 3}]}}, "train.augment.crop.ways[0].min_seen: must be betw"),
+        ({"resize": ["cubic"]}, "train.augment.resize[0]: no such choice 'cubic'; did you mean 'bicubic'?"),
+        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, crop, expand, fill"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], said: str) -> None:
+    augment, mistakes = parsed(tree)
+    assert augment is None
+    assert mistakes[0].startswith(f"params.yaml:3: {said}")
