@@ -7,7 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff import boxes
-from bakeoff.metrics.detection import Boxes, DetectionScore
+from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import class_losses, smooth_l1
 from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
