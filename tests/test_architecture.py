@@ -19,7 +19,7 @@ ALLOWED = {
     "sweep": {"config", "planning", "progress", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
-        "progress", "quiet", "tables", "workspace",
+        "progress", "quiet", "report", "workspace",
     },
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
     "object_detection_api": {
@@ -33,6 +33,7 @@ ALLOWED = {
     "input": {"boxes", "records"},
     "networks": set(),
     "records": {"progress", "workspace"},
+    "report": {"records", "tables"},
     "metrics": set(),
     "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "workspace": set(), "errors": set(), "__init__": set(),

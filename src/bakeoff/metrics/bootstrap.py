@@ -17,13 +17,13 @@ Intervals = dict[str, dict[str, float]]  # {"mAP": {"low": 0.58, "high": 0.63}}
 
 
 def intervals(
-    numbers: Callable[[np.ndarray], Numbers], groups: np.ndarray, samples: int, *, size: int = 0
+    numbers: Callable[[np.ndarray], Numbers], groups: Sequence[str], samples: int, *, size: int = 0
 ) -> Intervals:
     """The low and the high end of each number; `numbers` takes (drawings, examples): how often each example is in.
 
-    `groups` (examples,) numbers each example's group from 0. `size`: rows that `numbers` makes of one drawing.
+    `groups` names each example's group. `size`: rows that `numbers` makes of one drawing.
     """
-    parts = [numbers(weights) for weights in drawings(groups, samples, max(size, len(groups)))]
+    parts = [numbers(weights) for weights in drawings(_numbered(groups), samples, max(size, len(groups)))]
     found: Intervals = {}
     for name in parts[0] if parts else ():
         values = np.concatenate([part[name] for part in parts])
@@ -35,7 +35,10 @@ def intervals(
 
 
 def drawings(groups: np.ndarray, samples: int, size: int) -> Iterator[np.ndarray]:
-    """Weights (drawings, examples), a block at a time; the same whenever they are drawn."""
+    """Weights (drawings, examples), a block at a time; the same whenever they are drawn.
+
+    `groups` (examples,) numbers each example's group from 0.
+    """
     draw = np.random.default_rng(SEED)
     count = int(groups.max(initial=-1)) + 1
     block = max(1, AT_ONCE // max(1, size))
@@ -51,6 +54,7 @@ def mean_of(values: Sequence[np.ndarray]) -> np.ndarray:
     return np.where(known, stack, 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
 
 
-def numbered(names: Sequence[str]) -> np.ndarray:
-    """A number from 0 for each name, equal for equal ones."""
-    return np.unique(np.asarray(names, object).astype(str), return_inverse=True)[1] if names else np.zeros(0, np.int64)
+def _numbered(names: Sequence[str]) -> np.ndarray:
+    """A number from 0 for each name, equal for equal ones, in the order in which they come."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

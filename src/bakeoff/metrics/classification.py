@@ -4,6 +4,7 @@ ClassificationScore(("cat", "dog")).update([Answer(truth=1, given=2, probability
 -> {"accuracy": 0.0, "loss": 1.2, "ece": 0.7, "recall": {"cat": 0.0}, ...}
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -69,7 +70,7 @@ class ClassificationScore:
             "f1": self._shares(2 * right, seen + given),
         }
 
-    def intervals(self, groups: np.ndarray, samples: int) -> bootstrap.Intervals:
+    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         return bootstrap.intervals(self._numbers, groups, samples, size=len(groups) + len(self.classes))
 
     def rows(self) -> list[dict]:

@@ -3,7 +3,7 @@
 DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, "f1": 0.8, ...}
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
@@ -50,7 +50,7 @@ class DetectionScore:
         numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
         return numbers
 
-    def intervals(self, groups: np.ndarray, samples: int) -> bootstrap.Intervals:
+    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
         right, given, true = self._point.counts
 
@@ -67,16 +67,17 @@ class DetectionScore:
         return bootstrap.intervals(numbers, groups, samples, size=len(self._matches.found))
 
     def rows(self) -> list[dict]:
-        """`score` is the image's F1 at the best threshold, `error` what is wrong with a detection that scores so much."""
-        found, errors = self._matches.found, self._point.errors.found
-        said = [*errors, *[""] * (len(found) - len(errors))]  # best first: the others score less
-        given = self._by_image(
-            found, ({"score": score, "error": error} for score, error in zip(found.scores.tolist(), said, strict=True))
-        )
-        truth = self._by_image(self._matches.truth, ({} for _ in self._matches.truth.image))
+        """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection
+        ("right": nothing, "": it scores less and does not count) and `found` whether a true box was."""
+        matches, point = self._matches, self._point
+        errors = [*point.errors.found.tolist(), *[""] * (len(matches.found) - len(point.errors.found))]  # best first
+        columns = zip(matches.found.scores.tolist(), errors, strict=True)
+        given = self._by_image(matches.found, [{"score": score, "error": error} for score, error in columns])
+        found = np.isin(np.arange(len(matches.truth)), point.given.taken).tolist()
+        truth = self._by_image(matches.truth, [{"found": yes} for yes in found])
         return [
             {"example": number, "truth": truth[number], "prediction": given[number], "score": float(score)}
-            for number, score in enumerate(self._point.f1)
+            for number, score in enumerate(point.f1)
         ]
 
     def worst_first(self) -> np.ndarray:
@@ -131,7 +132,7 @@ class DetectionScore:
         rows = matches.found.classes == label
         return average_precisions(matches.found.image[rows], matches.hits[rows], matches.true_counts(label), weights)
 
-    def _by_image(self, table: Table, more: Iterable[dict]) -> list[list[dict]]:
+    def _by_image(self, table: Table, more: list[dict]) -> list[list[dict]]:
         lists: list[list[dict]] = [[] for _ in self.truth]
         columns = (table.image.tolist(), table.classes.tolist(), table.corners.tolist(), more)
         for image, label, corners, values in zip(*columns, strict=True):

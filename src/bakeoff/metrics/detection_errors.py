@@ -17,7 +17,7 @@ from bakeoff.metrics.boxes import pairs_of
 from bakeoff.metrics.matches import NONE, Matches
 
 CLOSE, FAR = 0.5, 0.1
-RIGHT = "right"
+RIGHT = "right"  # what is no error
 KINDS = ("missed", "duplicate", "wrong_class", "badly_placed", "wrong_class_and_place", "background")
 
 

@@ -5,7 +5,7 @@ MultiLabelScore(("cat", "dog")).update([[True, False]], [[0.9, 0.2]]) -> {"mean_
 All but the numbers at a threshold come from the scores as they are; nothing is rounded to yes or no before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -65,7 +65,7 @@ class MultiLabelScore:
         numbers["class_threshold"] = {label: found.threshold for label, found in curves.items() if found}
         return numbers
 
-    def intervals(self, groups: np.ndarray, samples: int) -> bootstrap.Intervals:
+    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         return bootstrap.intervals(self._numbers, groups, samples)
 
     def rows(self) -> list[dict]:

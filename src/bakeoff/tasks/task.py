@@ -21,7 +21,7 @@ class Score(Protocol):
 
     def result(self) -> dict: ...
 
-    def intervals(self, groups: np.ndarray, samples: int) -> Intervals:
+    def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, from so many drawings of the examples, those of one group together."""
 
     def rows(self) -> list[dict]:
