@@ -47,7 +47,8 @@ class DetectionScore:
         numbers["class_f1"] = {label: found.f1 if found else 0.0 for label, found in best.items()}
         numbers["class_threshold"] = {label: found.threshold for label, found in best.items() if found}
         numbers["errors"] = point.errors.counts()
-        numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
+        if self._known:
+            numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
         return numbers
 
     def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-GRID = np.linspace(0, 1, 101)
+GRID = np.arange(101) / 100  # linspace has 0.7000000000000001
 
 
 @dataclass(frozen=True)

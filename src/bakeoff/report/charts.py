@@ -78,12 +78,9 @@ def _legend(lines: Sequence[Line]) -> str:
     for number, line in enumerate(lines[:NAMED]):
         colour = "var(--ink)" if line.strong else f"var(--c{number % COLOURS})"
         names.append(f"<span><i style='background:{colour}'></i>{escape(line.name)}</span>")
-    more = (
-        f"<span class=soft>and {len(lines) - NAMED} more: rest the pointer on a line</span>"
-        if len(lines) > NAMED
-        else ""
-    )
-    return f"<div class=legend>{''.join(names)}{more}</div>"
+    if len(lines) > NAMED:
+        names.append(f"<span class=soft>and {len(lines) - NAMED} more: rest the pointer on a line</span>")
+    return f"<div class=legend>{''.join(names)}</div>"
 
 
 def _x(share: float) -> str:

@@ -5,7 +5,7 @@ The image is in the page once, as a small JPEG; boxes and words are drawn over i
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,10 +18,10 @@ RIGHT = "right"
 
 @dataclass(frozen=True)
 class Shown:
-    """An example's line in examples.parquet and its image, of a clip the middle one."""
+    """An example's line in examples.parquet and its image, of a clip several."""
 
     row: Mapping[str, Any]
-    encoded: bytes
+    encoded: Sequence[bytes]
 
 
 def figures(shown: Iterable[Shown], name: str) -> str:
@@ -33,37 +33,40 @@ def _figure(shown: Shown, identity: str) -> str:
     row = shown.row
     picture, width, height = _picture(shown.encoded)
     image = f"<image id='{identity}' href='{picture}' width='{width}' height='{height}' preserveAspectRatio=none />"
-    truth, answer = (_boxes, _boxes_given) if _has_boxes(row) else (_nothing, _nothing)
-    panels = [
-        f"<svg viewBox='0 0 {width} {height}'>{image}{truth(row, width)}</svg>",
-        f"<svg viewBox='0 0 {width} {height}'><use href='#{identity}' />{answer(row, width)}</svg>",
-    ]
-    if not _has_boxes(row):
-        panels = panels[:1]
+    kind, panels = "strip" if len(shown.encoded) > 1 else "one", [image]
+    if _has_boxes(row):
+        kind, panels = "pair", [image + _boxes(row, width), f"<use href='#{identity}' />" + _boxes_given(row, width)]
+    drawn = "".join(f"<svg viewBox='0 0 {width} {height}'>{panel}</svg>" for panel in panels)
     return (
-        f"<figure class={'pair' if _has_boxes(row) else 'one'}><div class=panels>{''.join(panels)}</div>"
+        f"<figure class={kind}><div class=panels>{drawn}</div>"
         f"<figcaption>{_caption(row)}<br><span class=soft>{escape(str(row['file']))}</span></figcaption></figure>"
     )
 
 
-def _picture(encoded: bytes) -> tuple[str, int, int]:
-    """A data: address, and the size of the original, in which boxes are counted."""
-    opened = Image.open(io.BytesIO(encoded))
-    width, height = opened.size
-    opened.draft("RGB", (SIDE * 2, SIDE * 2))
-    image = opened.convert("RGB")
-    image.thumbnail((SIDE, SIDE))
+def _picture(encoded: Sequence[bytes]) -> tuple[str, int, int]:
+    """A data: address, and the size of the original, in which boxes are counted; several images stand in a row."""
+    opened = [Image.open(io.BytesIO(data)) for data in encoded]
+    width, height = sum(image.width for image in opened), max(image.height for image in opened)
+    small = [_small(image, SIDE if len(opened) == 1 else SIDE // 2) for image in opened]
+    sheet = Image.new("RGB", (sum(image.width for image in small), max(image.height for image in small)))
+    left = 0
+    for image in small:
+        sheet.paste(image, (left, 0))
+        left += image.width
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=80)
+    sheet.save(buffer, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode(), width, height
+
+
+def _small(image: Image.Image, side: int) -> Image.Image:
+    image.draft("RGB", (side * 2, side * 2))
+    image = image.convert("RGB")
+    image.thumbnail((side, side))
+    return image
 
 
 def _has_boxes(row: Mapping[str, Any]) -> bool:
     return isinstance(row["prediction"], list) and "scores" not in row
-
-
-def _nothing(row: Mapping[str, Any], width: int) -> str:
-    return ""
 
 
 def _boxes(row: Mapping[str, Any], width: int) -> str:
@@ -80,13 +83,14 @@ def _boxes_given(row: Mapping[str, Any], width: int) -> str:
 
 
 def _box(box: Mapping[str, Any], width: int, kind: str, text: str) -> str:
-    size = width / 22  # of the letters, the same on the page whatever the image's size
+    size = width / 18  # of the letters, the same on the page whatever the image's size
     x, y = box["xmin"], box["ymin"]
     wide, high = box["xmax"] - x, box["ymax"] - y
+    at, anchor = (x, "start") if x < 0.7 * width else (box["xmax"], "end")  # so that the words stay inside
     return (
         f"<rect class={kind} x='{x:.1f}' y='{y:.1f}' width='{wide:.1f}' height='{high:.1f}'/>"
-        f"<text class={kind} x='{x + size / 6:.1f}' y='{max(y - size / 5, size):.1f}' font-size='{size:.1f}'>"
-        f"{escape(text)}</text>"
+        f"<text class={kind} x='{at:.1f}' y='{max(y - size / 5, size):.1f}' font-size='{size:.1f}' "
+        f"text-anchor={anchor}>{escape(text)}</text>"
     )
 
 

@@ -1,7 +1,7 @@
 """What each number means, in one line; names that are not here explain themselves."""
 
 MEANINGS = {
-    "mAP": "Average precision, mean over the classes and over overlaps from 0.50 to 0.95: found, named and placed well.",
+    "mAP": "Average precision, mean over classes and over overlaps from 0.50 to 0.95: found, named and placed well.",
     "mAP_50": "Average precision, mean over the classes; a box counts as found if it overlaps the true one by half.",
     "mAP_75": "The same with an overlap of three quarters: how well boxes are placed.",
     "mAP_small": "mAP of true boxes under 32 × 32 pixels.",

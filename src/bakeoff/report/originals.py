@@ -6,6 +6,8 @@ import numpy as np
 
 from bakeoff.records.wire import Value, decode_features
 
+OF_CLIP = 4  # frames shown
+
 
 class Originals:
     def __init__(self, read: Callable[[np.ndarray], list[bytes]], examples: int) -> None:
@@ -16,13 +18,14 @@ class Originals:
         found = (self._features(number)["image/filename"] for number in range(self._examples))
         return [name.decode("utf-8", "backslashreplace") for [name] in found if isinstance(name, bytes)]
 
-    def image(self, number: int) -> bytes:
-        """The encoded image; of a clip the middle one."""
+    def images(self, number: int) -> list[bytes]:
+        """The encoded image; of a clip a few, evenly apart."""
         features = self._features(number)
-        frames = features.get("image/encoded") or features["clip/frames"]
-        frame = frames[len(frames) // 2]
-        assert isinstance(frame, bytes)
-        return frame
+        frames = [
+            frame for frame in features.get("image/encoded") or features["clip/frames"] if isinstance(frame, bytes)
+        ]
+        last = len(frames) - 1
+        return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
     def _features(self, number: int) -> dict[str, Value]:
         [data] = self._read(np.array([number]))

@@ -79,8 +79,8 @@ def _said(report: Report) -> Iterator[str]:
     numbers, said = report.numbers, []
     if "threshold" in numbers and "f1" in numbers:
         said.append(
-            f"Counting detections from a score of {numbers['threshold']:.2f} on, {numbers['precision']:.0%} of them are "
-            f"right and {numbers['recall']:.0%} of the true boxes are found."
+            f"Counting detections from a score of {numbers['threshold']:.2f} on, {numbers['precision']:.0%} of them "
+            f"are right and {numbers['recall']:.0%} of the true boxes are found."
         )
         kind, count = max(numbers["errors"].items(), key=lambda item: item[1])
         if count:
@@ -118,9 +118,8 @@ def _curves(report: Report) -> Iterator[str]:
             for name, table in by_class.items()
         ]
         mean = charts.Line("all", _points(rows, "recall", "precision"), strong=True)
-        drawn.append(
-            ("Precision at each recall", charts.line_chart("recall", "precision", [*lines[:MOST_CURVES], mean]))
-        )
+        chart = charts.line_chart("recall", "precision", [*lines[:MOST_CURVES], mean])
+        drawn.append(("Precision at each recall", chart))
     if rows := tables.get("threshold"):
         lines = [charts.Line(name, _points(rows, "threshold", name)) for name in ("precision", "recall")]
         lines.append(charts.Line("f1", _points(rows, "threshold", "f1"), strong=True))
@@ -145,13 +144,12 @@ def _errors(report: Report) -> Iterator[str]:
         "<h2>Errors by kind</h2><table class=bars><tr><th>kind<th class=n>count<th><th class=n>costs mAP_50<th><th>is"
     )
     for kind in counts:
-        cells = charts.bar(counts[kind] / most, f"{counts[kind]:,}") + charts.bar(
-            lost[kind] / most_lost, f"{lost[kind]:.3f}"
-        )
+        cells = charts.bar(counts[kind] / most, f"{counts[kind]:,}")
+        cells += charts.bar(lost[kind] / most_lost, f"{lost[kind]:.3f}")
         yield f"<tr><td>{kind.replace('_', ' ')}{cells}<td class=soft>{KINDS[kind]}"
     yield (
-        "</table><p class=soft>Counts are at the best threshold; the cost is how much higher mAP_50, which counts every "
-        "detection, would be without errors of that kind.</p>"
+        "</table><p class=soft>Counts are at the best threshold; the cost is how much higher mAP_50, which counts "
+        "every detection, would be without errors of that kind.</p>"
     )
 
 
@@ -160,7 +158,8 @@ def _classes(report: Report) -> Iterator[str]:
     if not columns or not report.counts:
         return
     heads = "".join(f"<th class=n>{escape(PER_CLASS[key])}<th>" for key in columns)
-    yield f"<h2>Classes</h2><table class=bars><tr><th>class<th class=n>examples{heads}"
+    counted = "boxes" if "errors" in report.tables else "examples"
+    yield f"<h2>Classes</h2><table class=bars><tr><th>class<th class=n>{counted}{heads}"
     for label, count in list(report.counts.items())[:MOST_CLASSES]:
         cells = "".join(_cell(report.numbers[key].get(label)) for key in columns)
         yield f"<tr><td>{escape(label)}<td class=n>{count:,}{cells}"

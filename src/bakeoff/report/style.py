@@ -3,6 +3,7 @@
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1f24; --paper: #fff; --soft: #5d6673; --line: #8885; --faint: #8882;
  --bar: #4a7bd0; --right: #17803d; --wrong: #c62828; --true: #f5c518; --card: #8881;
+
  --c0: #1f77b4; --c1: #d9730d; --c2: #2a9a3a; --c3: #c0392b; --c4: #8458b3; --c5: #8c5a4a; --c6: #d160a8; --c7: #5b6670;
  --c8: #9a9a1f; --c9: #14a3b8 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --paper: #16181c; --soft: #9aa3af; --bar: #6b9bef;
@@ -21,29 +22,41 @@ h3 { font-size: 1rem; margin: 0 0 .3rem } .soft { color: var(--soft) } p { max-w
 .scale span { position: absolute; top: 0; height: 6px; border-radius: 3px }
 .scale .range { background: var(--bar); opacity: .55 } .scale .point { width: 2px; background: var(--ink) }
 table { border-collapse: collapse } td, th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top }
-th { font-weight: 600; color: var(--soft); font-size: .85rem } .n { text-align: right; font-variant-numeric: tabular-nums }
+th { font-weight: 600; color: var(--soft); font-size: .85rem }
+.n { text-align: right; font-variant-numeric: tabular-nums }
 tr + tr td { border-top: 1px solid var(--line) } .bars .n { padding-right: .5rem; white-space: nowrap }
-.track { width: 5.5rem; vertical-align: middle } .bar { display: block; height: .6em; background: var(--bar); border-radius: 2px }
+.track { width: 5.5rem; vertical-align: middle }
+.bar { display: block; height: .6em; background: var(--bar); border-radius: 2px }
 .charts { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem } .charts > div { width: 23rem; max-width: 100% }
 svg { display: block; width: 100%; height: auto } .charts text { font: 11px system-ui, sans-serif; fill: var(--soft) }
-.grid { stroke: var(--faint) } .line { fill: none; stroke-width: 1.5 } .line.strong { stroke: var(--ink); stroke-width: 2.5 }
+.grid { stroke: var(--faint) } .line { fill: none; stroke-width: 1.5 }
+.line.strong { stroke: var(--ink); stroke-width: 2.5 }
 .mark { stroke: var(--wrong); stroke-dasharray: 4 3 } .dot { fill: var(--ink) }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem .9rem; font-size: .8rem } .legend i { display: inline-block;
  width: .9rem; height: .2rem; margin-right: .3rem; vertical-align: middle }
-.gallery { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0; break-inside: avoid } .pair { width: 36rem }
-.one { width: 11rem } .panels { display: flex; gap: 4px } .panels svg { flex: 1; min-width: 0 }
-figure { max-width: 100% } figcaption { font-size: .82rem; overflow-wrap: anywhere }
+.gallery { display: flex; flex-wrap: wrap; gap: 1rem } figure { margin: 0; break-inside: avoid }
+.pair { width: 24rem }
+.one { width: 11rem } .strip { width: 24rem } .panels { display: flex; gap: 4px }
+.panels svg { flex: 1; min-width: 0 }
+figure { max-width: 100% } .panels svg { outline: 1px solid var(--line); outline-offset: -1px }
+figcaption { font-size: .82rem; overflow-wrap: anywhere }
 .right { color: var(--right) } .wrong { color: var(--wrong) }
-figure rect { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke } figure text { font-family: system-ui, sans-serif;
- font-weight: 600; paint-order: stroke; stroke: #000c; stroke-width: .25em; stroke-linejoin: round }
+figure rect { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke }
+figure text { font-family: system-ui, sans-serif; font-weight: 600; paint-order: stroke;
+ stroke: #000c; stroke-width: .25em; stroke-linejoin: round }
 rect.true { stroke: #fff } text.true { fill: #fff } rect.missed { stroke: #f5c518; stroke-dasharray: 6 3 }
 text.missed { fill: #f5c518 } rect.right { stroke: #40dc78 } text.right { fill: #40dc78 }
 rect.wrong { stroke: #ff5c5c } text.wrong { fill: #ff8080 }
 .true-key { border-bottom: 2px solid var(--soft) } .missed-key { border-bottom: 2px dashed #c79a00 }
-.confusion { font-size: .8rem; overflow-x: auto } .confusion td, .confusion th { padding: .2rem .4rem; border: 1px solid var(--faint);
- text-align: center; font-variant-numeric: tabular-nums } .confusion th { max-width: 6rem; overflow-wrap: anywhere }
+.confusion { font-size: .8rem; overflow-x: auto }
+.confusion td, .confusion th { padding: .2rem .4rem; border: 1px solid var(--faint); text-align: center;
+ font-variant-numeric: tabular-nums }
+.confusion th { max-width: 6rem; overflow-wrap: anywhere }
 .confusion .same { font-weight: 700 }
-@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --right: #0a6b2d; --wrong: #b00020 }
- body { margin: 0; max-width: none; font-size: 11px } h2 { break-after: avoid } .pair { width: 48% } .one { width: 18% }
- * { print-color-adjust: exact; -webkit-print-color-adjust: exact } tr, .cards > div, .charts > div { break-inside: avoid } }
+@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --bar: #4a7bd0;
+ --right: #0a6b2d; --wrong: #b00020 }
+ body { margin: 0; max-width: none; font-size: 11px } h2 { break-after: avoid } .pair, .strip { width: 32% }
+ .one { width: 18% }
+ * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
+ tr, .cards > div, .charts > div { break-inside: avoid } }
 """

@@ -60,8 +60,8 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     report = page.Report(
         run.name, _facts(run, derived, state), task.headline, numbers, intervals, _drawn(groups), tables,
         counts=manifest.splits[VALIDATION].counts,
-        worst=[Shown(rows[number], originals.image(number)) for number in worst],
-        best=[Shown(rows[number], originals.image(number)) for number in best],
+        worst=[Shown(rows[number], originals.images(number)) for number in worst],
+        best=[Shown(rows[number], originals.images(number)) for number in best],
     )  # fmt: skip
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
