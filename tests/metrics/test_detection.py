@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.detection_errors import KINDS
 from coco_sets import (
     CLASSES,
@@ -165,8 +166,16 @@ def test_rows_have_boxes_best_first_with_what_is_wrong_with_them() -> None:
             {"label": "cow", **dict(zip(sides, high, strict=True)), "score": 0.25, "error": ""},
         ],
         "score": pytest.approx(2 / 3),
+        "loss": None,
     }
-    assert second == {"example": 1, "truth": [], "prediction": [], "score": 1.0}
+    assert second == {"example": 1, "truth": [], "prediction": [], "score": 1.0, "loss": None}
+
+
+def test_losses_are_told_if_somebody_counts_them() -> None:
+    image = true((BOX, 1)), given((BOX, 1, 0.9))
+    score = EMPTY.update(*image, 0.5) + EMPTY.update(*image, 0.25)
+    assert [row["loss"] for row in score.rows()] == [0.5, 0.25] and score.result()["loss"] == 0.375
+    assert "loss" not in (score + EMPTY.update(*image)).result()
 
 
 def test_best_threshold_is_that_of_the_highest_f1_and_each_class_has_its_own() -> None:
@@ -197,7 +206,7 @@ def test_examples_are_ordered_from_the_worst_to_the_surest() -> None:
 
 def test_every_class_has_a_curve_in_a_file_that_any_system_can_name() -> None:
     pairs = [(true((BOX, 1), (FAR, 2)), given((BOX, 1, 0.9)))]
-    score = EMPTY.__class__(("a/b", "ü:"), *zip(*pairs, strict=True))
+    score = DetectionScore(("a/b", "ü:")).update(*pairs[0])
     tables = score.plots()
     names = [name for name in tables if "/" in name]
     assert names == ["precision_recall_by_class/001-a%2Fb", "precision_recall_by_class/002-%C3%BC%3A"]

@@ -28,12 +28,14 @@ class DetectionScore:
     classes: tuple[str, ...]
     truth: tuple[Boxes, ...] = ()
     found: tuple[Boxes, ...] = ()
+    losses: tuple[float | None, ...] = ()  # of the images, where somebody counts them
 
-    def update(self, truth: Boxes, found: Boxes) -> "DetectionScore":
-        return DetectionScore(self.classes, (*self.truth, truth), (*self.found, found))
+    def update(self, truth: Boxes, found: Boxes, loss: float | None = None) -> "DetectionScore":
+        return self + DetectionScore(self.classes, (truth,), (found,), (loss,))
 
     def __add__(self, other: "DetectionScore") -> "DetectionScore":
-        return DetectionScore(self.classes, self.truth + other.truth, self.found + other.found)
+        parts = self.truth + other.truth, self.found + other.found, self.losses + other.losses
+        return DetectionScore(self.classes, *parts)
 
     def result(self) -> dict:
         """A number that has nothing to be counted on is left out, as is a class without true boxes."""
@@ -42,6 +44,9 @@ class DetectionScore:
         if len(matches.truth):
             numbers |= {name: getattr(point.best, name) for name in ("f1", "precision", "recall", "threshold")}
         best = {label: self._curve(number).best() for number, label in self._known}
+        losses = [loss for loss in self.losses if loss is not None]
+        if losses and len(losses) == len(self.losses):
+            numbers["loss"] = float(np.mean(losses))
         numbers["AP"] = {label: float(self._precision[:, :, number - 1].mean()) for number, label in self._known}
         numbers["AP_50"] = {label: float(self._precision[0, :, number - 1].mean()) for number, label in self._known}
         numbers["class_f1"] = {label: found.f1 if found else 0.0 for label, found in best.items()}
@@ -77,8 +82,8 @@ class DetectionScore:
         found = np.isin(np.arange(len(matches.truth)), point.given.taken).tolist()
         truth = self._by_image(matches.truth, [{"found": yes} for yes in found])
         return [
-            {"example": number, "truth": truth[number], "prediction": given[number], "score": float(score)}
-            for number, score in enumerate(point.f1)
+            {"example": number, "truth": truth[number], "prediction": given[number], "score": score, "loss": loss}
+            for number, (score, loss) in enumerate(zip(point.f1.tolist(), self.losses, strict=True))
         ]
 
     def worst_first(self) -> np.ndarray:

@@ -21,7 +21,7 @@ MEANINGS = {
     "threshold": "The score threshold where F1 is highest; use it in the robot to begin with.",
     "accuracy": "Share of examples whose class is given rightly.",
     "top_5": "Share of examples whose class is among the five likeliest.",
-    "loss": "Mean of −log(probability of the right answer): 0 is perfect, sure mistakes cost most.",
+    "loss": "What training minimises, of these examples, without penalties: 0 is perfect, sure mistakes cost most.",
     "ece": "Expected calibration error: how far, on average, the probability is from the share that is right.",
     "macro_precision": "Precision of each class, mean over the classes.",
     "macro_recall": "Recall of each class, mean over the classes: rare classes count as much as frequent ones.",

@@ -136,7 +136,7 @@ def _curves(report: Report) -> Iterator[str]:
 
 
 def _errors(report: Report) -> Iterator[str]:
-    if "errors" not in report.tables:
+    if "lost_mAP_50" not in report.numbers:
         return
     counts, lost = report.numbers["errors"], report.numbers["lost_mAP_50"]
     most, most_lost = max(1, *counts.values()), max(0.01, *lost.values())

@@ -30,21 +30,22 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
     from bakeoff.pictures import draw_sheet
+    from bakeoff.tasks.answering import compiled_answers
     from bakeoff.tasks.task import task_of
-    from bakeoff.training.step import compiled_prediction
+    from bakeoff.training.step import as_float32
     from bakeoff.training.weights import restore
 
     manifest = fitting_manifest(records, derived)
     state = read_state(trained)
     network = restore(run.model, derived.num_classes, trained / f"{run.evaluate.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
-    predict = compiled_prediction(network, task)
+    answer = compiled_answers(task, lambda images: as_float32(network(images, training=False)))
     store = Store(records, manifest.splits[VALIDATION])
     score = task.score()
     shown: list[tuple[np.ndarray, dict]] = []
     with progress("evaluate", derived.validation_examples, "examples") as bar:
         for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
-            found = predict(batch["image"])
+            found = answer(batch)
             score = score + task.judge(batch, found)
             shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             bar.advance(len(batch["image"]))

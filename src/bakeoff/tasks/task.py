@@ -45,6 +45,9 @@ class Task(Protocol):
 
     def predict(self, outputs: Tensors) -> Tensors: ...
 
+    def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
+        """ "losses" (batch,) for `judge`, if it can't tell them from predictions."""
+
     def score(self) -> Score: ...
 
     def judge(self, batch: Tensors, found: Tensors) -> Score: ...
