@@ -195,6 +195,12 @@ def test_best_threshold_is_that_of_the_highest_f1_and_each_class_has_its_own() -
     assert (at[0.95], at[0.8], at[0.6], at[0.4], at[0.2]) == (0, 0.5, 0.4, 0.6667, 0.8571)
 
 
+def test_scores_are_compared_with_the_share_that_is_right() -> None:
+    """Of two detections at about 0.9 one is right."""
+    score = scored([(true((BOX, 1)), given((BOX, 1, 0.875), (FAR, 1, 0.925)))])
+    assert score.plots()["calibration"] == [{"probability": 0.9, "accuracy": 0.5, "examples": 2}]
+
+
 def test_examples_are_ordered_from_the_worst_to_the_surest() -> None:
     wrong_and_missed = (true((BOX, 1)), given((FAR, 1, 0.8)))
     two_missed = (true((BOX, 1), (FAR, 2)), given())

@@ -13,6 +13,7 @@ import numpy as np
 from bakeoff.metrics import bootstrap, pascal_voc
 from bakeoff.metrics.average_precision import RECALLS, average_precisions
 from bakeoff.metrics.boxes import Boxes, Table
+from bakeoff.metrics.calibration import reliability
 from bakeoff.metrics.coco import Coco
 from bakeoff.metrics.detection_errors import confusion, errors_of, lost_precision
 from bakeoff.metrics.matches import Matches
@@ -90,8 +91,8 @@ class DetectionScore:
         return self._point.worst_first()
 
     def plots(self) -> dict[str, list[dict]]:
-        """Precision at each recall for overlap 0.5, mean and of each class; what a threshold gives; errors by kind;
-        what was taken for what."""
+        """Precision at each recall for overlap 0.5, mean and of each class; what a threshold gives; how sure is how
+        right; errors by kind; what was taken for what."""
         precision = self._precision[0]  # (recalls, classes)
         known = precision[:, [number - 1 for number, _ in self._known]]
         tables = {"precision_recall": _curve_rows(known.mean(axis=1) if self._known else np.zeros(len(RECALLS)))}
@@ -99,6 +100,8 @@ class DetectionScore:
             file = f"precision_recall_by_class/{number:03d}-{quote(label, safe=' ')}"
             tables[file] = _curve_rows(precision[:, number - 1])
         tables["threshold"] = self._curve(None).rows()
+        if len(self._matches.found):
+            tables["calibration"] = reliability(self._matches.found.scores, self._matches.right)
         tables["errors"] = [{"kind": kind, "count": count} for kind, count in self._point.errors.counts().items()]
         names = [NOTHING, *self.classes]
         pairs = zip(*confusion(self._point.given, self._point.errors), strict=True)
