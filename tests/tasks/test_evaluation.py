@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.errors import ConfigError
+from bakeoff.errors import OutOfRange
 from bakeoff.tasks.evaluation import Evaluate
 
 
@@ -33,5 +33,5 @@ def test_pattern_whose_bracket_found_nothing_leaves_the_example_by_itself() -> N
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(OutOfRange, match=message):
         Evaluate(**settings)
