@@ -14,14 +14,13 @@ from bakeoff.errors import said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
-from bakeoff.report import examples, page
+from bakeoff.report import examples, page, plots
 from bakeoff.report.gallery import Shown
 from bakeoff.report.originals import Originals
-from bakeoff.tables import write_table
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 
-METRICS, PLOTS, PICTURE = "metrics.json", "plots", "pictures.jpg"
+METRICS, PICTURE = "metrics.json", "pictures.jpg"
 
 
 def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> dict[str, Any]:
@@ -67,23 +66,13 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
         examples.write_examples(partial, rows, examples.kind_of(derived.task, manifest.multi_label), manifest.classes)
-        _write_plots(partial / PLOTS, tables)
+        plots.write_plots(partial, tables)
         page.write_page(partial, report)
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
     copy = tracker.attach(run.track, state["mlflow_run_id"])
     copy.metrics(state["steps"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
     copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
-
-
-def _write_plots(folder: Path, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """A table without rows is left out: `dvc plots` cannot draw it."""
-    folder.mkdir()
-    for name, rows in tables.items():
-        if rows:
-            path = folder / f"{name}.tsv"
-            path.parent.mkdir(exist_ok=True)
-            write_table(path, rows)
 
 
 def _facts(run: Run, derived: Derived, state: Mapping[str, Any]) -> dict[str, str]:
@@ -112,7 +101,7 @@ def main() -> None:
         first = _ends(metrics)
         said = ", ".join([numbers[0] + first, *numbers[1:3]])
         say(f"evaluate: {derived.validation_examples:,} validation examples, {run.evaluate.weights} weights: {said}")
-        files = f"{page.FILE}, {METRICS}, {examples.FILE}, {PLOTS}/ and {PICTURE}"
+        files = f"{page.FILE}, {METRICS}, {examples.FILE}, {plots.FOLDER}/ and {PICTURE}"
         say(f"  {files}: {workspace.EVALUATION.as_posix()}/")
 
 
