@@ -21,7 +21,7 @@ ALLOWED = {
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
-        "progress", "quiet", "runs", "tables", "workspace",
+        "progress", "quiet", "report", "runs", "workspace",
     },
     "runs": {"tracking", "workspace"},
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
@@ -36,6 +36,7 @@ ALLOWED = {
     "input": {"boxes", "networks", "records"},
     "networks": set(),
     "records": {"progress", "workspace"},
+    "report": {"records", "tables"},
     "metrics": set(),
     "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "workspace": set(), "errors": set(), "__init__": set(),

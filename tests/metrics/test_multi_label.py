@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
-from bakeoff.metrics.multi_label import MultiLabelScore, area_under_roc, average_precision
+from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.metrics.ranking import areas_under_roc, average_precisions
 
 CLASSES = ("ant", "bee", "cow")
 EMPTY = MultiLabelScore(CLASSES)
@@ -17,13 +18,29 @@ def some(seed: int, count: int, decimals: int = 9) -> tuple[np.ndarray, np.ndarr
 def test_average_precision_by_hand() -> None:
     """Right ones are second and third of four: recall rises by a half at precision 1/2 and again at 2/3."""
     truth, scores = np.array([True, False, True, False]), np.array([0.6, 0.9, 0.4, 0.1])
-    assert average_precision(truth, scores) == pytest.approx(0.5 * 1 / 2 + 0.5 * 2 / 3)
+    assert average_precisions(truth, scores, np.ones((1, 4))) == pytest.approx([0.5 * 1 / 2 + 0.5 * 2 / 3])
 
 
 def test_area_under_roc_by_hand() -> None:
     """Of four pairs of a right and a wrong one, two are in order and one is equal."""
     truth, scores = np.array([True, False, True, False]), np.array([0.6, 0.9, 0.4, 0.4])
-    assert area_under_roc(truth, scores) == pytest.approx((0 + 1 + 0 + 0.5) / 4)
+    assert areas_under_roc(truth, scores, np.ones((1, 4))) == pytest.approx([(0 + 1 + 0 + 0.5) / 4])
+
+
+@pytest.mark.parametrize("decimals", [9, 1])
+def test_weights_are_those_of_scikit_learn(decimals: int) -> None:
+    truth, scores = (column[:, 0] for column in some(5, 80, decimals))
+    weights = np.random.default_rng(6).integers(0, 4, (3, 80))
+    precisions, areas = (judge(truth, scores, weights) for judge in (average_precisions, areas_under_roc))
+    for row, times in enumerate(weights):
+        assert precisions[row] == pytest.approx(average_precision_score(truth, scores, sample_weight=times))
+        assert areas[row] == pytest.approx(roc_auc_score(truth, scores, sample_weight=times))
+
+
+def test_drawing_without_a_right_or_without_a_wrong_one_has_no_area() -> None:
+    truth, scores, weights = np.array([True, False]), np.array([0.6, 0.4]), np.array([[1, 0], [0, 1]])
+    assert np.isnan(areas_under_roc(truth, scores, weights)).all()
+    np.testing.assert_array_equal(average_precisions(truth, scores, weights), [1.0, np.nan])
 
 
 @pytest.mark.parametrize("decimals", [9, 1])  # at one decimal, many scores are equal
@@ -63,11 +80,32 @@ def test_classes_that_nothing_can_be_counted_on_are_left_out_of_the_means() -> N
 
 
 def test_empty_score_has_no_numbers() -> None:
-    result = EMPTY.result()
-    assert {name: result[name] for name in ("mean_average_precision", "mean_auc", "f1", "precision", "recall")} == {
-        "mean_average_precision": None, "mean_auc": None, "f1": None, "precision": None, "recall": None,
-    }  # fmt: skip
-    assert EMPTY.rows() == [] and EMPTY.plots() == {"precision_recall": []}
+    assert {name: value for name, value in EMPTY.result().items() if value} == {}
+    assert EMPTY.rows() == [] and not any(EMPTY.plots().values()) and EMPTY.intervals([], 100) == {}
+
+
+def test_best_threshold_by_hand() -> None:
+    """Of all decisions: right at 0.4 and 0.3, wrong at 0.2 and 0.1. From 0.3 on all is right."""
+    result = MultiLabelScore(("ant", "bee")).update([[True, False], [False, True]], [[0.4, 0.1], [0.2, 0.3]]).result()
+    assert (result["best_f1"], result["best_threshold"], result["f1"]) == (1.0, 0.3, 0.0)
+    assert result["class_threshold"] == {"ant": 0.4, "bee": 0.3} and result["class_f1"] == {"ant": 1.0, "bee": 1.0}
+
+
+def test_intervals_hold_the_numbers_and_come_from_repeated_examples() -> None:
+    truth, scores = some(7, 60)
+    score, times = EMPTY.update(truth, scores), np.random.default_rng(8).integers(0, 3, 60)
+    result, ends = score.result(), score.intervals([str(number) for number in range(60)], 500)
+    assert list(ends) == ["mean_average_precision", "mean_auc", "f1", "precision", "recall", "loss"]
+    assert all(ends[name]["low"] < result[name] < ends[name]["high"] for name in ends)
+    repeated = EMPTY.update(np.repeat(truth, times, axis=0), np.repeat(scores, times, axis=0)).result()
+    weighted = {name: float(value[0]) for name, value in score._numbers(times[None]).items()}
+    assert weighted == pytest.approx({name: repeated[name] for name in weighted})
+
+
+def test_worst_examples_are_surest_of_the_wrong() -> None:
+    score = MultiLabelScore(("ant",)).update([[True], [True], [False]], [[0.9], [0.1], [0.6]])
+    assert score.worst_first().tolist() == [1, 2, 0]
+    assert score.losses == pytest.approx(-np.log([0.9, 0.1, 0.4]))
 
 
 def test_merging_is_associative_and_empty_is_neutral() -> None:
@@ -82,9 +120,11 @@ def test_score_of_parts_is_the_score_of_the_whole() -> None:
     assert parts.result() == EMPTY.update(truth, scores).result()
 
 
-def test_rows_name_the_true_classes_and_all_scores() -> None:
-    rows = EMPTY.update([[True, False, True]], [[0.123456789, 0.5, 1.0]]).rows()
-    assert rows == [{"example": 0, "truth": ["ant", "cow"], "scores": {"ant": 0.123457, "bee": 0.5, "cow": 1.0}}]
+def test_rows_name_the_true_classes_those_given_and_all_scores() -> None:
+    [row] = EMPTY.update([[True, False, True]], [[0.25, 0.5, 1.0]]).rows()
+    assert (row["truth"], row["prediction"], row["scores"]) == (["ant", "cow"], ["bee", "cow"], [0.25, 0.5, 1.0])
+    assert row["score"] == pytest.approx((0.25 + 0.5 + 1) / 3)
+    assert row["loss"] == pytest.approx(-(np.log(0.25) + np.log(0.5)) / 3)
 
 
 def test_curve_ends_at_full_recall_with_the_share_of_right_decisions() -> None:

@@ -44,7 +44,8 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/config/run.yaml", "models/config/lr.svg", "models/config/pipeline.config",
         "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
-        "models/evaluation/metrics.json", "models/evaluation/examples.jsonl", "models/evaluation/pictures.jpg",
+        "models/evaluation/metrics.json", "models/evaluation/examples.parquet", "models/evaluation/pictures.jpg",
+        "models/evaluation/report.html",
         "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
         "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip
@@ -167,7 +168,15 @@ def test_what_is_pushed_can_be_pulled(workspace: Workspace, tmp_path: Path) -> N
 def test_plots_of_two_variants_can_be_compared(workspace: Workspace) -> None:
     workspace.run("dvc", "plots", "diff", "HEAD", "--out", "page")
     page = (workspace.folder / "page/index.html").read_text(encoding="utf-8")
-    for name in ("loss", "learning_rate", "validation score", "precision and recall", "pictures.jpg"):
+    for name in (
+        "loss",
+        "learning_rate",
+        "validation score",
+        "precision and recall",
+        "F1 over threshold",
+        "errors by kind",
+        "pictures.jpg",
+    ):
         assert name in page
 
 

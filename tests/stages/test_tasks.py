@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -35,6 +36,11 @@ VARIANTS = {
     },
 }
 HEADLINES = {"detection": "mAP_50", "classification": "accuracy", "video": "accuracy"}
+PLOTS = {
+    "detection": {"precision_recall.tsv", "precision_recall_by_class", "threshold.tsv", "errors.tsv", "confusion.tsv"},
+    "classification": {"confusion.tsv", "calibration.tsv"},
+    "video": {"confusion.tsv", "calibration.tsv"},
+}
 REST = (
     "memory: medium",
     "optimizer: adam",
@@ -71,21 +77,25 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(task: str, folder: Pa
     assert metrics == returned
     assert state["best_metric"] == next(iter(returned)) == HEADLINES[task]
     assert metrics[HEADLINES[task]] == state["best_value"]  # the best weights, restored into a network built anew
-    examples = (folder / "judged/examples.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["example"] for line in examples] == list(range(derived.validation_examples))
+    assert {"low", "high"} == metrics["interval"][HEADLINES[task]].keys()
+    examples = pq.read_table(folder / "judged/examples.parquet").to_pylist()
+    assert [row["example"] for row in examples] == list(range(derived.validation_examples))
+    assert [row["file"] for row in examples] == [f"validation/{number:06d}" for number in range(len(examples))]
+    assert metrics["loss"] == pytest.approx(sum(row["loss"] for row in examples) / len(examples))
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
-    assert list((folder / "judged/plots").iterdir()) != []
+    page = (folder / "judged/report.html").read_text(encoding="utf-8")
+    assert f"{HEADLINES[task]}</b><strong>{metrics[HEADLINES[task]]:.3f}" in page and "validation/000000" in page
+    assert {path.name for path in (folder / "judged/plots").iterdir()} >= PLOTS[task]
     export(run, derived, RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/labels.txt").read_text() == (RECORDS / "labels.txt").read_text()
     assert_exported_model_answers_as_evaluation_did(folder)
 
 
 def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
-    """From the first validation example's raw pixels, decoded by another library, to its line in examples.jsonl."""
+    """From the first validation example's raw pixels, decoded by another library, to its row in examples.parquet."""
     import tensorflow as tf
 
-    [line, *_] = (folder / "judged/examples.jsonl").read_text(encoding="utf-8").splitlines()
-    expected = json.loads(line)
+    expected = pq.read_table(folder / "judged/examples.parquet").to_pylist()[0]
     data = next(iter(tf.data.TFRecordDataset(str(RECORDS / "validation-00000-of-00001")))).numpy()
     feature = tf.train.Example.FromString(data).features.feature
     encoded = feature["image/encoded"].bytes_list.value or feature["clip/frames"].bytes_list.value
@@ -96,12 +106,12 @@ def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
     labels = (folder / "exported/labels.txt").read_text(encoding="utf-8").split()
     if "boxes" in found:
         count = int(found["count"][0])
-        assert count == len(expected["found"])
-        scores = [row["score"] for row in expected["found"]]
+        assert count == len(expected["prediction"])
+        scores = [row["score"] for row in expected["prediction"]]
         np.testing.assert_allclose(found["scores"][0, :count], scores, atol=2e-3)
     else:
-        assert labels[int(found["classes"][0]) - 1] == expected["given"]
-        np.testing.assert_allclose(found["scores"][0], expected["probability"], atol=2e-3)
+        assert labels[int(found["classes"][0]) - 1] == expected["prediction"]
+        np.testing.assert_allclose(found["scores"][0], expected["score"], atol=2e-3)
 
 
 def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folder: Path) -> None:

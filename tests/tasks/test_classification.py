@@ -52,19 +52,26 @@ def test_prediction_is_the_likeliest_class_from_one_and_its_probability() -> Non
     found = classification().predict({"classes": tf.constant([[math.log(2), 0.0, 0.0], [0.0, 0.0, math.log(6)]])})
     assert found["classes"].numpy().tolist() == [1, 3]
     np.testing.assert_allclose(found["scores"], [0.5, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(found["probabilities"], [[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]], rtol=1e-6)
 
 
 BATCH = {"image": tf.reshape(tf.range(24.0), [2, 2, 2, 3]), "label": tf.constant([2, 3], tf.int64)}
-FOUND = {"classes": tf.constant([2, 1], tf.int64), "scores": tf.constant([0.75, 0.5])}
+FOUND = {
+    "classes": tf.constant([2, 1], tf.int64),
+    "scores": tf.constant([0.75, 0.5]),
+    "probabilities": tf.constant([[0.125, 0.75, 0.125], [0.5, 0.125, 0.375]]),
+}
 
 
 def test_batch_is_judged_example_by_example() -> None:
-    assert classification().judge(BATCH, FOUND) == ClassificationScore(CLASSES, (Answer(2, 2, 0.75), Answer(3, 1, 0.5)))
+    answers = Answer(2, 2, 0.75, 0.75, 0), Answer(3, 1, 0.5, 0.375, 1)
+    assert classification().judge(BATCH, FOUND) == ClassificationScore(CLASSES, answers)
+    assert classification().example_losses({}, BATCH) == {}  # they follow from the probabilities
 
 
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
     score = score_all(classification(), lambda images: FOUND, [BATCH, BATCH, BATCH])
-    assert score.result() == {"accuracy": 0.5, "recall": {"bee": 1.0, "cow": 0.0}}
+    assert score.result()["accuracy"] == 0.5 and score.result()["recall"] == {"bee": 1.0, "cow": 0.0}
     assert len(score.rows()) == 6
 
 

@@ -307,15 +307,40 @@ FOUND = {
 }
 
 
+def boxes_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def plain(box: dict[str, Any]) -> dict[str, Any]:
+        sides = [round(box[side], 4) for side in ("ymin", "xmin", "ymax", "xmax")]
+        return {"label": box["label"], "box": sides} | ({"score": box["score"]} if "score" in box else {})
+
+    return [
+        {"example": row["example"]} | {key: [plain(box) for box in row[key]] for key in ("truth", "prediction")}
+        for row in rows
+    ]
+
+
+def test_losses_of_examples_are_those_of_training_on_each_alone_without_the_padding() -> None:
+    task, outputs = detection(), random_outputs(8)
+    losses = task.example_losses(outputs, BATCH)["losses"].numpy()
+    for row, count in enumerate((2, 1)):
+        targets = encoded(task, BATCH["boxes"][row, :count].numpy().tolist(), BATCH["classes"][row, :count].numpy())
+        alone = (
+            {name: value[row : row + 1] for name, value in outputs.items()},
+            {n: v[None] for n, v in targets.items()},
+        )
+        assert losses[row] == pytest.approx(sum(losses_by_hand(*alone, DetectionLoss()).values()), rel=1e-4)
+    judged = task.judge(BATCH, FOUND | {"losses": tf.constant(losses)})
+    assert judged.losses == pytest.approx(tuple(losses.tolist()))
+
+
 def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() -> None:
-    assert detection().judge(BATCH, FOUND).rows() == [
+    assert boxes_of(detection().judge(BATCH, FOUND).rows()) == [
         {
             "example": 0,
             "truth": [
                 {"label": "ant", "box": [0.0, 0.0, 50.0, 50.0]},
                 {"label": "cow", "box": [50.0, 100.0, 100.0, 200.0]},
             ],
-            "found": [
+            "prediction": [
                 {"label": "cow", "box": [50.0, 100.0, 100.0, 200.0], "score": 0.75},
                 {"label": "ant", "box": [0.0, 0.0, 50.0, 50.0], "score": 0.5},
             ],
@@ -323,7 +348,7 @@ def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() ->
         {
             "example": 1,
             "truth": [{"label": "bee", "box": [5.0, 8.0, 15.0, 16.0]}],
-            "found": [{"label": "bee", "box": [45.0, 36.0, 50.0, 40.0], "score": 0.25}],
+            "prediction": [{"label": "bee", "box": [45.0, 36.0, 50.0, 40.0], "score": 0.25}],
         },
     ]
 

@@ -1,30 +1,27 @@
-"""COCO's average precision, counted by pycocotools.
+"""How good detections are: COCO's and Pascal VOC's average precision, the best score threshold, errors by kind.
 
-DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, ...}
+DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, "f1": 0.8, ...}
 """
 
-import contextlib
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import quote
 
 import numpy as np
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 
-NAMES = (
-    "mAP", "mAP_50", "mAP_75", "mAP_small", "mAP_medium", "mAP_large",
-    "AR_1", "AR_10", "AR_100", "AR_small", "AR_medium", "AR_large",
-)  # fmt: skip
+from bakeoff.metrics import bootstrap, pascal_voc
+from bakeoff.metrics.average_precision import RECALLS, average_precisions
+from bakeoff.metrics.boxes import Boxes, Table
+from bakeoff.metrics.calibration import reliability
+from bakeoff.metrics.coco import Coco
+from bakeoff.metrics.detection_errors import confusion, errors_of, lost_precision
+from bakeoff.metrics.matches import Matches
+from bakeoff.metrics.thresholds import Curve
+from bakeoff.metrics.working_point import WorkingPoint
 
-
-@dataclass(frozen=True)
-class Boxes:
-    """The boxes of one image in pixels: ymin xmin ymax xmax (n, 4), class ids 1..k (n,), scores (n,) if found."""
-
-    corners: np.ndarray
-    classes: np.ndarray
-    scores: np.ndarray | None = None
+NOTHING = "(nothing)"
+AT_75 = 5  # of the overlaps
 
 
 @dataclass(frozen=True)
@@ -32,94 +29,127 @@ class DetectionScore:
     classes: tuple[str, ...]
     truth: tuple[Boxes, ...] = ()
     found: tuple[Boxes, ...] = ()
+    losses: tuple[float | None, ...] = ()  # of the images, where somebody counts them
 
-    def update(self, truth: Boxes, found: Boxes) -> "DetectionScore":
-        return DetectionScore(self.classes, (*self.truth, truth), (*self.found, found))
+    def update(self, truth: Boxes, found: Boxes, loss: float | None = None) -> "DetectionScore":
+        return self + DetectionScore(self.classes, (truth,), (found,), (loss,))
 
     def __add__(self, other: "DetectionScore") -> "DetectionScore":
-        return DetectionScore(self.classes, self.truth + other.truth, self.found + other.found)
+        parts = self.truth + other.truth, self.found + other.found, self.losses + other.losses
+        return DetectionScore(self.classes, *parts)
 
     def result(self) -> dict:
-        """Higher is better in all; a number that COCO calls undefined (-1) is left out."""
-        judge = self._judge
-        numbers: dict = {name: float(value) for name, value in zip(NAMES, judge.stats, strict=False) if value >= 0}
-        numbers["AP_50"] = {
-            label: float(curve.mean())
-            for label, curve in zip(self.classes, self._precision(judge), strict=True)
-            if curve[0] > -1
-        }
+        """A number that has nothing to be counted on is left out, as is a class without true boxes."""
+        matches, point = self._matches, self._point
+        numbers: dict = self._coco.numbers() | pascal_voc.mean_average_precisions(matches.found, matches.truth)
+        if len(matches.truth):
+            numbers |= {name: getattr(point.best, name) for name in ("f1", "precision", "recall", "threshold")}
+        best = {label: self._curve(number).best() for number, label in self._known}
+        losses = [loss for loss in self.losses if loss is not None]
+        if losses and len(losses) == len(self.losses):
+            numbers["loss"] = float(np.mean(losses))
+        numbers["AP"] = {label: float(self._precision[:, :, number - 1].mean()) for number, label in self._known}
+        numbers["AP_50"] = {label: float(self._precision[0, :, number - 1].mean()) for number, label in self._known}
+        numbers["class_f1"] = {label: found.f1 if found else 0.0 for label, found in best.items()}
+        numbers["class_threshold"] = {label: found.threshold for label, found in best.items() if found}
+        numbers["errors"] = point.errors.counts()
+        if self._known:
+            numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
         return numbers
 
+    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
+        """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
+        right, given, true = self._point.counts
+
+        def numbers(weights: np.ndarray) -> bootstrap.Numbers:
+            if not self._known:
+                return {}
+            by_class = [self._average_precisions(number, weights) for number, _ in self._known]
+            precision = bootstrap.mean_of([one for one, _ in by_class])  # (overlaps, drawings)
+            recall = bootstrap.mean_of([other for _, other in by_class])
+            averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
+            f1 = 2 * (weights @ right) / np.maximum(weights @ (given + true), 1)
+            return averages | {"AR_100": recall.mean(axis=0), "f1": f1}
+
+        return bootstrap.intervals(numbers, groups, samples, size=len(self._matches.found))
+
     def rows(self) -> list[dict]:
+        """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection
+        ("right": nothing, "": it scores less and does not count) and `found` whether a true box was."""
+        matches, point = self._matches, self._point
+        errors = [*point.errors.found.tolist(), *[""] * (len(matches.found) - len(point.errors.found))]  # best first
+        columns = zip(matches.found.scores.tolist(), errors, strict=True)
+        given = self._by_image(matches.found, [{"score": score, "error": error} for score, error in columns])
+        found = np.isin(np.arange(len(matches.truth)), point.given.taken).tolist()
+        truth = self._by_image(matches.truth, [{"found": yes} for yes in found])
         return [
-            {"example": number, "truth": self._named(truth), "found": self._named(found)}
-            for number, (truth, found) in enumerate(zip(self.truth, self.found, strict=True))
+            {"example": number, "truth": truth[number], "prediction": given[number], "score": score, "loss": loss}
+            for number, (score, loss) in enumerate(zip(point.f1.tolist(), self.losses, strict=True))
         ]
+
+    def worst_first(self) -> np.ndarray:
+        return self._point.worst_first()
 
     def plots(self) -> dict[str, list[dict]]:
-        """Mean precision over the classes at each recall, for overlap 0.5."""
-        curves = self._precision(self._judge)
-        known = curves[curves[:, 0] > -1]
-        mean = known.mean(axis=0) if len(known) else np.zeros(curves.shape[1])
-        recalls = np.linspace(0, 1, len(mean))
-        curve = zip(recalls, mean, strict=True)
-        return {"precision_recall": [{"recall": round(float(r), 2), "precision": round(float(p), 4)} for r, p in curve]}
+        """Precision at each recall for overlap 0.5, mean and of each class; what a threshold gives; how sure is how
+        right; errors by kind; what was taken for what."""
+        precision = self._precision[0]  # (recalls, classes)
+        known = precision[:, [number - 1 for number, _ in self._known]]
+        tables = {"precision_recall": _curve_rows(known.mean(axis=1) if self._known else np.zeros(len(RECALLS)))}
+        for number, label in self._known:
+            file = f"precision_recall_by_class/{number:03d}-{quote(label, safe=' ')}"
+            tables[file] = _curve_rows(precision[:, number - 1])
+        tables["threshold"] = self._curve(None).rows()
+        if len(self._matches.found):
+            tables["calibration"] = reliability(self._matches.found.scores, self._matches.right)
+        tables["errors"] = [{"kind": kind, "count": count} for kind, count in self._point.errors.counts().items()]
+        names = [NOTHING, *self.classes]
+        pairs = zip(*confusion(self._point.given, self._point.errors), strict=True)
+        tables["confusion"] = [{"actual": names[true], "predicted": names[given]} for true, given in pairs]
+        return tables
 
     @cached_property
-    def _judge(self) -> COCOeval:
-        with contextlib.redirect_stdout(io.StringIO()):  # pycocotools prints as it goes
-            truth = COCO()
-            truth.dataset = self._dataset()
-            truth.createIndex()
-            rows = self._rows()
-            found = truth.loadRes(rows) if rows else _nothing_found()
-            judge = COCOeval(truth, found, iouType="bbox")
-            judge.evaluate()
-            judge.accumulate()
-            judge.summarize()
-        return judge
+    def _coco(self) -> Coco:
+        return Coco(len(self.classes), self.truth, self.found)
 
-    def _precision(self, judge: COCOeval) -> np.ndarray:
-        """(classes, recalls) for overlap 0.5, all sizes and as many detections as COCO counts; -1 without truth."""
-        return judge.eval["precision"][0, :, :, 0, -1].T
+    @cached_property
+    def _precision(self) -> np.ndarray:
+        return self._coco.precision()
 
-    def _named(self, boxes: Boxes) -> list[dict]:
-        scores = (
-            [{}] * len(boxes.classes) if boxes.scores is None else [{"score": round(float(s), 5)} for s in boxes.scores]
-        )
-        return [
-            {"label": self.classes[int(label) - 1], "box": [round(float(side), 2) for side in corners]} | score
-            for corners, label, score in zip(boxes.corners, boxes.classes, scores, strict=True)
-        ]
+    @cached_property
+    def _matches(self) -> Matches:
+        return Matches.of(self.truth, self.found)
 
-    def _dataset(self) -> dict:
-        images = [{"id": image} for image in range(1, len(self.truth) + 1)]
-        annotations: list[dict] = []
-        for image, boxes in enumerate(self.truth, start=1):
-            for corners, label in zip(boxes.corners, boxes.classes, strict=True):
-                box = _left_top_width_height(corners)
-                row = {"id": len(annotations) + 1, "image_id": image, "category_id": int(label), "bbox": box}
-                annotations.append(row | {"area": box[2] * box[3], "iscrowd": 0})
-        categories = [{"id": number} for number in range(1, len(self.classes) + 1)]
-        return {"info": {}, "images": images, "annotations": annotations, "categories": categories}
+    @cached_property
+    def _point(self) -> WorkingPoint:
+        return WorkingPoint.of(self._matches)
 
-    def _rows(self) -> list[dict]:
-        rows = []
-        for image, boxes in enumerate(self.found, start=1):
-            assert boxes.scores is not None
-            for corners, label, score in zip(boxes.corners, boxes.classes, boxes.scores, strict=True):
-                box = _left_top_width_height(corners)
-                rows.append({"image_id": image, "category_id": int(label), "bbox": box, "score": float(score)})
-        return rows
+    @cached_property
+    def _known(self) -> list[tuple[int, str]]:
+        """Ids and labels of the classes that have true boxes."""
+        there = set(self._matches.truth.classes.tolist())
+        return [(number, label) for number, label in enumerate(self.classes, start=1) if number in there]
+
+    def _curve(self, label: int | None) -> Curve:
+        """Of one class, or of all answers together."""
+        matches = self._matches
+        rows = np.ones(len(matches.found), bool) if label is None else matches.found.classes == label
+        return Curve.of(matches.found.scores[rows], matches.right[rows], int(matches.true_counts(label).sum()))
+
+    def _average_precisions(self, label: int, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        matches = self._matches
+        rows = matches.found.classes == label
+        return average_precisions(matches.found.image[rows], matches.hits[rows], matches.true_counts(label), weights)
+
+    def _by_image(self, table: Table, more: list[dict]) -> list[list[dict]]:
+        lists: list[list[dict]] = [[] for _ in self.truth]
+        columns = (table.image.tolist(), table.classes.tolist(), table.corners.tolist(), more)
+        for image, label, corners, values in zip(*columns, strict=True):
+            sides = dict(zip(("ymin", "xmin", "ymax", "xmax"), corners, strict=True))
+            lists[image].append({"label": self.classes[label - 1]} | sides | values)
+        return lists
 
 
-def _nothing_found() -> COCO:
-    found = COCO()
-    found.dataset = {"images": [], "annotations": [], "categories": []}
-    found.createIndex()
-    return found
-
-
-def _left_top_width_height(corners: np.ndarray) -> list[float]:
-    ymin, xmin, ymax, xmax = (float(side) for side in corners)
-    return [xmin, ymin, xmax - xmin, ymax - ymin]
+def _curve_rows(precision: np.ndarray) -> list[dict]:
+    points = zip(RECALLS, precision, strict=True)
+    return [{"recall": round(float(at), 2), "precision": round(float(value), 4)} for at, value in points]

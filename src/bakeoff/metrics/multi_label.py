@@ -5,12 +5,20 @@ MultiLabelScore(("cat", "dog")).update([[True, False]], [[0.9, 0.2]]) -> {"mean_
 All but the numbers at a threshold come from the scores as they are; nothing is rounded to yes or no before.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
+from bakeoff.metrics import bootstrap
+from bakeoff.metrics.calibration import reliability
+from bakeoff.metrics.ranking import areas_under_roc, average_precisions
+from bakeoff.metrics.thresholds import Curve
+
 THRESHOLD = 0.5
 MOST_POINTS = 101  # of a curve
+LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,77 +46,104 @@ class MultiLabelScore:
     def result(self) -> dict:
         """Means over the classes that have what it takes: right examples, for the area under ROC also wrong ones.
 
-        Precision, recall and F1 count all decisions together, from a score of 0.5 on. A number that has nothing to
-        be counted on is None.
+        Precision, recall and F1 count all decisions together, from a score of 0.5 on; `best_f1` is what the best
+        threshold would give. A number that has nothing to be counted on is left out.
         """
-        truth, scores = self._tables()
-        columns = list(zip(self.classes, truth.T, scores.T, strict=True))
-        precisions = {label: average_precision(right, given) for label, right, given in columns if right.any()}
-        areas = {
-            label: area_under_roc(right, given) for label, right, given in columns if right.any() and not right.all()
+        truth, scores = self._tables
+        numbers: dict = self._once(self._numbers)
+        best = Curve.of(scores.ravel(), truth.ravel(), int(truth.sum())).best()
+        if best:
+            numbers |= {"best_f1": best.f1, "best_threshold": best.threshold}
+        numbers["average_precision"] = self._once(partial(self._by_class, average_precisions))
+        numbers["auc"] = self._once(partial(self._by_class, areas_under_roc))
+        curves = {
+            label: Curve.of(scores[:, at], truth[:, at], int(truth[:, at].sum())).best()
+            for at, label in enumerate(self.classes)
+            if truth[:, at].any()
         }
-        given = scores >= THRESHOLD
-        hits = int((given & truth).sum())
-        return {
-            "mean_average_precision": _mean(precisions),
-            "mean_auc": _mean(areas),
-            "f1": _share(2 * hits, int(given.sum() + truth.sum())),
-            "precision": _share(hits, int(given.sum())),
-            "recall": _share(hits, int(truth.sum())),
-            "average_precision": precisions,
-            "auc": areas,
-        }
+        numbers["class_f1"] = {label: found.f1 for label, found in curves.items() if found}
+        numbers["class_threshold"] = {label: found.threshold for label, found in curves.items() if found}
+        return numbers
+
+    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
+        return bootstrap.intervals(self._numbers, groups, samples)
 
     def rows(self) -> list[dict]:
+        """`score` is the mean, over the classes, of the probability given to the right answer, yes or no."""
+        truth, scores = self._tables
+        right = np.where(truth, scores, 1 - scores).mean(axis=1) if self.classes else np.zeros(len(scores))
         return [
             {
                 "example": number,
-                "truth": [label for label, right in zip(self.classes, example.truth, strict=True) if right],
-                "scores": {label: round(score, 6) for label, score in zip(self.classes, example.scores, strict=True)},
+                "truth": self._named(truth[number]),
+                "prediction": self._named(scores[number] >= THRESHOLD),
+                "score": float(right[number]),
+                "scores": scores[number].tolist(),
+                "loss": float(self.losses[number]),
             }
-            for number, example in enumerate(self.examples)
+            for number in range(len(self.examples))
         ]
 
-    def plots(self) -> dict[str, list[dict]]:
-        """Precision at each recall, of all decisions together."""
-        truth, scores = self._tables()
-        if not truth.any():
-            return {"precision_recall": []}
-        recalls, precisions = _curve(truth.ravel(), scores.ravel())
-        chosen = np.unique(np.linspace(0, len(recalls) - 1, MOST_POINTS).astype(int))
-        curve = zip(recalls[chosen], precisions[chosen], strict=True)
-        return {"precision_recall": [{"recall": round(float(r), 4), "precision": round(float(p), 4)} for r, p in curve]}
+    def worst_first(self) -> np.ndarray:
+        return np.argsort(-self.losses, kind="stable")
 
+    def plots(self) -> dict[str, list[dict]]:
+        """Precision at each recall and what a threshold gives, of all decisions together; how sure is how right."""
+        truth, scores = self._tables
+        total = int(truth.sum())
+        if not total:
+            return {"precision_recall": [], "threshold": [], "calibration": []}
+        curve = Curve.of(scores.ravel(), truth.ravel(), total)
+        chosen = np.unique(np.linspace(0, len(curve.given) - 1, MOST_POINTS).astype(int))
+        points = zip(curve.recall[chosen], curve.precision[chosen], strict=True)
+        return {
+            "precision_recall": [{"recall": round(float(r), 4), "precision": round(float(p), 4)} for r, p in points],
+            "threshold": curve.rows(),
+            "calibration": reliability(scores.ravel(), truth.ravel()),
+        }
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        """Mean over the classes of minus the logarithm of the right answer's probability, (examples,)."""
+        truth, scores = self._tables
+        right = np.where(truth, scores, 1 - scores)
+        return -np.log(np.maximum(right, LEAST)).mean(axis=1) if self.classes else np.zeros(len(truth))
+
+    def _numbers(self, weights: np.ndarray) -> bootstrap.Numbers:
+        """For (weightings, examples): how often each example counts."""
+        truth, scores = self._tables
+        given = scores >= THRESHOLD
+        right, answered, there = (weights @ part.sum(axis=1) for part in (given & truth, given, truth))
+        numbers = {
+            "mean_average_precision": _mean(self._by_class(average_precisions, weights), weights),
+            "mean_auc": _mean(self._by_class(areas_under_roc, weights), weights),
+        }
+        for name, part, whole in (
+            ("f1", 2 * right, answered + there), ("precision", right, answered), ("recall", right, there)
+        ):  # fmt: skip
+            numbers[name] = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+        return numbers | {"loss": weights @ self.losses / np.maximum(weights.sum(axis=1), 1)}
+
+    def _by_class(self, values: Callable[..., np.ndarray], weights: np.ndarray) -> bootstrap.Numbers:
+        truth, scores = self._tables
+        return {label: values(truth[:, at], scores[:, at], weights) for at, label in enumerate(self.classes)}
+
+    def _once(self, numbers: Callable[[np.ndarray], bootstrap.Numbers]) -> dict[str, float]:
+        """Where every example counts once."""
+        if not self.examples:
+            return {}
+        values = numbers(np.ones((1, len(self.examples)), np.int64))
+        return {name: float(value[0]) for name, value in values.items() if not np.isnan(value[0])}
+
+    @cached_property
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         shape = (len(self.examples), len(self.classes))
         truth = np.array([example.truth for example in self.examples], bool).reshape(shape)
         return truth, np.array([example.scores for example in self.examples], float).reshape(shape)
 
-
-def average_precision(truth: np.ndarray, scores: np.ndarray) -> float:
-    """Precision at each score at which recall rises, weighted by that rise; some of `truth` (n,) is true."""
-    recalls, precisions = _curve(truth, scores)
-    return float(np.sum(np.diff(recalls, prepend=0.0) * precisions))
+    def _named(self, chosen: np.ndarray) -> list[str]:
+        return [label for label, yes in zip(self.classes, chosen, strict=True) if yes]
 
 
-def area_under_roc(truth: np.ndarray, scores: np.ndarray) -> float:
-    """The chance that a right example scores above a wrong one, equal scores counting half; `truth` has both."""
-    wrong = np.sort(scores[~truth])
-    below, up_to = (np.searchsorted(wrong, scores[truth], side) for side in ("left", "right"))
-    return float((below + up_to).mean() / 2 / len(wrong))
-
-
-def _curve(truth: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Recall and precision from the highest score down, equal scores taken together."""
-    order = np.argsort(-scores, kind="stable")
-    last_of_equals = np.flatnonzero(np.diff(scores[order], append=-np.inf))
-    hits = np.cumsum(truth[order])[last_of_equals]
-    return hits / truth.sum(), hits / (last_of_equals + 1)
-
-
-def _mean(by_class: dict[str, float]) -> float | None:
-    return float(np.mean(list(by_class.values()))) if by_class else None
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _mean(by_class: bootstrap.Numbers, weights: np.ndarray) -> np.ndarray:
+    return bootstrap.mean_of(list(by_class.values())) if by_class else np.full(len(weights), np.nan)

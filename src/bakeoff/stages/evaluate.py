@@ -1,7 +1,8 @@
-"""run.yaml + records + models/train -> models/evaluation: metrics, plot tables, per-example results, a picture."""
+"""run.yaml + records + models/train -> models/evaluation: metrics, plot tables, every example, a report, a picture."""
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from bakeoff.errors import said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
-from bakeoff.tables import write_table
+from bakeoff.report import examples, page, plots
+from bakeoff.report.gallery import Shown
+from bakeoff.report.originals import Originals
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 
-METRICS, EXAMPLES, PLOTS, PICTURE = "metrics.json", "examples.jsonl", "plots", "pictures.jpg"
+METRICS, PICTURE = "metrics.json", "pictures.jpg"
 
 
 def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> dict[str, Any]:
@@ -26,37 +29,70 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.pictures import draw_sheet
+    from bakeoff.tasks.answering import compiled_answers
     from bakeoff.tasks.task import task_of
-    from bakeoff.training.step import compiled_prediction
+    from bakeoff.training.step import as_float32
     from bakeoff.training.weights import restore
 
     manifest = fitting_manifest(records, derived)
     state = read_state(trained)
     network = restore(run.model, derived.num_classes, trained / f"{run.evaluate.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
-    predict = compiled_prediction(network, task)
+    answer = compiled_answers(task, lambda images: as_float32(network(images, training=False)))
     store = Store(records, manifest.splits[VALIDATION], run.memory.on_bad_record)
-    batches = evaluation_batches(store, run.batches_of(run.evaluate.batch_size))
     score = task.score()
     shown: list[tuple[np.ndarray, dict]] = []
+    judged: list[int] = []  # the numbers of examples; damaged ones may be left out
     with progress("evaluate", derived.validation_examples, "examples") as bar, plain_errors_of(store):
-        for batch in batches:
-            found = predict(batch["image"])
+        for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
+            found = answer(batch)
             score = score + task.judge(batch, found)
             shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
+            judged += batch["number"].numpy().tolist()
             bar.advance(len(batch["image"]))
-    metrics = score.result() | ({"bad_records": len(store.bad)} if store.bad else {})
+    originals = Originals(store.read, judged)
+    names = originals.names()
+    groups = [run.evaluate.group_of(name) for name in names]
+    numbers, tables = score.result(), score.plots()
+    intervals = score.intervals(groups, run.evaluate.interval_samples)
+    metrics = numbers | ({"interval": intervals} if intervals else {})
+    metrics |= {"bad_records": len(store.bad)} if store.bad else {}
+    rows = [row | {"file": name} for row, name in zip(score.rows(), names, strict=True)]
+    order, most = score.worst_first().tolist(), run.evaluate.report_examples
+    worst, best = order[:most], order[most:][::-1][:most]
+    report = page.Report(
+        run.name, _facts(run, derived, state), task.headline, numbers, intervals, _drawn(groups), tables,
+        counts=manifest.splits[VALIDATION].counts,
+        worst=[Shown(rows[number], originals.images(number)) for number in worst],
+        best=[Shown(rows[number], originals.images(number)) for number in best],
+    )  # fmt: skip
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
-        (partial / EXAMPLES).write_text("".join(json.dumps(row) + "\n" for row in score.rows()), encoding="utf-8")
-        (partial / PLOTS).mkdir()
-        for name, rows in score.plots().items():
-            write_table(partial / PLOTS / f"{name}.tsv", rows)
+        examples.write_examples(partial, rows, examples.kind_of(derived.task, manifest.multi_label), manifest.classes)
+        plots.write_plots(partial, tables)
+        page.write_page(partial, report)
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
     copy = tracker.attach(run.track, state["mlflow_run_id"])
     copy.metrics(state["step"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
     copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
+
+
+def _facts(run: Run, derived: Derived, state: Mapping[str, Any]) -> dict[str, str]:
+    """What the page says below its title."""
+    step = state["best_step"] if run.evaluate.weights == "best" else state["steps"]
+    return {
+        "task": derived.task,
+        "validation examples": f"{derived.validation_examples:,}",
+        "classes": f"{derived.num_classes:,}",
+        "weights": f"{run.evaluate.weights}, of step {step:,} of {state['steps']:,}",
+        "parameters": f"{derived.parameters:,}",
+    }
+
+
+def _drawn(groups: Sequence[str]) -> str:
+    count = len(set(groups))
+    return f"{count:,} examples" if count == len(groups) else f"{count:,} groups of {len(groups):,} examples"
 
 
 def main() -> None:
@@ -65,11 +101,19 @@ def main() -> None:
         run, derived = load(workspace.RUN)
         metrics = evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         numbers = [f"{name} {value:.3f}" for name, value in metrics.items() if isinstance(value, float)]
-        said = ", ".join(numbers[:3])
+        first = _ends(metrics)
+        said = ", ".join([numbers[0] + first, *numbers[1:3]])
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{derived.validation_examples:,} validation examples{bad}"
         say(f"evaluate: {count}, {run.evaluate.weights} weights: {said}")
-        say(f"  metrics.json, examples.jsonl, plots/ and {PICTURE}: {workspace.EVALUATION.as_posix()}/")
+        files = f"{page.FILE}, {METRICS}, {examples.FILE}, {plots.FOLDER}/ and {PICTURE}"
+        say(f"  {files}: {workspace.EVALUATION.as_posix()}/")
+
+
+def _ends(metrics: Mapping[str, Any]) -> str:
+    """The headline's interval, if there is one."""
+    ends = metrics.get("interval", {}).get(next(iter(metrics)))
+    return f" ({ends['low']:.3f} to {ends['high']:.3f})" if ends else ""
 
 
 if __name__ == "__main__":

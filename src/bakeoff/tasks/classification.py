@@ -43,6 +43,10 @@ class Classification:
             losses["auxiliary"] = self.model.auxiliary_weight * auxiliary
         return losses
 
+    def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
+        """None: the score counts them from the probabilities."""
+        return {}
+
     def predict(self, outputs: Tensors) -> Tensors:
         return self.labels.predict(outputs["classes"])
 

@@ -7,7 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff import boxes
-from bakeoff.metrics.detection import NAMES, Boxes, DetectionScore
+from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.coco import NAMES
+from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import class_losses, smooth_l1
 from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
@@ -53,6 +55,20 @@ class Detection:
             "boxes": rule.box_weight * tf.reduce_sum(of_boxes) / box_matches,
         }
 
+    def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """What each image of a batch would cost in training, by itself."""
+
+        def of_image(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
+            answers, corners, classes = image
+            real = classes > 0  # the rest is padding
+            targets = self.encode({"boxes": corners[real], "classes": classes[real]})
+            alone = [{name: value[None] for name, value in tensors.items()} for tensors in (answers, targets)]
+            return tf.add_n(list(self.losses(*alone).values()))
+
+        answers = {name: outputs[name] for name in ("classes", "boxes")}
+        losses = tf.map_fn(of_image, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
+        return {"losses": losses}
+
     def _hard_examples(
         self, codes: tf.Tensor, truth: tf.Tensor, of_classes: tf.Tensor, of_boxes: tf.Tensor
     ) -> tf.Tensor:
@@ -93,6 +109,7 @@ class Detection:
     def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
         """The score of one batch, counted in the pixels of the original images."""
         score = self.score()
+        losses = found["losses"].numpy().tolist() if "losses" in found else [None] * len(batch["height"])
         truth = {key: batch[key].numpy() for key in ("boxes", "classes", "height", "width")}
         given = {key: value.numpy() for key, value in found.items()}
         for row, (height, width) in enumerate(zip(truth["height"], truth["width"], strict=True)):
@@ -104,6 +121,7 @@ class Detection:
                 Boxes(
                     given["boxes"][row][:count] * pixels, given["classes"][row][:count], given["scores"][row][:count]
                 ),
+                losses[row],
             )
         return score
 

@@ -3,7 +3,8 @@
                 one label                                       several labels
 example, batch  "label" () int64 1..k                           "labels" (k,) float32, 1 for each label it has, else 0
 loss            softmax cross-entropy                           sigmoid cross-entropy, mean over the classes
-prediction      "classes" () int64 1..k, "scores" () 0..1       "scores" (k,) 0..1, each by itself
+prediction      "classes" () int64 1..k, "scores" () 0..1,      "scores" (k,) 0..1, each by itself
+                "probabilities" (k,) 0..1
 headline        accuracy                                        mean average precision
 """
 
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.metrics.classification import Answer, ClassificationScore
+from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.multi_label import MultiLabelScore
 
 Tensors = dict[str, tf.Tensor]
@@ -38,14 +39,14 @@ class OneLabel:
 
     def predict(self, logits: tf.Tensor) -> Tensors:
         probabilities = tf.nn.softmax(logits)[:, int(self.background) :]
-        return {"classes": tf.argmax(probabilities, axis=-1) + 1, "scores": tf.reduce_max(probabilities, axis=-1)}
+        best, most = tf.argmax(probabilities, axis=-1), tf.reduce_max(probabilities, axis=-1)
+        return {"classes": best + 1, "scores": most, "probabilities": probabilities}
 
     def score(self) -> ClassificationScore:
         return ClassificationScore(self.classes)
 
     def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore:
-        given = zip(batch["label"].numpy(), found["classes"].numpy(), found["scores"].numpy(), strict=True)
-        return self.score().update([Answer(int(truth), int(label), float(score)) for truth, label, score in given])
+        return self.score().update(answers_of(batch["label"].numpy(), found["probabilities"].numpy()))
 
     def shown(self, batch: Tensors, found: Tensors) -> Iterator[dict[str, Any]]:
         for answer in self.judge(batch, found).answers:

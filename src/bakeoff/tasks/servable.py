@@ -3,7 +3,7 @@
 answer = tf.saved_model.load("models/export/saved_model").signatures["serving_default"]
 answer(images=...)   # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
 -> detection       {"boxes": (n, m, 4) ymin xmin ymax xmax 0..1, "scores", "classes" ids 1..k, "count"}
--> classification  {"classes": (n,) ids 1..k, "scores": (n,)}
+-> classification  {"classes": (n,) ids 1..k, "scores": (n,), "probabilities": (n, k)}
                    {"scores": (n, k)} if an example may have several labels
 """
 

@@ -6,6 +6,7 @@ from typing import Protocol, Self
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.metrics.bootstrap import Intervals
 from bakeoff.networks import Network
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.detection import Detection
@@ -20,11 +21,17 @@ class Score(Protocol):
 
     def result(self) -> dict: ...
 
+    def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
+        """Of the headline numbers, from so many drawings of the examples, those of one group together."""
+
     def rows(self) -> list[dict]:
-        """One line per example, in order."""
+        """One line per example, in order: truth, prediction, score (higher is better) and more."""
+
+    def worst_first(self) -> np.ndarray:
+        """The numbers of all examples, the worst mistakes first, the best answers last."""
 
     def plots(self) -> dict[str, list[dict]]:
-        """Tables for `dvc plots`, by name."""
+        """Tables for `dvc plots`, by name, which may have a folder."""
 
 
 class Task(Protocol):
@@ -41,6 +48,9 @@ class Task(Protocol):
     def losses(self, outputs: Tensors, targets: Tensors) -> Tensors: ...
 
     def predict(self, outputs: Tensors) -> Tensors: ...
+
+    def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
+        """ "losses" (batch,) for `judge`, if it can't tell them from predictions."""
 
     def score(self) -> Score: ...
 

@@ -1,0 +1,78 @@
+"""What judging detections costs, apart from the network: COCO's numbers by two libraries, and everything else.
+
+    python benchmarks/metrics.py            # 150, 1,000 and 5,000 images with 20 detections each, 10 classes
+
+Seconds of one process, the least of three runs.
+"""
+
+import contextlib
+import io
+import time
+from collections.abc import Callable
+
+import numpy as np
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.coco import Coco
+from bakeoff.metrics.detection import DetectionScore
+
+CLASSES = tuple(f"class {number}" for number in range(10))
+DETECTIONS, REPEATS, SAMPLES = 20, 3, 1000
+
+
+def scene(draw: np.random.Generator) -> tuple[Boxes, Boxes]:
+    """One to five boxes, each found a little off, and as many detections of nothing as make twenty."""
+    count = int(draw.integers(1, 6))
+    low, classes = draw.uniform(0, 120, (count, 2)), draw.integers(1, 11, count)
+    truth = np.concatenate([low, low + draw.uniform(20, 60, (count, 2))], axis=1)
+    wrong = draw.uniform(0, 120, (DETECTIONS - count, 2))
+    wrong = np.concatenate([wrong, wrong + draw.uniform(20, 60, wrong.shape)], axis=1)
+    found = np.concatenate([truth + draw.normal(0, 3, truth.shape), wrong])
+    labels = np.concatenate([classes, draw.integers(1, 11, len(wrong))])
+    scores = np.concatenate([draw.uniform(0.2, 1, count), draw.uniform(0, 0.5, len(wrong))])
+    return Boxes(truth, classes), Boxes(found, labels, scores)
+
+
+def by_pycocotools(score: DetectionScore) -> None:
+    coco = Coco(len(CLASSES), score.truth, score.found)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO()
+        truth.dataset = coco._dataset()
+        truth.createIndex()
+        judge = COCOeval(truth, truth.loadRes(coco._rows()), "bbox")
+        judge.evaluate()
+        judge.accumulate()
+        judge.summarize()
+
+
+def seconds(work: Callable[[DetectionScore], object], images: int) -> float:
+    took = []
+    for _ in range(REPEATS):
+        draw = np.random.default_rng(0)
+        truth, found = zip(*(scene(draw) for _ in range(images)), strict=True)
+        score = DetectionScore(CLASSES, truth, found, (None,) * images)
+        start = time.perf_counter()
+        work(score)
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+def main() -> None:
+    groups = [str(number) for number in range(5000)]
+    works: dict[str, Callable[[DetectionScore], object]] = {
+        "pycocotools": by_pycocotools,
+        "faster-coco-eval": lambda score: Coco(len(CLASSES), score.truth, score.found).numbers(),
+        "result, all numbers": lambda score: score.result(),
+        f"intervals, {SAMPLES:,} drawings": lambda score: score.intervals(groups[: len(score.truth)], SAMPLES),
+        "rows and plots": lambda score: (score.rows(), score.plots()),
+    }
+    sizes = (150, 1000, 5000)
+    print(f"{'seconds':26}" + "".join(f"{images:>8,}" for images in sizes))
+    for name, work in works.items():
+        print(f"{name:26}" + "".join(f"{seconds(work, images):8.2f}" for images in sizes), flush=True)
+
+
+if __name__ == "__main__":
+    main()

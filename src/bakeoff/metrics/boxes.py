@@ -1,0 +1,90 @@
+"""Boxes of images: as they come, one image at a time, and all of them in one table.
+
+Boxes(np.array([[10, 20, 60, 50]]), np.array([3]), np.array([0.9]))   # one detection of class 3, 50 high and 30 wide
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST = 100  # detections of a class that COCO counts in an image
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """The boxes of one image in pixels: ymin xmin ymax xmax (n, 4), class ids 1..k (n,), scores (n,) if found."""
+
+    corners: np.ndarray
+    classes: np.ndarray
+    scores: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Boxes of all images: the image (n,) from 0, class ids 1..k (n,), corners (n, 4), scores (n,), 1 for the truth."""
+
+    image: np.ndarray
+    classes: np.ndarray
+    corners: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, images: Sequence[Boxes]) -> "Table":
+        return cls(
+            np.repeat(np.arange(len(images)), [len(boxes.classes) for boxes in images]),
+            _joined([boxes.classes for boxes in images]).astype(np.int64),
+            _joined([boxes.corners for boxes in images]).astype(np.float64).reshape(-1, 4),
+            _joined([np.ones(len(boxes.classes)) if boxes.scores is None else boxes.scores for boxes in images]).astype(
+                np.float64
+            ),
+        )
+
+    def __getitem__(self, rows: np.ndarray) -> "Table":
+        return Table(self.image[rows], self.classes[rows], self.corners[rows], self.scores[rows])
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def best_first(self) -> "Table":
+        """By falling score, equal ones in the order of the images; what COCO does not count is left out."""
+        order = np.lexsort((-self.scores, self.classes, self.image))
+        grouped = self[order]
+        new = np.ones(len(self), bool)
+        new[1:] = (np.diff(grouped.image) != 0) | (np.diff(grouped.classes) != 0)
+        starts = np.flatnonzero(new)
+        rank = np.arange(len(self)) - np.repeat(starts, np.diff(starts, append=len(self)))
+        counted = grouped[rank < MOST]
+        return counted[np.argsort(-counted.scores, kind="stable")]
+
+
+def pairs_of(found: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every found and true box of one image that overlap: row of `found`, row of `truth`, overlap; by row of `found`.
+
+    Overlap is what both cover over what either covers, counted as COCO counts it.
+    """
+    classes = 1 + max(found.classes.max(initial=0), truth.classes.max(initial=0)) if same_class else 1
+    found_key, true_key = (table.image * classes + (table.classes if same_class else 0) for table in (found, truth))
+    by_key = np.argsort(true_key, kind="stable")
+    first, last = (np.searchsorted(true_key[by_key], found_key, side) for side in ("left", "right"))
+    count = last - first
+    found_rows = np.repeat(np.arange(len(found)), count)
+    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    true_rows = by_key[np.repeat(first, count) + place]
+    overlap = _overlap(found.corners[found_rows], truth.corners[true_rows])
+    kept = overlap > 0
+    return found_rows[kept], true_rows[kept], overlap[kept]
+
+
+def _overlap(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Row by row. COCO keeps a corner and a size, which rounds the far corner; so do we, or ties would differ."""
+    size, other_size = one[:, 2:] - one[:, :2], other[:, 2:] - other[:, :2]
+    high = np.minimum(one[:, :2] + size, other[:, :2] + other_size)
+    sides = np.maximum(high - np.maximum(one[:, :2], other[:, :2]), 0)
+    both = sides[:, 0] * sides[:, 1]
+    either = size[:, 0] * size[:, 1] + other_size[:, 0] * other_size[:, 1] - both
+    return np.divide(both, either, out=np.zeros_like(both), where=both > 0)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0)

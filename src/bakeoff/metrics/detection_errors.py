@@ -1,0 +1,122 @@
+"""What went wrong with detections, by kind, in the sense of TIDE (Bolya et al., arXiv:2008.08115).
+
+badly_placed           the right class, but it overlaps its box by 0.1 to 0.5 only
+wrong_class            on a box of another class
+duplicate              on a box that a better one found already
+background             on nothing
+wrong_class_and_place  overlaps a box of another class, by 0.1 to 0.5
+missed                 a true box that nothing found, not even badly placed or as another class
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.metrics.average_precision import average_precisions
+from bakeoff.metrics.boxes import pairs_of
+from bakeoff.metrics.matches import NONE, Matches
+
+CLOSE, FAR = 0.5, 0.1
+RIGHT = "right"  # what is no error
+KINDS = ("missed", "duplicate", "wrong_class", "badly_placed", "wrong_class_and_place", "background")
+
+
+@dataclass(frozen=True)
+class Errors:
+    found: np.ndarray  # (found,) RIGHT or one of KINDS
+    meant: np.ndarray  # (found,) the row of the truth that a badly placed or wrongly named one means, else NONE
+    missed: np.ndarray  # (truth,) whether
+
+    def counts(self) -> dict[str, int]:
+        return {kind: int((self.missed if kind == "missed" else self.found == kind).sum()) for kind in KINDS}
+
+
+def errors_of(matches: Matches) -> Errors:
+    found, truth, taken = matches.found, matches.truth, matches.taken
+    found_rows, true_rows, overlap = pairs_of(found, truth, same_class=False)
+    same = found.classes[found_rows] == truth.classes[true_rows]
+    used = np.zeros(len(truth), bool)
+    used[taken[taken != NONE]] = True
+
+    def most(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each detection's chosen pairs the largest overlap, and with which true box."""
+        rows, others, overlaps = found_rows[chosen], true_rows[chosen], overlap[chosen]
+        order = np.lexsort((others, -overlaps, rows))
+        first = order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
+        largest, which = np.zeros(len(found)), np.full(len(found), NONE)
+        largest[rows[first]], which[rows[first]] = overlaps[first], others[first]
+        return largest, which
+
+    (own, own_box), (other, other_box) = most(same), most(~same)
+    again = most(same & used[true_rows])[0]
+    right, placed, named = matches.right, (own >= FAR) & (own < CLOSE), other >= CLOSE
+    conditions = [right, placed, named, again >= CLOSE, np.maximum(own, other) <= FAR]
+    kinds = [RIGHT, "badly_placed", "wrong_class", "duplicate", "background"]
+    kind = np.select(conditions, kinds, "wrong_class_and_place") if len(found) else np.zeros(0, "U1")
+    meant = np.select([right, placed, named], [NONE, own_box, other_box], NONE) if len(found) else taken
+    missed = ~used
+    missed[meant[meant != NONE]] = False
+    return Errors(kind, meant, missed)
+
+
+def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, float]:
+    """How much higher mAP_50 would be without the errors of each kind, one kind at a time.
+
+    Mended, a badly placed or wrongly named detection is right if its box is free and no better one means it too;
+    every other error goes away. A missed box is no longer asked for.
+    """
+    before = _mean_precision(matches, matches.right, classes)
+    lost = {}
+    for kind in KINDS:
+        labels, hit, kept = matches.found.classes.copy(), matches.right, errors.found != kind
+        if kind in ("badly_placed", "wrong_class"):
+            mended = _mended(matches, errors, kind)
+            hit, kept = hit | mended, kept | mended
+            labels[mended] = matches.truth.classes[errors.meant[mended]]
+        asked = ~errors.missed if kind == "missed" else np.ones(len(matches.truth), bool)
+        lost[kind] = _mean_precision(matches, hit, classes, labels=labels, kept=kept, asked=asked) - before
+    return lost
+
+
+def _mended(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
+    rows = np.flatnonzero(errors.found == kind)
+    free = ~np.isin(errors.meant[rows], matches.taken)
+    rows = rows[free]
+    mended = np.zeros(len(matches.found), bool)
+    mended[rows[np.unique(errors.meant[rows], return_index=True)[1]]] = True  # the best of those that mean the same
+    return mended
+
+
+def _mean_precision(
+    matches: Matches,
+    hit: np.ndarray,
+    classes: int,
+    *,
+    labels: np.ndarray | None = None,
+    kept: np.ndarray | None = None,
+    asked: np.ndarray | None = None,
+) -> float:
+    labels = matches.found.classes if labels is None else labels
+    once = np.ones((1, 1), np.int64)  # where the images are does not matter: all of them count once
+    values = []
+    for label in range(1, classes + 1):
+        rows = labels == label if kept is None else (labels == label) & kept
+        of_class = matches.truth.classes == label
+        total = (of_class if asked is None else of_class & asked).sum()
+        if of_class.any():
+            image = np.zeros(rows.sum(), np.int64)
+            precision, _ = average_precisions(image, hit[rows][:, None], np.array([total]), once)
+            values.append(float(precision[0, 0]) if total else 1.0)
+    return float(np.mean(values)) if values else 0.0
+
+
+def confusion(matches: Matches, errors: Errors) -> tuple[np.ndarray, np.ndarray]:
+    """Class ids that were true and given, 0 for nothing, row by row: of every true box and every wrong detection."""
+    found, truth = matches.found, matches.truth
+    named = _mended(matches, errors, "wrong_class")
+    given = np.zeros(len(truth), np.int64)
+    right = matches.right
+    given[matches.taken[right]] = found.classes[right]
+    given[errors.meant[named]] = found.classes[named]
+    extra = found.classes[~right & ~named]
+    return np.concatenate([truth.classes, np.zeros_like(extra)]), np.concatenate([given, extra])
