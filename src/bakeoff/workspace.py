@@ -42,6 +42,11 @@ def sweeps() -> Path:
     return main_workspace() / IN_FLIGHT / "sweeps"
 
 
+def journals() -> Path:
+    """What runs tell, until the tracking stores have it and after."""
+    return main_workspace() / IN_FLIGHT / "journal"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
     return main_workspace() / IN_FLIGHT / "runs" / fingerprint

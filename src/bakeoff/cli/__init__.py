@@ -3,11 +3,18 @@
 import argparse
 
 from bakeoff import workspace
-from bakeoff.cli import config, plan, sweep, ui
+from bakeoff.cli import config, plan, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
-COMMANDS = (plan, config, sweep, import_config, ui)  # in the order of --help; each adds itself and says what it runs
+COMMANDS = (
+    plan,
+    config,
+    sweep,
+    import_config,
+    track,
+    ui,
+)  # in the order of --help; each adds itself and says what it runs
 
 
 def main() -> None:

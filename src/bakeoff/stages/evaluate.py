@@ -52,9 +52,10 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
         for name, rows in score.plots().items():
             write_table(partial / PLOTS / f"{name}.tsv", rows)
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
-    copy = tracker.attach(run.track, state["mlflow_run_id"])
-    copy.metrics(state["steps"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
-    copy.folder(out, "evaluation")
+    with tracker.attach(run.track, state["run_id"]) as copy:
+        numbers = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
+        copy.metrics(state["steps"], numbers, revised=True)
+        copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
 
 

@@ -9,6 +9,7 @@ from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
+from bakeoff.records.page import FILE as REPORT
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
@@ -52,13 +53,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         found = work.newest()
         for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
-        copy = tracker.attach(run.track, work.mlflow_run)
-        if copy.run_id is None:
-            copy = tracker.start(run.track, run.name, source_tags(manifest.digest))
-        work.mlflow_run = copy.run_id
+        copy = tracker.start(run.track, run.name, source_tags(manifest.digest, name), run_id=work.run_id)
         with copy.ending():
             copy.params(as_tree(run))
-            copy.file(workspace.RUN, "config")
+            copy.folder(workspace.RUN.parent, "config")
+            copy.file(records / REPORT, "data")
+            examples = {split: content.examples for split, content in manifest.splits.items()}
+            copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), examples)
+            copy.changes()
             with (
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"]) as history,
@@ -91,7 +93,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
                     "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
-                    "mlflow_run_id": copy.run_id,
+                    "run_id": copy.run_id,
                 }
                 write_report(first, partial)
                 write_state(partial, state)
@@ -114,8 +116,7 @@ def main() -> None:
         run, derived = load(workspace.RUN)
         state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
         say(f"train: {summary(state)}")
-        kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
+        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {state['run_id']}")
 
 
 if __name__ == "__main__":
