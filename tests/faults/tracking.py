@@ -4,8 +4,8 @@
     python tests/faults/tracking.py frozen eight         some
     python tests/faults/tracking.py eight --repeats 20   eight processes on a store that does not exist yet, 20 times
 
-Each fault meets a run of some hundred steps. Then `bakeoff track sync` runs, and the store is compared, field by field, with
-that of a run which met none. Said is also how long a logged step of training waited for tracking.
+Each fault meets a run of some hundred steps. Then `bakeoff track sync` runs, and the store is compared, field by field,
+with that of a run which met none. Said is also how long a logged step of training waited for tracking.
 """
 
 import argparse
@@ -44,10 +44,13 @@ class Clone:
         (folder / "config/run.yaml").write_text("seed: 0\n")
         (folder / "config/lr.svg").write_text("<svg/>\n")
 
-    def play(self, run_id: str) -> subprocess.Popen[str]:
+    def play(
+        self, run_id: str, steps: int = STEPS, pause: float = SECONDS_PER_STEP, **variables: str
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, str(PLAYER), run_id, str(STEPS), str(SECONDS_PER_STEP), self.uri],
-            cwd=self.folder, env=environment() | PATHS, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            [sys.executable, str(PLAYER), run_id, str(steps), str(pause), self.uri],
+            cwd=self.folder, env=environment() | PATHS | variables, start_new_session=True,
+            stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def reach(self, steps: int) -> None:
@@ -183,16 +186,7 @@ def eight(folder: Path) -> list[str]:
     folder.mkdir()
     clones = [Clone(folder / str(number), "local") for number in range(8)]
     shared = environment() | PATHS | {"DVC_ROOT": str(folder)}  # one main workspace, as for experiments of DVC
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(PLAYER), f"{number}f", "40", "0.001", "local"],
-            cwd=clone.folder,
-            env=shared,
-            stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
-        for number, clone in enumerate(clones)
-    ]
+    processes = [clone.play(f"{number}f", 40, 0.001, DVC_ROOT=str(folder)) for number, clone in enumerate(clones)]
     for process in processes:
         ended(process)
     sync = [sys.executable, "-c", "from bakeoff.tracking.sync import sync; import sys; sys.exit(not sync(None, print))"]

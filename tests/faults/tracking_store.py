@@ -1,12 +1,12 @@
 """An MLflow server that can be killed, frozen and started again, and all that a store holds of a run."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ class Server:
     def start(self) -> None:
         self._folder.mkdir(exist_ok=True)
         options = {
-            "backend-store-uri": f"sqlite:///{self._folder}/store.db", "artifacts-destination": self._folder / "artifacts",
-            "host": "127.0.0.1", "port": self._port, "workers": 1,
+            "backend-store-uri": f"sqlite:///{self._folder}/store.db",
+            "artifacts-destination": self._folder / "artifacts", "host": "127.0.0.1", "port": self._port, "workers": 1,
         }  # fmt: skip
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items())],
@@ -94,8 +94,6 @@ print(json.dumps(found))
 
 def contents(uri: str) -> dict[str, list[dict[str, Any]]]:
     """All that can be seen of each run, by our own id of it; times and MLflow's ids apart."""
-    import json
-
     quiet = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
     done = subprocess.run(
         [sys.executable, "-c", READ, uri], env=environment() | quiet, capture_output=True, text=True, check=True
