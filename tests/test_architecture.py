@@ -27,7 +27,7 @@ ALLOWED = {
     },
     "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "networks", "quiet", "records", "tasks", "tracking", "training"},
-    "tracking": {"workspace"},
+    "tracking": {"progress", "workspace"},
     "training": {"input", "lr", "networks", "progress", "tables", "tasks"},
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "records"},
@@ -88,7 +88,7 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
     """`variant` names a run and `track` says where copies go; neither decides a result."""
     [keys] = [entry["models/config/run.yaml"] for entry in PIPELINE[stage]["params"]]
     source = (SRC / "stages" / f"{stage}.py").read_text(encoding="utf-8")
-    read = set(re.findall(r"\brun\.(?!yaml)(\w+)", source)) - {"track", "name", "batches_of"}
+    read = set(re.findall(r"\brun\.(?!yaml)(\w+)", source)) - {"track", "name", "variant", "batches_of"}
     read = read - {"legs"} | {"lr"} if "legs" in read else read  # they are made of train, lr and derived
     assert read | {"derived"} == set(keys)
 

@@ -66,18 +66,19 @@ class Delivery:
     def _open(self) -> None:
         """Find the run, or make it; a place that names a run which the store lacks is of a store that is gone."""
         runs = self._runs(self._folder.name)
-        ids = [run.info.run_id for run in runs]
+        ids, made = [run.info.run_id for run in runs], False
         if self._place.run not in ids:
             # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
             self._place = Place(created=not runs or (self._place.created and self._place.run is None))
             self._keep()
-            self._place = replace(self._place, run=ids[0] if ids else self._create())
+            made = not ids
+            self._place = replace(self._place, run=self._create() if made else ids[0])
             self._keep()
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
             raise Deleted(f"the run was deleted there; `mlflow runs restore --run-id {self._place.run}` brings it back")
         anew = self._place.offset == 0 and not self._place.created
-        self._unsure_until = (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+        self._unsure_until = 0 if made else (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
 
     def _create(self) -> str:
         first = next((entry for entry, _ in entries(self._folder) if entry and entry["kind"] == "run"), None)

@@ -1,7 +1,8 @@
 """The process that copies journals to a store: `python -m bakeoff.tracking.sender KEY`.
 
-It is the only one for its store and belongs to no terminal. It ends when nobody writes and nothing is left to send, or
-when the store takes nothing for a while. Whoever writes a journal starts it again.
+It is the only one for its store and belongs to no terminal. It ends when nobody writes and nothing is left to send (a
+little later, since the next stage of a run is likely to write soon), or when the store takes nothing for a while.
+Whoever writes a journal starts it again.
 """
 
 import sys
@@ -15,6 +16,7 @@ from bakeoff.tracking.target import Target, target_in
 
 POLL_S = 0.3
 LONGEST_PAUSE_S = 30.0  # between two tries at a store that takes nothing
+LINGER_S = 30.0  # with nothing to do
 PATIENCE_S = 60.0  # with such a store, once nobody writes any more
 
 
@@ -35,14 +37,18 @@ def send_until_done(target: Target) -> None:
     from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load, and most senders find another at work
 
     courier = Courier(target)
-    fine_at, pause = time.monotonic(), POLL_S
+    busy_at = fine_at = time.monotonic()
+    pause = POLL_S
     while not leave_request(target.key).exists():
         folders = [folder for folder in unsent(target) if folder not in courier.deleted]
-        if not folders and not is_written(target):
+        now = time.monotonic()
+        if folders or is_written(target):
+            busy_at = now
+        if now - busy_at > LINGER_S:
             return
         if courier.send(folders):
-            fine_at, pause = time.monotonic(), POLL_S
-        elif time.monotonic() - fine_at > PATIENCE_S and not is_written(target):
+            fine_at, pause = now, POLL_S
+        elif now - fine_at > PATIENCE_S and not is_written(target):
             return
         else:
             pause = min(2 * pause, LONGEST_PAUSE_S)

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 
+from bakeoff.progress import say
 from bakeoff.tracking import system
 from bakeoff.tracking.dispatch import is_running, is_sent, start_sender
 from bakeoff.tracking.journal import Journal
@@ -35,7 +36,13 @@ class Watch:
             time.sleep(0.05)
         self._keep_sending()
         if wait_s and not self._is_sent():
-            self._warn(place_in(self._journal.folder, self._target).trouble or "it has not answered yet")
+            trouble = place_in(self._journal.folder, self._target).trouble
+            if trouble:
+                self._warn(trouble)
+            elif not self._warned:
+                say(
+                    f"MLflow ({self._target.shown}) is being sent the rest of this run; `bakeoff track sync` waits for it"
+                )
 
     def _run(self) -> None:
         looked_at = time.monotonic()
