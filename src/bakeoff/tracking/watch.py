@@ -40,9 +40,8 @@ class Watch:
             if trouble:
                 self._warn(trouble)
             elif not self._warned:
-                say(
-                    f"MLflow ({self._target.shown}) is being sent the rest of this run; `bakeoff track sync` waits for it"
-                )
+                where = f"MLflow ({self._target.shown})"
+                say(f"{where} is being sent the rest of this run; `bakeoff track sync` waits for it")
 
     def _run(self) -> None:
         looked_at = time.monotonic()
