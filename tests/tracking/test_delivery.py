@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, place_in, target_in
 
 with warnings.catch_warnings():
@@ -51,7 +53,7 @@ class Store:
         run = wanted.split("'")[1]
         return [found for found in self.runs if self.tags[found.info.run_id]["bakeoff.run"] == run]
 
-    def do_create_run(self, experiment: str, start_time: int, run_name: str, tags: dict[str, str]) -> Any:
+    def do_create_run(self, experiment: str, start_time: int = 0, run_name: str = "", tags: Any = ()) -> Any:
         info = SimpleNamespace(run_id=f"mlflow-{len(self.runs)}", lifecycle_stage="active", run_name=run_name)
         self.runs.append(SimpleNamespace(info=info))
         self.tags[info.run_id] = dict(tags)
@@ -72,7 +74,7 @@ class Store:
     def do_log_artifact(self, run: str, path: str, folder: str | None) -> None:
         self.files[f"{folder}/{Path(path).name}"] = Path(path).read_bytes()
 
-    def do_set_terminated(self, run: str, state: str, end_time: int) -> None:
+    def do_set_terminated(self, run: str, state: str = "FINISHED", end_time: int = 0) -> None:
         self.states.append(state)
 
     def do_update_run(self, run: str, status: str) -> None:
@@ -269,6 +271,23 @@ def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Jou
     other.close()
     deliver(other, store)
     assert store.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
+
+
+def test_the_points_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    store = Store()
+    for number in (1, 2):
+        monkeypatch.setenv("DVC_EXP_NAME", f"sweep-20260731-120000-{number}")
+        monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
+        point = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
+        point.close()
+        deliver(SimpleNamespace(folder=tmp_path / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
+    assert [run.info.run_name for run in store.runs] == [
+        "ssd (sweep-20260731-120000-1)", "sweep-20260731-120000", "ssd (sweep-20260731-120000-2)",
+    ]  # fmt: skip
+    parents = [store.tags[run].get("mlflow.parentRunId") for run in ("mlflow-0", "mlflow-1", "mlflow-2")]
+    assert parents == ["mlflow-1", None, "mlflow-1"]
 
 
 def test_why_nothing_was_sent_is_noted_beside_each_journal_until_it_is_sent(

@@ -146,6 +146,16 @@ class Delivery:
             case "link":
                 for other in self._runs(entry["run"])[:1]:
                     self._client.set_tag(self._run, entry["tag"], other.info.run_id)
+            case "parent":
+                self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry["name"]))
+
+    def _parent(self, name: str) -> str:
+        """A run that is nothing but the head of others."""
+        if found := self._runs(name):
+            return found[0].info.run_id
+        made = self._client.create_run(self._experiment, run_name=name, tags={RUN_TAG: name}).info.run_id
+        self._client.set_terminated(made)
+        return made
 
     def _send_file(self, entry: Entry) -> None:
         folder, _, name = entry["name"].rpartition("/")

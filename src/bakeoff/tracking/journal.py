@@ -144,6 +144,11 @@ class Journal:
         if ("dataset", name) not in self._said:
             self._tell({"kind": "dataset", "name": name, "digest": digest, "source": source, "counts": counts})
 
+    def parent(self, name: str) -> None:
+        """The run is one of several, which MLflow shows under one of this name."""
+        if ("parent", name) not in self._said:
+            self._tell({"kind": "parent", "name": name})
+
     def link(self, tag: str, run_id: str) -> None:
         """A tag that holds MLflow's id of another run."""
         self._tell({"kind": "link", "tag": tag, "run": run_id})
@@ -184,7 +189,7 @@ class Journal:
             self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
         elif kind in ("params", "tags"):
             self._said |= {(kind, key): value for key, value in entry["values"].items()}
-        elif kind in ("file", "dataset"):
+        elif kind in ("file", "dataset", "parent"):
             self._said[kind, entry["name"]] = entry.get("sha256", "")
 
     def _append(self, line: bytes) -> None:

@@ -72,7 +72,7 @@ def _target() -> Target | None:
     track = _read(RUN, yaml.safe_load).get("track") or {}
     if track.get("kind") != "mlflow":
         return None
-    return Target.of(Mlflow(**{key: value for key, value in track.items() if key != "kind"}))
+    return Target.of(Mlflow(experiment=str(track.get("experiment")), uri=track.get("uri")))
 
 
 def _read(path: Path, parse: Any) -> dict[str, Any]:

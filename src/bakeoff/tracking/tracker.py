@@ -5,6 +5,7 @@ under models/ stay the record.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
+
+
+POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
 def new_run_id() -> str:
@@ -120,6 +124,8 @@ def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
     if journal.is_new and name is not None:
         experiment = os.environ.get("DVC_EXP_NAME")
         journal.run(f"{name} ({experiment})" if experiment else name)
+        if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
+            journal.parent(sweep[1])
     elif journal.is_new:
         restore(journal)
     return Tracker(run_id, journal, Watch(journal, target, settings.system_every_s), settings.wait_s)
