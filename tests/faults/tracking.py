@@ -3,6 +3,7 @@
     python tests/faults/tracking.py                      every fault
     python tests/faults/tracking.py frozen eight         some
     python tests/faults/tracking.py eight --repeats 20   eight processes on a store that does not exist yet, 20 times
+    python tests/faults/tracking.py real                 a real training: killed, and its server killed, too
 
 Each fault meets a run of some hundred steps. Then `bakeoff track sync` runs, and the store is compared, field by field,
 with that of a run which met none. Said is also how long a logged step of training waited for tracking.
@@ -23,7 +24,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from faults.tracking_store import Server, contents
+from faults.tracking_real import real
+from faults.tracking_store import Server, contents, differences
 from imports import ROOT
 from workspace_copy import environment
 
@@ -148,6 +150,9 @@ FAULTS: dict[str, Callable[[Clone, Server], None]] = {
 }
 
 
+OTHERS = ("eight", "real")
+
+
 def finish(clone: Clone) -> None:
     ended(clone.play("run"))
 
@@ -156,14 +161,6 @@ def ended(process: subprocess.Popen[str]) -> None:
     said = process.communicate()[1]
     assert process.returncode == 0, said
     assert len(re.findall("^warning: MLflow", said, re.MULTILINE)) <= 1, said
-
-
-def differences(one: object, other: object, where: str = "") -> list[str]:
-    """Field by field."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = sorted(one.keys() | other.keys())
-        return [line for key in keys for line in differences(one.get(key), other.get(key), f"{where}.{key}")]
-    return [] if one == other else [f"{where[1:]}: {str(one)[:200]} and {str(other)[:200]}"]
 
 
 def meet(name: str, fault: Callable[[Clone, Server], None], folder: Path) -> tuple[list[dict], list[float]]:
@@ -202,13 +199,13 @@ def eight(folder: Path) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("faults", nargs="*", default=[*FAULTS, "eight"], choices=[*FAULTS, "eight", []])
+    parser.add_argument("faults", nargs="*", default=[*FAULTS, *OTHERS], choices=[*FAULTS, *OTHERS, []])
     parser.add_argument("--repeats", type=int, default=1, help="of `eight`")
     arguments = parser.parse_args()
     bad = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
-        chosen = [fault for fault in arguments.faults if fault != "eight"]
+        chosen = [fault for fault in arguments.faults if fault not in OTHERS]
         expected = meet("no_fault", no_fault, folder) if chosen else None
         for fault in chosen:
             found, waits = meet(fault, FAULTS[fault], folder)
@@ -225,6 +222,10 @@ def main() -> None:
             faulty = eight(folder / f"eight-{repeat}")
             print(f"eight, {repeat + 1}: {'all complete' if not faulty else f'NOT COMPLETE {faulty}'}", flush=True)
             bad += bool(faulty)
+        if "real" in arguments.faults:
+            lines = real(folder / "real")
+            print(f"real: {'the same' if not lines else 'DIFFERS'}", *lines, sep="\n  ", flush=True)
+            bad += bool(lines)
     sys.exit(1 if bad else 0)
 
 

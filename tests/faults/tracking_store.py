@@ -99,3 +99,11 @@ def contents(uri: str) -> dict[str, list[dict[str, Any]]]:
         [sys.executable, "-c", READ, uri], env=environment() | quiet, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
+
+
+def differences(one: object, other: object, where: str = "") -> list[str]:
+    """Field by field."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = sorted(one.keys() | other.keys())
+        return [line for key in keys for line in differences(one.get(key), other.get(key), f"{where}.{key}")]
+    return [] if one == other else [f"{where[1:]}: {str(one)[:200]} and {str(other)[:200]}"]

@@ -84,6 +84,17 @@ def test_a_run_ends_as_its_block_does_and_only_a_fine_one_waits(
     assert ledger.last_here() == ("0f" if state == "FINISHED" else None)
 
 
+def test_a_disk_that_takes_no_journal_costs_a_warning_and_not_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".bakeoff").write_text("a file where a folder should be")
+    with tracker.start(Mlflow(), "a run", {"a": "tag"}, run_id="0f").ending():
+        pass
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: no journal of this run can be written (")
+    assert warning.endswith("); MLflow will not have it\n") and warning.count("\n") == 1
+
+
 def test_the_name_has_the_experiment_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "falling")
     tracker.start(Mlflow(), "ssd · cosine · low", {}, run_id="0f").close()

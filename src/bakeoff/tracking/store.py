@@ -16,9 +16,9 @@ from bakeoff.tracking.local import artifacts_uri, store_file
 from bakeoff.tracking.target import LOCAL, Target
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
-# A server that is down must not hold a run up for minutes; whoever sets these knows better.
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+# What failed is tried again by whoever asked, not within a request for minutes; whoever sets these knows better.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is nobody else's business

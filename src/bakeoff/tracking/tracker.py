@@ -6,8 +6,9 @@ under models/ stay the record.
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -81,7 +82,8 @@ class Tracker:
         try:
             yield
             status = "FINISHED"
-            ledger.note(self.run_id)
+            with suppress(OSError):
+                ledger.note(self.run_id)
         except KeyboardInterrupt:
             status = "KILLED"
             raise
@@ -119,13 +121,23 @@ def attach(settings: Track, run_id: str) -> Tracker:
 def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
     if not isinstance(settings, Mlflow):
         return Tracker(run_id)
-    journal, target = Journal(run_id), Target.of(settings)
-    target.write(journal.folder)
-    if journal.is_new and name is not None:
-        experiment = os.environ.get("DVC_EXP_NAME")
-        journal.run(f"{name} ({experiment})" if experiment else name)
-        if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
-            journal.parent(sweep[1])
-    elif journal.is_new:
-        restore(journal)
+    target = Target.of(settings)
+    try:
+        journal = Journal(run_id)
+        target.write(journal.folder)
+        if journal.is_new:
+            _begin(journal, name)
+    except OSError as error:
+        print(f"warning: no journal of this run can be written ({error}); MLflow will not have it", file=sys.stderr)
+        return Tracker(run_id)
     return Tracker(run_id, journal, Watch(journal, target, settings.system_every_s), settings.wait_s)
+
+
+def _begin(journal: Journal, name: str | None) -> None:
+    if name is None:
+        restore(journal)
+        return
+    experiment = os.environ.get("DVC_EXP_NAME")
+    journal.run(f"{name} ({experiment})" if experiment else name)
+    if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
+        journal.parent(sweep[1])

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from pathlib import Path
 from threading import Event, Thread
 
 from bakeoff.progress import say
@@ -45,22 +44,24 @@ class Watch:
 
     def _run(self) -> None:
         looked_at = time.monotonic()
-        system.look(Path.cwd())  # processor time is counted from here
+        system.look()  # processor time is counted from here
         while True:
             self._keep_sending()
             self._look_for_trouble()
             if self._system_every and time.monotonic() - looked_at >= self._system_every:
                 looked_at = time.monotonic()
-                step = self._journal.next_step("system/cpu_utilization_percentage")
-                self._journal.metrics(step, system.look(Path.cwd()))
+                self._journal.metrics(self._journal.next_step(system.FIRST), system.look())
             if self._ending.wait(LOOK_EVERY_S):
                 return
 
     def _keep_sending(self) -> None:
         now = time.monotonic()
-        if now - self._started_at > RESTART_AFTER_S and not self._is_sent() and not is_running(self._target.key):
-            self._started_at = now
-            start_sender(self._target.key)
+        try:
+            if now - self._started_at > RESTART_AFTER_S and not self._is_sent() and not is_running(self._target.key):
+                self._started_at = now
+                start_sender(self._target.key)
+        except OSError as error:  # the disk is full, or there can be no more processes
+            self._warn(str(error))
 
     def _look_for_trouble(self) -> None:
         if self._journal.trouble:
