@@ -1,11 +1,12 @@
 """Results that DVC brought back get runs of their own, and nothing else does. No MLflow is needed to see it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking import ledger
+from bakeoff.tracking import git, ledger
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.target import Target, target_in
@@ -17,7 +18,8 @@ TARGET = Target("http://somewhere", "bakeoff")
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -145,3 +147,88 @@ def test_a_line_of_the_ledger_that_a_crash_cut_off_is_passed_over() -> None:
     with (journals() / "ledger.jsonl").open("a") as lines:
         lines.write('{"run": "b", "he\n')
     assert ledger.last_here() == "a"
+
+
+EXPERIMENT = """
+schema: '2.0'
+stages:
+  train:
+    params: {models/config/run.yaml: {lr: {kind: cosine, floor: 1e-07}}}
+    outs: [{path: models/train, md5: aa11.dir}]
+  evaluate:
+    deps: [{path: models/train, md5: aa11.dir}]
+"""
+
+
+@pytest.fixture
+def experiment(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Git's and DVC's view of an experiment that took everything from the cache."""
+
+    def made(name: str, run_id: str, *, lock: str = EXPERIMENT) -> None:
+        run = "variant: {model: ssd_tiny, lr: cosine, memory: low}\nlr: {kind: cosine, floor: 1.0e-07}\n"
+        files = {
+            "models/config/run.yaml": run + "track: {kind: mlflow, experiment: bakeoff, uri: 'http://somewhere'}\n",
+            "dvc.lock": lock,
+            "models/evaluation/metrics.json": '{"accuracy": 0.5}',
+        }
+        cache = workspace / ".dvc/cache/files/md5"
+        listed = [{"relpath": "state.json", "md5": "bb22"}, {"relpath": "history.jsonl", "md5": "cc33"}]
+        for digest, content in (
+            ("aa11.dir", json.dumps(listed)),
+            ("bb22", json.dumps({"run_id": run_id, "steps": 2})),
+            ("cc33", '{"step": 1, "train/loss": 0.25}\n'),
+        ):  # fmt: skip
+            (cache / digest[:2]).mkdir(parents=True, exist_ok=True)
+            (cache / digest[:2] / digest[2:]).write_text(content)
+        monkeypatch.setattr(git, "experiments", lambda: [name])
+        monkeypatch.setattr(git, "file_at", lambda revision, path: files.get(path) if revision == name else None)
+
+    return made
+
+
+def test_an_experiment_that_took_everything_from_the_cache_is_told_of_once(experiment: Callable[..., None]) -> None:
+    train("a", "cosine")
+    experiment("falling", "a")
+    reconcile()
+    reconcile()
+    [reused] = set(runs()) - {"a"}
+    assert told(reused, "run")["name"] == "ssd_tiny · cosine · low (falling) (reused)"
+    assert told(reused, "tags") == {"bakeoff.reused": "true", "bakeoff.made_by": "a", "DVC_EXP_NAME": "falling"}
+    assert told(reused, "metrics") == {(1, "train/loss"): 0.25, (2, "evaluation/accuracy"): 0.5}
+
+
+def test_an_experiment_that_was_pulled_is_told_of_as_the_run_that_it_is(experiment: Callable[..., None]) -> None:
+    train("b", "constant")
+    experiment("falling", "a")
+    reconcile()
+    assert runs() == ["a", "b"] and told("a", "tags")["bakeoff.restored"] == "true"
+
+
+def test_an_experiment_that_told_of_itself_is_not_told_of_again(
+    experiment: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as running:
+        running.setenv("DVC_EXP_NAME", "falling")
+        train("a", "cosine")
+    experiment("falling", "a")
+    reconcile()
+    assert runs() == ["a"]
+
+
+@pytest.mark.parametrize("old", ["lr: {kind: constant}", "lr: {kind: cosine, floor: 0.5}"])
+def test_an_experiment_that_ended_before_training_is_no_result(old: str, experiment: Callable[..., None]) -> None:
+    train("a", "cosine")
+    experiment("falling", "a", lock=EXPERIMENT.replace("lr: {kind: cosine, floor: 1e-07}", old))
+    reconcile()
+    assert runs() == ["a"]
+
+
+def test_an_experiment_that_was_not_evaluated_has_no_number_of_an_older_evaluation(
+    experiment: Callable[..., None],
+) -> None:
+    train("a", "cosine")
+    older = EXPERIMENT.replace("deps: [{path: models/train, md5: aa11.dir}]", "deps: [{path: models/train, md5: dd}]")
+    experiment("falling", "a", lock=older)
+    reconcile()
+    [reused] = set(runs()) - {"a"}
+    assert told(reused, "metrics") == {(1, "train/loss"): 0.25}

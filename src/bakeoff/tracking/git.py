@@ -25,6 +25,12 @@ def untracked(*folders: str) -> list[str]:
     return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
 
 
+def experiments() -> list[str]:
+    """Names of DVC's experiments."""
+    refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
+    return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
+
+
 def file_at(revision: str, path: str) -> str | None:
     """The text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
     text = None if revision.startswith("-") else _git("show", f"{revision}:./{path}")

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,21 @@ def lock() -> FileLock:
     return FileLock(journals() / "ledger.lock")
 
 
-def note(run_id: str) -> None:
-    """The workspace that this process stands in holds the result of the run now."""
+def note(run_id: str, *, experiment: str | None = None, here: bool | None = None) -> None:
+    """The workspace that this process stands in, if nothing else is said, holds the result of the run now."""
+    row = {
+        "run": run_id,
+        "here": Path.cwd().resolve() == main_workspace() if here is None else here,
+        "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
+    }
     journals().mkdir(parents=True, exist_ok=True)
     with _file().open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps({"run": run_id, "here": Path.cwd().resolve() == main_workspace()}) + "\n")
+        lines.write(json.dumps(row) + "\n")
+
+
+def experiments() -> set[str]:
+    """Those that were told of."""
+    return {row["experiment"] for row in _rows() if row.get("experiment")}
 
 
 def last_here() -> str | None:

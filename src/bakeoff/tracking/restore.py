@@ -1,29 +1,20 @@
-"""A run that was made elsewhere -> a journal, from the files that it left.
-
-A store that has the run already gets nothing of this.
-"""
-
-import json
-from pathlib import Path
-from typing import Any
-
-import yaml
+"""A run that was made elsewhere -> a journal, from what it left. A store that has the run gets nothing of this."""
 
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.params import flattened, params_of
+from bakeoff.tracking.result import Result
 from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 RESTORED = "bakeoff.restored"
 
 
-def restore(journal: Journal) -> None:
-    """Its whole story."""
+def restore(journal: Journal, result: Result) -> None:
+    """Its whole story; files only of a result that is in the workspace."""
     journal.restoring = True
-    state = _json(TRAINED / "state.json")
-    journal.run(run_name())
-    journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(state.get("weights_sha256", "unknown"))})
-    tell_results(journal)
-    for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
+    journal.run(result.name)
+    journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
+    tell(journal, result)
+    folders = ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")) if not result.experiment else ()
+    for folder, name in folders:
         for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
             if file.is_file():
                 journal.file(file, f"{name}/{file.relative_to(folder).as_posix()}")
@@ -31,31 +22,12 @@ def restore(journal: Journal) -> None:
     journal.restoring = False
 
 
-def tell_results(journal: Journal) -> None:
-    """Params and metrics of the variant in the workspace."""
-    if RUN.is_file():
-        journal.params(params_of(yaml.safe_load(RUN.read_text(encoding="utf-8"))))
-    history = TRAINED / "history.jsonl"
-    for line in history.read_text(encoding="utf-8").splitlines() if history.is_file() else ():
-        values = json.loads(line)
-        step = values.pop("step")
-        journal.metrics(step, {key: value for key, value in values.items() if isinstance(value, int | float)})
-    evaluation = _json(EVALUATION / "metrics.json")
-    if evaluation:
-        values = {f"evaluation/{key}": value for key, value in flattened(evaluation) if value is not None}
-        journal.metrics(int(_json(TRAINED / "state.json").get("steps", 0)), values)
-
-
-def run_name() -> str:
-    """As the variant's own."""
-    variant: dict[str, str] = {}
-    if RUN.is_file():
-        variant = yaml.safe_load(RUN.read_text(encoding="utf-8")).get("variant", {})
-    return " · ".join(str(variant.get(group, "?")) for group in ("model", "lr", "memory"))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+def tell(journal: Journal, result: Result) -> None:
+    """The variant and its numbers."""
+    if result.experiment:
+        journal.tags({"DVC_EXP_NAME": result.experiment})
+    journal.params(result.params)
+    for step, values in result.points():
+        journal.metrics(step, values)
+    if result.run_yaml:
+        journal.text(result.run_yaml, f"config/{RUN.name}")

@@ -17,6 +17,7 @@ from bakeoff.tracking import git, ledger
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.params import flattened, params_of
 from bakeoff.tracking.restore import restore
+from bakeoff.tracking.result import result_here
 from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
@@ -135,7 +136,7 @@ def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
 
 def _begin(journal: Journal, name: str | None) -> None:
     if name is None:
-        restore(journal)
+        restore(journal, result_here())
         return
     experiment = os.environ.get("DVC_EXP_NAME")
     journal.run(f"{name} ({experiment})" if experiment else name)
