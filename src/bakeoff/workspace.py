@@ -58,6 +58,11 @@ def queued() -> Path:
     return main_workspace() / IN_FLIGHT / "queued"
 
 
+def journals() -> Path:
+    """What runs tell, until the tracking stores have it and after."""
+    return main_workspace() / IN_FLIGHT / "journal"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished."""
     return runs() / fingerprint

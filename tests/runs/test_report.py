@@ -125,7 +125,7 @@ def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path
     assert states == [("PREPARING", "0"), ("RUNNING", "0"), ("FAILED", "60")]
     assert sent[-1]["bakeoff.failure"] == "bad data: shard 3 is short" and "bakeoff.failure" not in sent[0]
     assert sent[-1]["bakeoff.fingerprint"] == "5d1c" and sent[-1]["bakeoff.host"]
-    assert status.read(tmp_path / "5d1c").mlflow_run_id == "0b9f"
+    assert status.read(tmp_path / "5d1c").run_id == "0b9f"
 
 
 def test_a_run_goes_on_if_its_status_cannot_be_written(

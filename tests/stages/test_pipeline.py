@@ -84,7 +84,8 @@ def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(worksp
 
 def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace) -> None:
     state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
-    run = state["mlflow_run_id"]
+    run = state["run_id"]
+    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
     done = workspace.run("python", "-m", "bakeoff.cli", "config", "--json", run, "seed=7")
     assert json.loads(done.stdout) == {"seed": {run: 0, "workspace": 7}}
     assert done.stderr == ""
@@ -138,15 +139,17 @@ def test_a_mistake_stops_before_anything_is_written(workspace: Workspace) -> Non
 
 
 def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(workspace: Workspace) -> None:
+    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
     runs_before = set(_runs(workspace))
     before = {
         path: (workspace.folder / path).read_bytes() for path in ("params.yaml", "dvc.lock", "models/train/state.json")
     }
     workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential", "evaluate")
+    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
     assert workspace.run("git", "status", "--porcelain").stdout == ""
     assert {path: (workspace.folder / path).read_bytes() for path in before} == before
     [(run, name, experiment)] = set(_runs(workspace)) - runs_before
-    assert (name, experiment) == ("ssd_tiny · exponential · medium", "falling")
+    assert (name, experiment) == ("ssd_tiny · exponential · medium (falling)", "falling")
     assert (workspace.folder / "mlartifacts" / run / "artifacts/train/final.weights.h5").is_file()
     assert "falling" in workspace.run("dvc", "exp", "list", "--name-only").stdout
     changed = workspace.run("dvc", "params", "diff", "HEAD", "falling").stdout

@@ -18,8 +18,9 @@ from bakeoff.errors import ConfigError
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.settings import Mlflow
-copy = tracker.start(Mlflow(), "a run", {})
+copy = tracker.start(Mlflow(wait_s=60), "a run", {})
 copy.folder(Path("trained"), "train")
+copy.close()
 found = fetch_weights(Mlflow(), copy.run_id)
 print(found == Path(".bakeoff/fetched").resolve() / copy.run_id / "best.weights.h5")
 print(found.read_bytes().decode(), [file.name for file in found.parent.iterdir()])

@@ -22,7 +22,7 @@ TRACK = """
 import sys
 from bakeoff.tracking import tracker
 from bakeoff.tracking.settings import Mlflow
-copy = tracker.start(Mlflow(), sys.argv[1], {"a": "tag"})
+copy = tracker.start(Mlflow(wait_s=float(sys.argv[3])), sys.argv[1], {"a": "tag"})
 with copy.ending():
     copy.params({"lr": {"peak": 0.5}, "name": sys.argv[1]})
     for step in range(3):
@@ -31,12 +31,12 @@ with copy.ending():
 """
 
 
-def track(folder: Path, name: str) -> subprocess.Popen[str]:
+def track(folder: Path, name: str, wait_s: float = 60, **variables: str) -> subprocess.Popen[str]:
     """A process of its own that tracks one run."""
     (folder / "note.txt").write_text("kept", encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-c", TRACK, name, str(folder / "note.txt")],
-        cwd=folder, env=environment() | {"PYTHONPATH": str(ROOT / "src")}, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", TRACK, name, str(folder / "note.txt"), str(wait_s)], stderr=subprocess.PIPE, text=True,
+        cwd=folder, env=environment() | {"PYTHONPATH": str(ROOT / "src")} | variables,
     )  # fmt: skip
 
 
@@ -78,22 +78,30 @@ def test_a_moved_workspace_takes_its_artifacts_along(tmp_path: Path) -> None:
     assert len(list(second.glob("mlartifacts/*/artifacts/config/note.txt"))) == 2
 
 
-def test_a_server_that_is_down_costs_a_warning_and_not_the_run(tmp_path: Path) -> None:
+def test_a_server_that_is_down_costs_a_warning_and_nothing_else(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (tmp_path / "note.txt").write_text("", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", TRACK, "lost", str(tmp_path / "note.txt")],
-        cwd=tmp_path, capture_output=True, text=True,
-        env=environment() | {"PYTHONPATH": str(ROOT / "src"), "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}"},
-    )  # fmt: skip
-    assert done.returncode == 0
-    [warning] = re.findall(
-        r"^warning: MLflow does not take this run \(.*\); models/ has everything.*$", done.stderr, re.M
-    )
-    assert str(port) in warning
-    assert not (tmp_path / "mlflow.db").exists()
+    process = track(tmp_path, "lost", wait_s=0.5, MLFLOW_TRACKING_URI=f"http://me:secret@127.0.0.1:{port}")
+    said = process.communicate()[1]
+    assert process.returncode == 0
+    [warning] = re.findall(r"^warning: .*$", said, re.M)
+    assert warning.startswith(f"warning: MLflow (http://127.0.0.1:{port}) does not take this run yet (")
+    assert warning.endswith("); nothing is lost, and `bakeoff track sync` sends it later")
+    assert "secret" not in warning and not (tmp_path / "mlflow.db").exists()
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    status = bakeoff("track", "status", folder=tmp_path).stdout.splitlines()
+    assert re.search(rf"lost +http://127.0.0.1:{port} +9 lines", status[1]) and status[2] == "1 run, 0 sent whole"
+    elsewhere = bakeoff("track", "sync", "--uri", f"sqlite:///{tmp_path}/mlflow.db", folder=tmp_path)
+    assert (elsewhere.returncode, elsewhere.stdout) == (0, "1 run, 1 sent whole\n")
+    assert rows(tmp_path, "SELECT name, status FROM runs") == [("lost", "FINISHED")]
+
+
+def bakeoff(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bakeoff.cli", *arguments]
+    paths = environment() | {"PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, cwd=folder, env=paths, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")

@@ -153,11 +153,13 @@ def test_a_run_is_known_by_its_folder_its_state_and_its_run_in_mlflow(runs: Path
     state = tmp_path / "models/train/state.json"
     state.parent.mkdir(parents=True)
     state.write_text(json.dumps({"lineage": {"fingerprint": NAME}}))
-    (runs / NAME / "mlflow_run").write_text(RUN)
+    (runs / NAME / "run").write_text(RUN)
     for name in (NAME, str(runs / NAME), str(state.parent), RUN):
         assert parent_of(Train(batch_size=1, steps=1, continue_from=name), runs) == parent_of(
             Train(batch_size=1, steps=1, continue_from=NAME[:3]), runs
         )
+    in_mlflow = Train(batch_size=1, steps=1, continue_from="f" * 32)
+    assert parent_of(in_mlflow, runs, {"f" * 32: RUN}.get) is not None
     elsewhere = tmp_path / "clone/.bakeoff/runs"
     assert parent_of(Train(batch_size=1, steps=1, continue_from=str(state.parent)), elsewhere) is not None
     assert parent_of(Train(batch_size=1, steps=1), runs) is None

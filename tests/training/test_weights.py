@@ -100,7 +100,7 @@ def test_digest_changes_with_the_last_bit_of_any_weight() -> None:
 
 
 def test_state_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    state = {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "mlflow_run_id": None}
+    state = {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "run_id": "0b9f"}
     write_state(tmp_path, state)
     assert read_state(tmp_path) == state == json.loads((tmp_path / "state.json").read_text())
 

@@ -138,9 +138,9 @@ def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
 def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
     with Work(tmp_path / "run", LEGS) as work:
         save(work, 0, 100)
-        work.mlflow_run = "1f"
+        before = work.run_id
     with Work(tmp_path / "run", LEGS, fresh=True) as work:
-        assert work.newest() == Found() and work.mlflow_run is None and files(work) == []
+        assert work.newest() == Found() and files(work) == [] and work.run_id != before
 
 
 def test_one_process_at_a_time(work: Work) -> None:
@@ -175,7 +175,14 @@ def test_a_disk_that_fails_beside_training_fails_the_run(work: Work, monkeypatch
     assert work.newest().position == Position(0, 100)
 
 
-def test_a_line_that_is_repeated_after_an_interruption_is_sent_once(tmp_path: Path) -> None:
+def test_a_run_keeps_its_id(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        before = work.run_id
+    with Work(tmp_path / "run", LEGS) as work:
+        assert work.run_id == before
+
+
+def test_each_line_of_a_history_is_sent_once_and_those_before_an_interruption_again(tmp_path: Path) -> None:
     lines = [f'{{"step": {step}, "train/loss": {step / 2}}}' for step in (1, 2, 3, 4)]
     sent: list[tuple[int, dict[str, float]]] = []
 
@@ -183,15 +190,10 @@ def test_a_line_that_is_repeated_after_an_interruption_is_sent_once(tmp_path: Pa
         sent.append((step, values))
 
     with Work(tmp_path / "run", LEGS) as work:
-        work.mlflow_run = "1f"
         for count in (1, 2, 3):
             work.send(lines[:count], send)
-    with Work(tmp_path / "run", LEGS) as work:
-        assert work.mlflow_run == "1f"
-        work.mlflow_run = "1f"
-        for count in (2, 3, 4):  # from a checkpoint after the first line
-            work.send(lines[:count], send)
-        assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2, 3, 4)]
-        work.mlflow_run = "2f"  # the old one is gone: the new one gets everything
-        work.send(lines, send)
-    assert len(sent) == 8
+    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2, 3)]
+    sent.clear()
+    with Work(tmp_path / "run", LEGS) as work:  # a journal that was lost gets all of it
+        work.send(lines[:2], send)
+    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2)]

@@ -3,7 +3,7 @@
 import argparse
 
 from bakeoff import workspace
-from bakeoff.cli import clean, config, plan, status, stop, sweep, ui
+from bakeoff.cli import clean, config, plan, status, stop, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
@@ -14,6 +14,7 @@ COMMANDS = (
     status,
     stop,
     clean,
+    track,
     import_config,
     ui,
 )  # in the order of --help; each adds itself and says what it runs

@@ -74,8 +74,8 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "heard of", f"{duration(max(0, time.time() - said.updated))} ago; begun {_when(said.began)}"
     yield "workspace", said.workspace
     yield "work in flight", run.folder.as_posix()
-    if said.mlflow_run_id:
-        yield "MLflow run", said.mlflow_run_id
+    if said.run_id:
+        yield "run", said.run_id
 
 
 def _steps(said: Status) -> str:

@@ -28,6 +28,14 @@ def add_to(commands: Any) -> None:
 
 def open_ui(arguments: argparse.Namespace) -> None:
     """Runs MLflow's server until Ctrl-C."""
+    from bakeoff.tracking.reconcile import reconcile, send_beside
+    from bakeoff.tracking.sync import sync
+
+    reconcile()
+    if store_file().is_file():
+        send_beside()
+    else:
+        sync(None, say)  # before the server, or both would make the store
     if not store_file().is_file():
         raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
     port = _free_port(arguments.port)

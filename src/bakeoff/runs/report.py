@@ -67,7 +67,7 @@ class Report:
     def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
         """MLflow's run has the state as tags, to the end of the block and the state in which it ends."""
         self._tags = tags
-        self._said = replace(self._said, mlflow_run_id=run_id)
+        self._said = replace(self._said, run_id=run_id)
         self._tag()
         try:
             yield

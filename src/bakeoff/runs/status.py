@@ -67,7 +67,7 @@ class Status:
     started: float  # this one
     updated: float
     experiment: str | None = None  # DVC's
-    mlflow_run_id: str | None = None
+    run_id: str | None = None
     steps: int = 0  # of how many
     steps_done: int = 0
     phase: str | None = None

@@ -72,9 +72,10 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
         plots.write_plots(partial, tables)
         page.write_page(partial, report)
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
-    copy = tracker.attach(run.track, state["mlflow_run_id"])
-    copy.metrics(state["step"], {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)})
-    copy.folder(out, "evaluation")
+    with tracker.attach(run.track, state["run_id"]) as copy:
+        told = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
+        copy.metrics(state["step"], told, revised=True)
+        copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
 
 

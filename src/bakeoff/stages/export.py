@@ -7,6 +7,8 @@ from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.errors import said_plainly
 from bakeoff.progress import say
 from bakeoff.quiet import load_tensorflow
+from bakeoff.tracking import tracker
+from bakeoff.training.state import read_state
 
 SAVED_MODEL = "saved_model"
 
@@ -39,6 +41,14 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
             partial / SAVED_MODEL,
         )
         write_labels(manifest.classes, partial)
+    state = read_state(trained)
+    with tracker.attach(run.track, state["run_id"]) as copy:
+        copy.metrics(state["steps"], {"export/bytes": size_of(out)}, revised=True)
+        copy.file(out / "labels.txt", "export")
+
+
+def size_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def main() -> None:
@@ -46,8 +56,8 @@ def main() -> None:
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED)
-        size = sum(file.stat().st_size for file in workspace.EXPORTED.rglob("*") if file.is_file())
-        say(f"export: SavedModel of the {run.export.weights} weights, {size / 1e6:.1f} MB, with its labels")
+        size = size_of(workspace.EXPORTED) / 1e6
+        say(f"export: SavedModel of the {run.export.weights} weights, {size:.1f} MB, with its labels")
         say(f"  {SAVED_MODEL}/, labels.txt and label_map.pbtxt: {workspace.EXPORTED.as_posix()}/")
 
 

@@ -11,12 +11,14 @@ from bakeoff.errors import said_plainly
 from bakeoff.input.bad_records import BadRecords
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
+from bakeoff.records.page import FILE as REPORT
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
+from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import hand_over, parent_of, write_identity
 from bakeoff.training.fingerprint import fingerprint, identity
 from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
@@ -36,7 +38,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     """Returns what `state.json` holds."""
     manifest, legs = fitting_manifest(records, derived), run.legs
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
-    parent = parent_of(run.train, workspace.runs())
+    parent = parent_of(run.train, workspace.runs(), own_id)
     others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
     others["parent"] = parent.digest if parent else "none"
     name = fingerprint(as_tree(run), **others)
@@ -102,13 +104,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         )
         for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
-        copy = tracker.attach(run.track, work.mlflow_run)
-        if copy.run_id is None:
-            copy = tracker.start(run.track, run.name, source_tags(manifest.digest))
-        work.mlflow_run = copy.run_id
+        copy = tracker.start(run.track, run.name, source_tags(manifest.digest, name), run_id=work.run_id)
         with copy.ending(), report.tracked(copy.run_id, copy.tags):
             copy.params(as_tree(run))
-            copy.file(workspace.RUN, "config")
+            copy.folder(workspace.RUN.parent, "config")
+            copy.file(records / REPORT, "data")
+            counts = {split: content.examples for split, content in manifest.splits.items()}
+            copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
+            copy.changes()
             with (
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"], told=report.line) as history,
@@ -157,7 +160,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                         "first_weights": origin.digest,
                         "parents": found.facts["parents"],
                     },
-                    "mlflow_run_id": copy.run_id,
+                    "run_id": copy.run_id,
                 }
                 state |= _memory_of(footprint, derived)
                 write_report(first, partial)
@@ -227,8 +230,7 @@ def main() -> None:
         say(f"train: {summary(state)}")
         if state["state"] == "STOPPED":
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
-        kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
+        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {state['run_id']}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.settings import Mlflow, Track
+from bakeoff.tracking.target import Target
 from bakeoff.workspace import fetched
 
 WEIGHTS = "train/best.weights.h5"
@@ -18,15 +19,12 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
     if target.is_file():
         return target
     try:
-        import mlflow
+        from bakeoff.tracking.store import MlflowClient, mlflow_id
 
-        from bakeoff.tracking.store import tracking_uri
-
+        client = MlflowClient(tracking_uri=Target.of(settings).address)
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            found = mlflow.artifacts.download_artifacts(
-                run_id=run_id, artifact_path=WEIGHTS, dst_path=folder, tracking_uri=tracking_uri(settings)
-            )
+            found = client.download_artifacts(mlflow_id(client, run_id) or run_id, WEIGHTS, folder)
             Path(found).replace(target)
     except Exception as error:  # whatever a server raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]

@@ -13,9 +13,22 @@ def has_uncommitted_changes() -> bool:
     return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
 
 
+def changes() -> str | None:
+    """What is not committed, as a patch; files that git does not know are named in front of it."""
+    diff, unknown = _git("diff", "HEAD", "--", ".", *OUTPUTS), untracked(".")
+    named = [f"# git does not know {name}" for name in unknown]
+    return "\n".join([*named, *([diff] if diff else [])]) + "\n" if named or diff else None
+
+
 def untracked(*folders: str) -> list[str]:
     """Files that git neither knows nor ignores."""
     return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
+
+
+def experiments() -> list[str]:
+    """Names of DVC's experiments."""
+    refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
+    return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
 
 
 def file_at(revision: str, path: str) -> str | None:
@@ -43,7 +56,9 @@ def file_at_refs(path: str) -> dict[str, str]:
 
 def _git(*arguments: str, given: str | None = None) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], input=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *arguments], input=given, capture_output=True, text=True, errors="replace", check=False
+        )
     except FileNotFoundError:
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

@@ -13,9 +13,13 @@ class Track(Protocol): ...
 class Mlflow:
     experiment: str = "bakeoff"
     uri: str | None = None  # None: $MLFLOW_TRACKING_URI, or mlflow.db in the main workspace
+    wait_s: float = 10.0  # at the end of a stage, for MLflow to have everything; the rest is sent without it
+    system_every_s: float = 10.0  # between two looks at processor and memory; 0: none
 
     def __post_init__(self) -> None:
         require(bool(self.experiment.strip()), "experiment", self.experiment, "a name")
+        for key in ("wait_s", "system_every_s"):
+            require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,19 @@ import logging
 import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 from filelock import FileLock
 
-from bakeoff.tracking.local import artifacts_uri, local_uri, store_file
-from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.local import artifacts_uri, store_file
+from bakeoff.tracking.target import LOCAL, Target
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
-# A server that is down must not hold a run up for minutes; whoever sets these knows better.
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+# What failed is tried again by whoever asked, not within a request for minutes; whoever sets these knows better.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is nobody else's business
 
 from mlflow import MlflowClient
@@ -29,23 +32,42 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 
 
-def tracking_uri(settings: Mlflow) -> str:
-    return settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or local_uri()
+RUN_TAG = "bakeoff.run"  # our own id of a run, by which it is found again
 
 
-def open_store(settings: Mlflow) -> tuple[MlflowClient, str]:
+def open_store(target: Target) -> tuple[MlflowClient, str]:
     """A client on a store that exists, and the id of the experiment."""
-    uri = tracking_uri(settings)
+    if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
+        client = MlflowClient(tracking_uri=target.uri)
+        return client, _experiment(client, target.experiment, None)
     folder = main_workspace() / IN_FLIGHT
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "mlflow.lock"):
-        if uri != local_uri():
-            client = MlflowClient(tracking_uri=uri)
-            return client, _experiment(client, settings.experiment, None)
-        artifacts = artifacts_uri()
-        _follow_moved_workspace(artifacts)
-        client = MlflowClient(tracking_uri=uri)
-        return client, _experiment(client, settings.experiment, artifacts)
+        artifacts = _artifacts(target)
+        if target.uri == LOCAL:
+            _follow_moved_workspace(artifacts_uri())
+        client = MlflowClient(tracking_uri=target.address)
+        return client, _experiment(client, target.experiment, artifacts)
+
+
+def mlflow_id(client: MlflowClient, run_id: str) -> str | None:
+    """MLflow's id of a run that is named by it, or by our own; None if the store has no such run."""
+    try:
+        return client.get_run(run_id).info.run_id
+    except MlflowException as error:
+        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+            raise
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    found = client.search_runs(experiments, f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1) if experiments else []
+    return found[0].info.run_id if found else None
+
+
+def _artifacts(target: Target) -> str | None:
+    """Beside an SQLite file; elsewhere where the store says."""
+    if target.uri == LOCAL:
+        return artifacts_uri()
+    file = target.uri.removeprefix("sqlite:///")
+    return (Path(file).resolve().parent / "mlartifacts").as_uri() if file != target.uri else None
 
 
 def _follow_moved_workspace(artifacts: str) -> None:

@@ -1,16 +1,21 @@
 """What a run came from, for whoever finds it in MLflow."""
 
 import os
+import platform
 
 from bakeoff.tracking import git
 
+FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 
-def source_tags(records_digest: str) -> dict[str, str]:
-    experiment = os.environ.get("DVC_EXP_NAME")
+
+def source_tags(records_digest: str, fingerprint: str) -> dict[str, str]:
+    commit = git.commit() or "none"
     return {
         "mlflow.source.name": "bakeoff train",
-        "mlflow.source.git.commit": git.commit() or "none",
-        "bakeoff.git_commit": git.commit() or "none",
+        "mlflow.source.git.commit": commit,
+        "bakeoff.git_commit": commit,
         "bakeoff.git_dirty": str(git.has_uncommitted_changes()).lower(),
         "bakeoff.records_digest": records_digest,
-    } | ({"DVC_EXP_NAME": experiment} if experiment else {})
+        "bakeoff.fingerprint": fingerprint,
+        "bakeoff.host": platform.node(),
+    } | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}

@@ -1,117 +1,144 @@
-"""One run's copy in MLflow: opened by train, found again by evaluate.
+"""One run's way to MLflow: opened by train, found again by evaluate and export, also days later.
 
-A tracker never stops a run: the first thing that fails is said once, and the files stay the record.
+Everything is written into the run's journal and nothing waits: a process of its own copies it to MLflow. The files
+under models/ stay the record.
 """
 
+import os
+import re
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from bakeoff.tracking import git, ledger
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.params import flattened, params_of
+from bakeoff.tracking.restore import restore
+from bakeoff.tracking.result import result_here
 from bakeoff.tracking.settings import Mlflow, Track
+from bakeoff.tracking.target import Target
+from bakeoff.tracking.watch import Watch
 
-PARAMS_AT_ONCE = 100
-LONGEST_PARAM = 6000
+__all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
+
+
+POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
+
+
+def new_run_id() -> str:
+    """Our own: MLflow gives another when the run arrives there, and keeps this one as the tag `bakeoff.run`."""
+    return uuid4().hex
 
 
 class Tracker:
-    """Sends to one MLflow run, or to nothing if there is none."""
+    """Writes one run's journal, or nothing if the run is not tracked."""
 
-    def __init__(self, client: Any = None, run_id: str | None = None) -> None:
-        self._client, self.run_id = client, run_id
+    def __init__(
+        self, run_id: str, journal: Journal | None = None, watch: Watch | None = None, wait_s: float = 0
+    ) -> None:
+        self.run_id = run_id
+        self._journal, self._watch, self._wait_s = journal, watch, wait_s
 
     def params(self, tree: Mapping[str, Any]) -> None:
-        """A tree of plain values as params such as `lr.peak`."""
+        """A rendered variant as params such as `lr.peak`."""
+        if self._journal:
+            self._journal.params(params_of(tree))
 
-        def send() -> None:
-            from mlflow.entities import Param
-
-            params = [Param(key, str(value)[:LONGEST_PARAM]) for key, value in flattened(tree)]
-            for start in range(0, len(params), PARAMS_AT_ONCE):
-                self._client.log_batch(self.run_id, params=params[start : start + PARAMS_AT_ONCE])
-
-        self._try(send)
-
-    def metrics(self, step: int, values: Mapping[str, float]) -> None:
-        def send() -> None:
-            from mlflow.entities import Metric
-
-            now = int(time.time() * 1000)
-            self._client.log_batch(
-                self.run_id, metrics=[Metric(key, value, now, step) for key, value in values.items()]
-            )
-
-        self._try(send)
+    def metrics(self, step: int, values: Mapping[str, float], *, revised: bool = False) -> None:
+        """Each metric once per step; with `revised` once more, if the value is another than before."""
+        if self._journal:
+            self._journal.metrics(step, values, revised=revised)
 
     def tags(self, values: Mapping[str, str]) -> None:
-        def send() -> None:
-            for key, value in values.items():
-                self._client.set_tag(self.run_id, key, value)
-
-        self._try(send)
+        if self._journal:
+            self._journal.tags(values)
 
     def file(self, path: Path, folder: str) -> None:
-        self._try(lambda: self._client.log_artifact(self.run_id, str(path), folder))
+        if self._journal and path.is_file():
+            self._journal.file(path, f"{folder}/{path.name}")
 
     def folder(self, path: Path, name: str) -> None:
-        self._try(lambda: self._client.log_artifacts(self.run_id, str(path), name))
+        for file in sorted(path.rglob("*")) if self._journal else ():
+            self.file(file, f"{name}/{file.relative_to(path).parent.as_posix()}".removesuffix("/."))
+
+    def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
+        """The records, as MLflow shows what a run was trained on."""
+        if self._journal:
+            self._journal.dataset(name, digest, source, counts)
+
+    def changes(self) -> None:
+        """What the code differs in from the commit that a tag names."""
+        if self._journal and (diff := git.changes()):
+            self._journal.text(diff, "source/changes.diff")
 
     @contextmanager
     def ending(self) -> Iterator[None]:
         """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else."""
         status = "FAILED"
+        if self._journal:
+            self._journal.state("RUNNING")
         try:
             yield
             status = "FINISHED"
+            with suppress(OSError):
+                ledger.note(self.run_id)
         except KeyboardInterrupt:
             status = "KILLED"
             raise
         finally:
-            self._try(lambda: self._client.set_terminated(self.run_id, status))
+            if self._journal:
+                self._journal.state(status)
+            self.close(wait=status == "FINISHED")
 
-    def _try(self, send: Callable[[], None]) -> None:
-        if self._client is None:
-            return
-        try:
-            send()
-        except Exception as error:  # whatever a tracker raises, training goes on
-            _warn(error)
-            self._client = None
+    def close(self, *, wait: bool = True) -> None:
+        """Wait a while for MLflow; the sender goes on without us."""
+        if self._journal and self._watch:
+            self._watch.end(self._wait_s if wait else 0)
+            self._journal.close()
+        self._journal = self._watch = None
 
+    def __enter__(self) -> "Tracker":
+        return self
 
-def start(settings: Track, name: str, tags: Mapping[str, str]) -> Tracker:
-    """A new run in the store that the settings name."""
-    return _opened(settings, lambda client, experiment: client.create_run(experiment, run_name=name, tags=dict(tags)))
-
-
-def attach(settings: Track, run_id: str | None) -> Tracker:
-    """The run that an earlier stage opened."""
-    return Tracker() if run_id is None else _opened(settings, lambda client, _: client.get_run(run_id))
+    def __exit__(self, kind: object, *error: object) -> None:
+        self.close(wait=kind is None)
 
 
-def _opened(settings: Track, run_of: Callable[[Any, str], Any]) -> Tracker:
-    """On the run that `run_of` gives for a client and an experiment; on nothing if there is no store."""
+def start(settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | None = None) -> Tracker:
+    """A new run in the store that the settings name, or one that was interrupted."""
+    tracker = _opened(settings, run_id or new_run_id(), name)
+    tracker.tags(tags)
+    return tracker
+
+
+def attach(settings: Track, run_id: str) -> Tracker:
+    """The run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first."""
+    return _opened(settings, run_id, None)
+
+
+def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
     if not isinstance(settings, Mlflow):
-        return Tracker()
+        return Tracker(run_id)
+    target = Target.of(settings)
     try:
-        from bakeoff.tracking.store import open_store
-
-        client, experiment = open_store(settings)
-        return Tracker(client, run_of(client, experiment).info.run_id)
-    except Exception as error:  # as in `_try`
-        _warn(error)
-        return Tracker()
-
-
-def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    for key, value in tree.items():
-        rows += flattened(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
-    return rows
+        journal = Journal(run_id)
+        target.write(journal.folder)
+        if journal.is_new:
+            _begin(journal, name)
+    except OSError as error:
+        print(f"warning: no journal of this run can be written ({error}); MLflow will not have it", file=sys.stderr)
+        return Tracker(run_id)
+    return Tracker(run_id, journal, Watch(journal, target, settings.system_every_s), settings.wait_s)
 
 
-def _warn(error: Exception) -> None:
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    print(f"warning: MLflow does not take this run ({reason}); models/ has everything all the same", file=sys.stderr)
+def _begin(journal: Journal, name: str | None) -> None:
+    if name is None:
+        restore(journal, result_here())
+        return
+    experiment = os.environ.get("DVC_EXP_NAME")
+    journal.run(f"{name} ({experiment})" if experiment else name)
+    if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
+        journal.parent(sweep[1])

@@ -7,7 +7,7 @@ same, so that one run of 2,000 steps equals 1,000 and 1,000 more.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,11 @@ def write_identity(identity: Mapping[str, Any], folder: Path) -> None:
     partial.replace(folder / IDENTITY)
 
 
-def parent_of(train: Train, runs: Path) -> Parent | None:
-    """`runs` is the folder of all work in flight."""
+def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = lambda run_id: None) -> Parent | None:
+    """`runs` is the folder of all work in flight; `own_id` gives our id of a run for MLflow's."""
     if train.continue_from is None:
         return None
-    folder = _folder_of(train.continue_from, runs)
+    folder = _folder_of(train.continue_from, runs, own_id)
     checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_leg(path), path.name))
     if not checkpoints or not (folder / IDENTITY).is_file():
         raise ConfigError(
@@ -135,7 +135,7 @@ def _require_something_to_do(parent: Parent, found: Found, train: Train, ends: l
         )
 
 
-def _folder_of(name: str, runs: Path) -> Path:
+def _folder_of(name: str, runs: Path, own_id: Callable[[str], str | None]) -> Path:
     given = Path(name).expanduser()
     if (given / IDENTITY).is_file():
         return given
@@ -144,7 +144,8 @@ def _folder_of(name: str, runs: Path) -> Path:
         own_clone = given.resolve().parents[1] / runs.parent.name / runs.name
         found = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
     elif re.fullmatch(r"[0-9a-f]{32}", name):
-        found = [file.parent for file in runs.glob("*/mlflow_run") if file.read_text(encoding="utf-8") == name]
+        ids = (name, own_id(name))
+        found = [file.parent for file in runs.glob("*/run") if file.read_text(encoding="utf-8") in ids]
     elif re.fullmatch(rf"[0-9a-f]{{1,{LENGTH}}}", name):
         found = sorted(runs.glob(f"{name}*"))
     else:

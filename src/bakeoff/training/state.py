@@ -1,7 +1,7 @@
 """`models/train/state.json`: how a run ended, for the stages after it and for people.
 
 {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "steps": 1000, "seconds": 112.4,
- "weights_sha256": "5d1c...", "mlflow_run_id": "0b9f...", ...}
+ "weights_sha256": "5d1c...", "run_id": "0b9f...", ...}
 """
 
 import json

@@ -3,8 +3,7 @@
     1-head/00000532          checkpoints of the first leg, by steps of the run that are done; the two newest stay, and
                              every one at a multiple of `train.keep_every_steps`
     1-head/best-00000400     weights that scored best
-    sent                     a byte for each line of the history that MLflow has
-    mlflow_run               the id of the run in MLflow
+    run                      the run's id, under which its journal and MLflow know it
     lock                     held while a process trains
 
 A new checkpoint is written by a thread beside training, and the one before stays until the new one is whole.
@@ -18,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -62,7 +62,7 @@ class Work:
         self.folder, self._keep_every = folder, keep_every
         self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
-        self._phases = legs
+        self._phases, self._sent = legs, 0
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
@@ -206,23 +206,18 @@ class Work:
             for best in set(leg.glob("best-*")) - named:
                 best.unlink()
 
-    # What MLflow has.
+    # What trackers are told.
 
     @property
-    def mlflow_run(self) -> str | None:
-        file = self.folder / "mlflow_run"
-        return file.read_text(encoding="utf-8") or None if file.is_file() else None
-
-    @mlflow_run.setter
-    def mlflow_run(self, run_id: str | None) -> None:
-        if run_id != self.mlflow_run:
-            (self.folder / "sent").write_bytes(b"")
-            (self.folder / "mlflow_run").write_text(run_id or "", encoding="utf-8")
+    def run_id(self) -> str:
+        """One for all attempts at the run."""
+        file = self.folder / "run"
+        if not file.is_file():
+            file.write_text(uuid4().hex, encoding="utf-8")
+        return file.read_text(encoding="utf-8")
 
     def send(self, lines: Sequence[str], metrics: Callable[[int, dict[str, float]], object]) -> None:
-        """What MLflow lacks of a history. A line that is repeated after an interruption is not sent again."""
-        with (self.folder / "sent").open("ab") as sent:
-            for line in lines[sent.tell() :]:
-                metrics(*metrics_of(line, self._phases))
-                sent.write(b".")
-                sent.flush()
+        """What was not sent yet of a history; after an interruption all of it, since a journal keeps nothing twice."""
+        for line in lines[self._sent :]:
+            metrics(*metrics_of(line, self._phases))
+        self._sent = len(lines)

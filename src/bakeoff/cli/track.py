@@ -1,0 +1,57 @@
+"""`bakeoff track`: what MLflow lacks of the runs that were made here, and sending it."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.cli.columns import say_columns
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.tracking.sync import Standing
+
+NOT_ALL_SENT = 1
+
+
+def add_to(commands: Any) -> None:
+    track = commands.add_parser("track", help="what MLflow lacks of the runs that were made here, and sending it")
+    verbs = track.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    status = verbs.add_parser("status", help="what has not been sent, and why")
+    status.add_argument("--all", action="store_true", help="also the runs that MLflow has whole")
+    status.set_defaults(run=show_status)
+    sync = verbs.add_parser("sync", help="send it now")
+    sync.add_argument("--uri", help="to another store than the runs were meant for, such as http://server:5000")
+    sync.set_defaults(run=send_all)
+
+
+def show_status(arguments: argparse.Namespace) -> None:
+    from bakeoff.tracking.reconcile import reconcile
+    from bakeoff.tracking.sync import standings
+
+    reconcile()
+    found = standings()
+    shown = [standing for standing in found if arguments.all or not standing.is_sent]
+    if shown:
+        say_columns([("run", "name", "store", "not sent", ""), *map(_row, shown)])
+    say(_count(found))
+
+
+def send_all(arguments: argparse.Namespace) -> None:
+    from bakeoff.tracking.reconcile import reconcile
+    from bakeoff.tracking.sync import standings, sync
+
+    reconcile()
+    arrived = sync(arguments.uri, say)
+    say(_count(standings(arguments.uri)))
+    if not arrived:
+        sys.exit(NOT_ALL_SENT)
+
+
+def _row(standing: "Standing") -> tuple[str, ...]:
+    unsent = f"{standing.unsent:,} lines" if standing.unsent else "-"
+    return (standing.run_id[:12], standing.name, standing.target.shown, unsent, standing.place.trouble or "")
+
+
+def _count(found: list["Standing"]) -> str:
+    whole = sum(standing.is_sent for standing in found)
+    return f"{len(found)} {'run' if len(found) == 1 else 'runs'}, {whole} sent whole"

@@ -1,0 +1,217 @@
+"""One run's journal -> one run in MLflow, each thing once.
+
+A store can take a batch and be cut off before it says so. After any failure the next batch is therefore compared with
+what the run has there; params, tags and files may come twice, a point of a metric may not. MLflow's SQL stores take two
+points of one time for one besides, and a line of the journal keeps its time.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
+
+from bakeoff.tracking.batch import Batch
+from bakeoff.tracking.journal import FILE, Entry, entries
+from bakeoff.tracking.kept import kept_file, linked
+from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
+from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
+
+REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
+NAMED_REFUSALS = 20
+
+
+class Deleted(Exception):
+    """Someone deleted the run in MLflow, and should have it so."""
+
+
+class Delivery:
+    def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target) -> None:
+        self._client, self._experiment = client, experiment
+        self._folder, self._target = folder, target
+        self._place = place_in(folder, target)
+        self._sent_files: set[Path] = set()
+        self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
+        self._open()
+
+    def send(self) -> None:
+        """All that the journal holds by now."""
+        batch = Batch()
+        for entry, end in entries(self._folder, self._place.offset):
+            if entry is None or (entry.get("restored") and not self._place.created):
+                batch.end = end
+                continue
+            if entry["kind"] in Batch.KINDS:
+                if batch.would_overflow(entry):
+                    self._send_batch(batch)
+                    batch = Batch()
+                batch.add(entry, end)
+            else:
+                self._send_batch(batch)
+                batch = Batch()
+                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry))
+                self._move(end)
+        self._send_batch(batch)
+        if target_in(self._folder) == self._target:
+            for file in self._sent_files:
+                file.unlink(missing_ok=True)
+            self._sent_files.clear()
+
+    # The run.
+
+    def _open(self) -> None:
+        """Find the run, or make it; a place that names a run which the store lacks is of a store that is gone."""
+        runs = self._runs(self._folder.name)
+        ids, made = [run.info.run_id for run in runs], False
+        if self._place.run not in ids:
+            # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
+            self._place = Place(created=not runs or (self._place.created and self._place.run is None))
+            self._keep()
+            made = not ids
+            self._place = replace(self._place, run=self._create() if made else ids[0])
+            self._keep()
+        self._delete_doubles(ids)
+        if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
+            raise Deleted(f"the run was deleted there; `mlflow runs restore --run-id {self._place.run}` brings it back")
+        anew = self._place.offset == 0 and not self._place.created
+        self._unsure_until = 0 if made else (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+
+    def _create(self) -> str:
+        first = next((entry for entry, _ in entries(self._folder) if entry and entry["kind"] == "run"), None)
+        name, start = (first["name"], first["at"]) if first else (self._folder.name, None)
+        tags = {RUN_TAG: self._folder.name}
+        return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
+
+    def _runs(self, run_id: str) -> list[Any]:
+        found = self._client.search_runs(
+            [self._experiment], f"tags.`{RUN_TAG}` = '{run_id}'", run_view_type=ViewType.ALL, max_results=10
+        )
+        return sorted(found, key=lambda run: (run.info.lifecycle_stage != "active", run.info.run_id))
+
+    def _delete_doubles(self, ids: list[str]) -> None:
+        """A server that hung may have made the run after all, a moment after it was made again."""
+        for other in ids:
+            if other != self._place.run:
+                self._client.set_tag(other, RUN_TAG, f"{self._folder.name} (double)")
+                self._client.delete_run(other)
+
+    # What is told of it.
+
+    def _send_batch(self, batch: "Batch") -> None:
+        if batch.points or batch.params or batch.tags:
+            points = [point for point in batch.points if not self._is_there(*point)]
+            metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
+            params = [Param(*pair) for pair in batch.params.items()]
+            tags = [RunTag(*pair) for pair in batch.tags.items()]
+            try:
+                self._client.log_batch(self._run, metrics=metrics, params=params, tags=tags)
+            except MlflowException as error:
+                if error.error_code not in REFUSALS:
+                    raise
+                for metric in metrics:  # singly, so that one that is refused does not hold up the others
+                    self._try(metric.key, partial(self._client.log_batch, self._run, metrics=[metric]))
+                for param in params:
+                    self._try(param.key, partial(self._client.log_batch, self._run, params=[param]))
+                for tag in tags:
+                    self._try(tag.key, partial(self._client.log_batch, self._run, tags=[tag]))
+        if batch.end is not None:
+            self._move(batch.end)
+
+    def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
+        """Asked only of points that may have been sent before."""
+        if self._place.offset >= self._unsure_until:
+            return False
+        if key not in self._has:
+            self._has[key] = {}
+            for point in self._client.get_metric_history(self._run, key):
+                self._has[key].setdefault(point.step, set()).add(point.value)
+        values = self._has[key].get(step, set())
+        return value in values if revised else bool(values)
+
+    def _do(self, entry: Entry) -> None:
+        match entry["kind"]:
+            case "file":
+                self._send_file(entry)
+            case "state" if entry["state"] == "RUNNING":
+                self._client.update_run(self._run, status="RUNNING")
+            case "state":
+                self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
+                self._delete_doubles([run.info.run_id for run in self._runs(self._folder.name)])
+            case "dataset":
+                self._client.log_inputs(self._run, datasets=[_dataset(entry)])
+            case "link":
+                for other in self._runs(entry["run"])[:1]:
+                    self._client.set_tag(self._run, entry["tag"], other.info.run_id)
+            case "parent":
+                self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry["name"]))
+
+    def _parent(self, name: str) -> str:
+        """A run that is nothing but the head of others."""
+        if found := self._runs(name):
+            return found[0].info.run_id
+        made = self._client.create_run(self._experiment, run_name=name, tags={RUN_TAG: name}).info.run_id
+        self._client.set_terminated(made)
+        return made
+
+    def _send_file(self, entry: Entry) -> None:
+        folder, _, name = entry["name"].rpartition("/")
+        files = self._folder / "files"
+        files.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=files, prefix="sending-") as place:
+            content = kept_file(entry, files) or self._from_own_store(entry["name"], Path(place))
+            if content is None:
+                self._refuse(entry["name"], "the file was replaced, and what it held is nowhere any more")
+                return
+            named = Path(place) / name
+            if content != named:
+                linked(content, named)
+            self._client.log_artifact(self._run, str(named), folder or None)
+        self._sent_files.add(files / entry["sha256"])
+
+    def _from_own_store(self, name: str, into: Path) -> Path | None:
+        """For another store: the one that the run was meant for has all its files."""
+        own = target_in(self._folder)
+        if own is None or own == self._target or not (run := place_in(self._folder, own).run):
+            return None
+        try:
+            return Path(MlflowClient(tracking_uri=own.address).download_artifacts(run, name, str(into)))
+        except (MlflowException, OSError):
+            return None
+
+    # Where it stands.
+
+    @property
+    def _run(self) -> str:
+        assert self._place.run
+        return self._place.run
+
+    def _try(self, what: str, do: Callable[[], object]) -> None:
+        """A store refuses some things for good: they are named, and the others go on."""
+        try:
+            do()
+        except MlflowException as error:
+            if error.error_code not in REFUSALS:
+                raise
+            self._refuse(what, str(error))
+
+    def _refuse(self, what: str, reason: str) -> None:
+        said = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"
+        if said not in self._place.refused and len(self._place.refused) < NAMED_REFUSALS:
+            self._place = replace(self._place, refused=(*self._place.refused, said))
+
+    def _move(self, end: int) -> None:
+        self._place = replace(self._place, offset=end, trouble=None, tries=0)
+        self._keep()
+
+    def _keep(self) -> None:
+        self._place.write(self._folder, self._target)
+
+
+def _dataset(entry: Entry) -> DatasetInput:
+    source, counts = json.dumps({"uri": entry["source"]}), json.dumps(entry["counts"])
+    dataset = Dataset(entry["name"], entry["digest"][:36], source_type="local", source=source, profile=counts)
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])

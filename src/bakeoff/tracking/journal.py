@@ -1,0 +1,214 @@
+"""What a run tells: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
+
+journal.jsonl        a line each: checksum, then JSON; a line that was cut off or damaged is passed over
+files/5d1c…          what artifacts held when they were handed over, until MLflow has them
+target.json          which store the run is meant for
+sent-3f80….json      how far that store has it
+writing              locked while a process writes
+
+4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, "values": {"train/loss": 1.93}}
+"""
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bakeoff.tracking.kept import keep, keep_text
+from bakeoff.workspace import journals
+
+FILE = "journal.jsonl"
+LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
+Entry = dict[str, Any]
+
+
+def encoded(entry: Mapping[str, Any]) -> bytes:
+    content = json.dumps(entry, ensure_ascii=False).encode()
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def decoded(line: bytes) -> Entry | None:
+    """None for a line that is not whole."""
+    try:
+        checksum, content = line.rstrip(b"\n").split(b" ", 1)
+        return json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
+    except ValueError:
+        return None
+
+
+def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
+    """Each line that has its end, and the offset after it."""
+    if not (folder / FILE).is_file():
+        return
+    with (folder / FILE).open("rb") as lines:
+        lines.seek(start)
+        while (line := lines.readline()).endswith(b"\n"):
+            yield decoded(line), lines.tell()
+
+
+def is_being_written(folder: Path) -> bool:
+    lock = FileLock(folder / "writing")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+class Journal:
+    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id, self.folder = run_id, journals() / run_id
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.trouble: OSError | None = None
+        self._one_at_a_time, self._unwritten = Lock(), b""
+        self.restoring = False  # whether what is told was written by a run of long ago, which a store may have
+        self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
+        self._said: dict[tuple[str, str], str] = {}  # params, tags and files
+        self._writing = FileLock(self.folder / "writing", thread_local=False)
+        try:
+            self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
+        except Timeout:  # another stage of the run writes, too; lines are appended whole
+            pass
+        self.is_new = True
+        for entry, _ in entries(self.folder):
+            self.is_new = False
+            self._remember(entry or {})
+        self._file = os.open(self.folder / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._torn = _ends_within_a_line(self.folder / FILE)  # by a kill
+
+    def close(self) -> None:
+        self._append(b"")
+        os.close(self._file)
+        self._writing.release()
+
+    def next_step(self, metric: str) -> int:
+        return self._points[metric][0] + 1 if metric in self._points else 0
+
+    # What can be told. Whatever is in the journal already is not told again.
+
+    def metrics(self, step: int, values: Mapping[str, float], *, revised: bool = False) -> None:
+        """Each metric once per step, in order; one that is `revised` once more if its value is another."""
+        with self._one_at_a_time:
+            new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
+            if new:
+                self._write({"kind": "metrics", "step": step, "values": new} | ({"revised": True} if revised else {}))
+
+    def params(self, values: Mapping[str, str]) -> None:
+        """A param of MLflow never changes; what changes between two attempts at a run becomes a tag."""
+        changed = {}
+        with self._one_at_a_time:
+            new = {}
+            for key, value in values.items():
+                if ("params", key) not in self._said:
+                    new[key] = self._within("params", key, value, LONGEST_PARAM)
+                elif self._said["params", key] != self._within("params", key, value, LONGEST_PARAM):
+                    changed[f"changed.{key}"] = value
+            if new:
+                self._write({"kind": "params", "values": new})
+        self.tags(changed)
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        with self._one_at_a_time:
+            cut = {key: self._within("tags", key, value, LONGEST_TAG) for key, value in values.items()}
+            new = {key: value for key, value in cut.items() if self._said.get(("tags", key)) != value}
+            if new:
+                self._write({"kind": "tags", "values": new})
+
+    def file(self, path: Path, name: str) -> None:
+        """`name` is its path among the run's artifacts. Its content is kept as it is now."""
+        with self._one_at_a_time:
+            self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
+
+    def text(self, content: str, name: str) -> None:
+        with self._one_at_a_time:
+            self._write_file(keep_text(content, self.folder / "files"), name)
+
+    def run(self, name: str) -> None:
+        """What a run begins with."""
+        self._tell({"kind": "run", "name": name})
+
+    def state(self, state: str) -> None:
+        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED."""
+        self._tell({"kind": "state", "state": state})
+
+    def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
+        if ("dataset", name) not in self._said:
+            self._tell({"kind": "dataset", "name": name, "digest": digest, "source": source, "counts": counts})
+
+    def parent(self, name: str) -> None:
+        """The run is one of several, which MLflow shows under one of this name."""
+        if ("parent", name) not in self._said:
+            self._tell({"kind": "parent", "name": name})
+
+    def link(self, tag: str, run_id: str) -> None:
+        """A tag that holds MLflow's id of another run."""
+        self._tell({"kind": "link", "tag": tag, "run": run_id})
+
+    def _tell(self, entry: Entry) -> None:
+        with self._one_at_a_time:
+            self._write(entry)
+
+    def _is_new_point(self, key: str, step: int, value: float, revised: bool) -> bool:
+        if key not in self._points:
+            return True
+        last, before = self._points[key]
+        return step > last or (revised and step == last and value != before)
+
+    def _within(self, kind: str, key: str, value: str, longest: int) -> str:
+        """Cut, with the whole of it among the artifacts."""
+        if len(value) <= longest:
+            return value
+        name = f"long/{kind}/{key.replace('/', '_')}.txt"
+        self._write_file(keep_text(value, self.folder / "files"), name)
+        mark = f" [cut; all {len(value):,} characters: {name}]"
+        return value[: longest - len(mark)] + mark
+
+    def _write_file(self, kept: Entry, name: str) -> None:
+        if self._said.get(("file", name)) != kept["sha256"]:
+            self._write({"kind": "file", "name": name, **kept})
+
+    def _write(self, entry: Entry) -> None:
+        entry = {"kind": entry.pop("kind"), "at": time.time_ns() // 1_000_000, **entry}
+        if self.restoring:
+            entry["restored"] = True
+        self._remember(entry)
+        self._append(encoded(entry))
+
+    def _remember(self, entry: Entry) -> None:
+        kind = entry.get("kind", "")
+        if kind == "metrics":
+            self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
+        elif kind in ("params", "tags"):
+            self._said |= {(kind, key): value for key, value in entry["values"].items()}
+        elif kind in ("file", "dataset", "parent"):
+            self._said[kind, entry["name"]] = entry.get("sha256", "")
+
+    def _append(self, line: bytes) -> None:
+        self._unwritten += line
+        if not self._unwritten:
+            return
+        content = (b"\n" if self._torn else b"") + self._unwritten
+        try:
+            written = content[: os.write(self._file, content)]
+        except OSError as error:  # the disk is full, most likely; the next line tries again
+            self.trouble = error
+            return
+        self._torn = not written.endswith(b"\n")
+        self._unwritten = content[written.rfind(b"\n") + 1 :]
+
+
+def _ends_within_a_line(file: Path) -> bool:
+    with file.open("rb") as lines:
+        if not lines.seek(0, os.SEEK_END):
+            return False
+        lines.seek(-1, os.SEEK_END)
+        return lines.read() != b"\n"

@@ -1,0 +1,70 @@
+"""The process that copies journals to a store: `python -m bakeoff.tracking.sender KEY`.
+
+It is the only one for its store and belongs to no terminal. It ends when nobody writes and nothing is left to send (a
+little later, since the next stage of a run is likely to write soon), or when the store takes nothing for a while.
+Whoever writes a journal starts it again.
+"""
+
+import sys
+import time
+
+from filelock import Timeout
+
+from bakeoff.tracking.dispatch import all_journals, leave_request, sender_lock, unsent
+from bakeoff.tracking.journal import is_being_written
+from bakeoff.tracking.target import Target, target_in
+
+POLL_S = 0.3
+LONGEST_PAUSE_S = 30.0  # between two tries at a store that takes nothing
+LINGER_S = 30.0  # with nothing to do
+PATIENCE_S = 60.0  # with such a store, once nobody writes any more
+
+
+def main() -> None:
+    key = sys.argv[1]
+    lock = sender_lock(key)
+    try:
+        lock.acquire(timeout=1)  # whoever asks whether a sender runs holds it for a moment
+    except Timeout:
+        return
+    target = next((found for folder in all_journals() if (found := target_in(folder)) and found.key == key), None)
+    if target:
+        send_until_done(target)
+    lock.release()
+
+
+def send_until_done(target: Target) -> None:
+    from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load, and most senders find another at work
+
+    courier = Courier(target)
+    busy_at = fine_at = time.monotonic()
+    pause = POLL_S
+    while not leave_request(target.key).exists():
+        folders = [folder for folder in unsent(target) if folder not in courier.deleted]
+        now = time.monotonic()
+        if folders or is_written(target):
+            busy_at = now
+        if now - busy_at > LINGER_S:
+            return
+        if courier.send(folders):
+            fine_at, pause = now, POLL_S
+        elif now - fine_at > PATIENCE_S and not is_written(target):
+            return
+        else:
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+        wait(pause, target.key)
+
+
+def is_written(target: Target) -> bool:
+    return any(is_being_written(folder) for folder in all_journals() if target_in(folder) == target)
+
+
+def wait(seconds: float, key: str) -> None:
+    """Or until somebody asks for the place."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not leave_request(key).exists():
+        time.sleep(min(POLL_S, seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""An MLflow server that can be killed, frozen and started again, and all that a store holds of a run."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from workspace_copy import environment
+
+OF_A_SERVER = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+class Server:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self._process: subprocess.Popen | None = None
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._folder.mkdir(exist_ok=True)
+        options = {
+            "backend-store-uri": f"sqlite:///{self._folder}/store.db",
+            "artifacts-destination": self._folder / "artifacts", "host": "127.0.0.1", "port": self._port, "workers": 1,
+        }  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items())],
+            cwd=self._folder, env=environment() | OF_A_SERVER, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{self.uri}/health", timeout=5)
+                return
+            except OSError:
+                time.sleep(0.2)
+        raise AssertionError("the server does not come up")
+
+    def kill(self) -> None:
+        if self._process:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process
+        os.killpg(self._process.pid, number)
+
+
+READ = """
+import hashlib, json, sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from mlflow import MlflowClient
+
+client = MlflowClient(tracking_uri=sys.argv[1])
+experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+found = {}
+for run in client.search_runs(experiments, max_results=1000):
+    tags = dict(run.data.tags)
+    with TemporaryDirectory() as folder:
+        root = Path(client.download_artifacts(run.info.run_id, "", folder))
+        files = {file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+                 for file in sorted(root.rglob("*")) if file.is_file()}
+    found.setdefault(tags["bakeoff.run"], []).append({
+        "name": run.info.run_name, "status": run.info.status, "ended": run.info.end_time is not None,
+        "params": dict(run.data.params), "tags": tags, "artifacts": files,
+        "latest": dict(run.data.metrics),
+        "history": {key: sorted((point.step, point.value) for point in client.get_metric_history(run.info.run_id, key))
+                    for key in run.data.metrics},
+        "datasets": [[one.dataset.name, one.dataset.digest, one.dataset.source, one.dataset.profile]
+                     for one in run.inputs.dataset_inputs],
+    })
+print(json.dumps(found))
+"""
+
+
+def contents(uri: str) -> dict[str, list[dict[str, Any]]]:
+    """All that can be seen of each run, by our own id of it; times and MLflow's ids apart."""
+    quiet = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    done = subprocess.run(
+        [sys.executable, "-c", READ, uri], env=environment() | quiet, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def differences(one: object, other: object, where: str = "") -> list[str]:
+    """Field by field."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = sorted(one.keys() | other.keys())
+        return [line for key in keys for line in differences(one.get(key), other.get(key), f"{where}.{key}")]
+    return [] if one == other else [f"{where[1:]}: {str(one)[:200]} and {str(other)[:200]}"]

@@ -1,0 +1,336 @@
+"""A journal arrives in MLflow once, whatever fails on the way. The store here is a list in memory."""
+
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bakeoff.tracking import tracker
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.target import Target, place_in, target_in
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
+    from mlflow.exceptions import MlflowException
+
+    from bakeoff.tracking import courier
+    from bakeoff.tracking.delivery import Deleted, Delivery
+
+TARGET = Target("http://somewhere", "bakeoff")
+
+
+class Store:
+    """What a client of MLflow writes to. `fail` is called with each request's name, before and after it is done."""
+
+    def __init__(self) -> None:
+        self.runs: list[Any] = []
+        self.points: list[tuple[str, int, float]] = []
+        self.run_of_points: list[str] = []
+        self.params: dict[str, str] = {}
+        self.tags: dict[str, dict[str, str]] = {}
+        self.files: dict[str, bytes] = {}
+        self.states: list[str] = []
+        self.datasets: list[Any] = []
+        self.requests: list[str] = []
+        self.fail = lambda name, when: None
+
+    def __getattr__(self, name: str) -> Any:
+        def request(*given: Any, **more: Any) -> Any:
+            self.requests.append(name)
+            self.fail(name, "before")
+            answer = getattr(self, f"do_{name}")(*given, **more)
+            self.fail(name, "after")
+            return answer
+
+        if name.startswith("do_"):
+            raise AttributeError(name)
+        return request
+
+    def do_search_runs(self, experiments: list[str], wanted: str, run_view_type: int, max_results: int) -> list[Any]:
+        run = wanted.split("'")[1]
+        return [found for found in self.runs if self.tags[found.info.run_id]["bakeoff.run"] == run]
+
+    def do_create_run(self, experiment: str, start_time: int = 0, run_name: str = "", tags: Any = ()) -> Any:
+        info = SimpleNamespace(run_id=f"mlflow-{len(self.runs)}", lifecycle_stage="active", run_name=run_name)
+        self.runs.append(SimpleNamespace(info=info))
+        self.tags[info.run_id] = dict(tags)
+        return self.runs[-1]
+
+    def do_log_batch(self, run: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:
+        if any(metric.key == "forbidden" for metric in metrics):
+            raise MlflowException("Invalid metric name: 'forbidden'", error_code=1000)  # INVALID_PARAMETER_VALUE
+        self.points += [(metric.key, metric.step, metric.value) for metric in metrics]
+        self.run_of_points += [run for _ in metrics]
+        self.params |= {param.key: param.value for param in params}
+        self.tags[run] |= {tag.key: tag.value for tag in tags}
+
+    def do_get_metric_history(self, run: str, key: str) -> list[Any]:
+        own = [point for point, of in zip(self.points, self.run_of_points, strict=True) if of == run]
+        return [SimpleNamespace(step=step, value=value) for name, step, value in own if name == key]
+
+    def do_log_artifact(self, run: str, path: str, folder: str | None) -> None:
+        self.files[f"{folder}/{Path(path).name}"] = Path(path).read_bytes()
+
+    def do_set_terminated(self, run: str, state: str = "FINISHED", end_time: int = 0) -> None:
+        self.states.append(state)
+
+    def do_update_run(self, run: str, status: str) -> None:
+        self.states.append(status)
+
+    def do_log_inputs(self, run: str, datasets: list[Any]) -> None:
+        self.datasets += datasets
+
+    def do_set_tag(self, run: str, key: str, value: str) -> None:
+        self.tags[run][key] = value
+
+    def do_delete_run(self, run: str) -> None:
+        next(found for found in self.runs if found.info.run_id == run).info.lifecycle_stage = "deleted"
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    """Of a run of six steps, with everything that a run tells."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    journal = Journal("0f")
+    TARGET.write(journal.folder)
+    journal.run("ssd · cosine · low")
+    journal.tags({"host": "here"})
+    journal.params({"lr.peak": "0.5"})
+    journal.dataset("digits", "9f" * 32, "data/records", {"train": 600})
+    for step in range(1, 7):
+        journal.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
+    (tmp_path / "weights").write_bytes(b"weights")
+    journal.file(tmp_path / "weights", "train/weights")
+    journal.state("FINISHED")
+    journal.close()
+    return journal
+
+
+POINTS = [(key, step, step / part) for step in range(1, 7) for key, part in (("train/loss", 4), ("learning_rate", 8))]
+
+
+def deliver(journal: Journal, store: Store, target: Target = TARGET) -> None:
+    Delivery(store, "1", journal.folder, target).send()  # type: ignore[arg-type]
+
+
+def holds_everything(store: Store) -> bool:
+    [run] = [run.info for run in store.runs if run.info.lifecycle_stage == "active"]
+    assert sorted(store.points) == sorted(POINTS)
+    assert run.run_name == "ssd · cosine · low" and store.params == {"lr.peak": "0.5"}
+    assert store.tags[run.run_id] == {"bakeoff.run": "0f", "host": "here"}
+    assert store.files == {"train/weights": b"weights"} and store.states[-1] == "FINISHED"
+    [dataset] = {(one.dataset.name, one.dataset.digest, one.dataset.profile) for one in store.datasets}
+    return dataset == ("digits", "9f" * 18, '{"train": 600}')  # MLflow takes 36 characters
+
+
+def test_a_run_arrives_with_all_that_was_told(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    assert holds_everything(store)
+    assert store.requests == [
+        "search_runs", "create_run",
+        "log_batch", "log_inputs", "log_batch", "log_artifact", "set_terminated",  # lines go together where they can
+        "search_runs",
+    ]  # fmt: skip
+    assert not list((journal.folder / "files").iterdir())  # what was kept is not needed any more
+
+
+def test_nothing_is_sent_twice(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    store.requests.clear()
+    deliver(journal, store)
+    assert set(store.requests) == {"search_runs"} and holds_everything(store)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("place", range(8))
+def test_a_request_that_fails_before_or_after_the_store_did_it_is_made_good(
+    when: str, place: int, journal: Journal
+) -> None:
+    """At each request of the delivery once: what the store has done and what not, the sender does not know."""
+    store, count = Store(), [0]
+
+    def fail(name: str, moment: str) -> None:
+        if moment == when:
+            count[0] += 1
+            if count[0] == place + 1:
+                raise ConnectionError("the connection was cut")
+
+    store.fail = fail
+    for _ in range(2):
+        try:
+            deliver(journal, store)
+        except ConnectionError:
+            continue
+    store.fail = lambda name, moment: None
+    deliver(journal, store)
+    assert holds_everything(store) and count[0] > place
+
+
+def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    (journal.folder / f"sent-{TARGET.key}.json").unlink()
+    deliver(journal, store)
+    assert holds_everything(store)
+
+
+def test_a_store_that_is_gone_gets_all_of_it_again(journal: Journal, tmp_path: Path) -> None:
+    deliver(journal, Store())
+    empty = Store()
+    deliver(journal, empty)
+    assert holds_everything(empty)
+    (tmp_path / "weights").write_bytes(b"another")
+    empty = Store()
+    deliver(journal, empty)
+    assert empty.points and not empty.files
+    [refused] = place_in(journal.folder, TARGET).refused
+    assert refused == "train/weights: the file was replaced, and what it held is nowhere any more"
+
+
+def test_a_run_that_a_hanging_server_made_late_is_deleted(journal: Journal) -> None:
+    """The request seemed lost and was repeated; then the server did both."""
+    store = Store()
+    deliver(journal, store)
+    late = store.do_create_run("1", 0, "ssd · cosine · low", {"bakeoff.run": "0f"})
+    deliver(journal, store)
+    assert late.info.lifecycle_stage == "deleted" and holds_everything(store)
+
+
+def test_a_run_that_was_deleted_in_mlflow_is_left_alone(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    store.do_delete_run("mlflow-0")
+    with pytest.raises(Deleted, match=r"was deleted there; `mlflow runs restore --run-id mlflow-0` brings it back$"):
+        deliver(journal, store)
+    assert len(store.runs) == 1
+
+
+def test_what_a_store_refuses_is_named_and_the_others_go_on(journal: Journal) -> None:
+    again = Journal("0f")
+    again.metrics(7, {"forbidden": 1.0, "train/loss": 0.1})
+    again.close()
+    store = Store()
+    deliver(journal, store)
+    assert ("train/loss", 7, 0.1) in store.points and store.states == ["FINISHED"]
+    assert place_in(journal.folder, TARGET).refused == ("forbidden: Invalid metric name: 'forbidden'",)
+
+
+def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    restored = Journal("0f")
+    restored.restoring = True
+    restored.tags({"bakeoff.restored": "true"})
+    restored.restoring = False
+    restored.metrics(6, {"evaluation/accuracy": 0.5})
+    restored.close()
+    (journal.folder / f"sent-{TARGET.key}.json").unlink()  # as in another clone, where the run is known by its files
+    deliver(journal, store)
+    assert ("evaluation/accuracy", 6, 0.5) in store.points
+    assert "bakeoff.restored" not in store.tags["mlflow-0"]
+    empty = Store()
+    deliver(journal, empty, Target("http://elsewhere", "bakeoff"))
+    assert empty.tags["mlflow-0"]["bakeoff.restored"] == "true"
+
+
+def test_a_revised_result_is_added_once(journal: Journal) -> None:
+    again = Journal("0f")
+    for value in (0.5, 0.75):
+        again.metrics(6, {"evaluation/accuracy": value}, revised=True)
+    again.close()
+    store = Store()
+    deliver(journal, store)
+    (journal.folder / f"sent-{TARGET.key}.json").unlink()  # nothing is known of what arrived
+    deliver(journal, store)
+    assert [value for key, _, value in store.points if key == "evaluation/accuracy"] == [0.5, 0.75]
+
+
+def test_many_points_go_in_as_few_requests_as_mlflow_allows(journal: Journal) -> None:
+    again = Journal("0f")
+    for step in range(7, 1007):
+        again.metrics(step, {"train/loss": 0.5, "learning_rate": 0.5})
+    again.close()
+    store = Store()
+    deliver(journal, store)
+    assert len(store.points) == 2012
+    assert store.requests.count("log_batch") == 2 + 3  # 900 points in each
+
+
+def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    other = Journal("1f")
+    TARGET.write(other.folder)
+    other.link("bakeoff.made_by_mlflow_run", "0f")
+    other.close()
+    deliver(other, store)
+    assert store.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
+
+
+def test_the_points_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    store = Store()
+    for number in (1, 2):
+        monkeypatch.setenv("DVC_EXP_NAME", f"sweep-20260731-120000-{number}")
+        monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
+        point = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
+        point.close()
+        deliver(SimpleNamespace(folder=tmp_path / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
+    assert [run.info.run_name for run in store.runs] == [
+        "ssd (sweep-20260731-120000-1)", "sweep-20260731-120000", "ssd (sweep-20260731-120000-2)",
+    ]  # fmt: skip
+    parents = [store.tags[run].get("mlflow.parentRunId") for run in ("mlflow-0", "mlflow-1", "mlflow-2")]
+    assert parents == ["mlflow-1", None, "mlflow-1"]
+
+
+def test_why_nothing_was_sent_is_noted_beside_each_journal_until_it_is_sent(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Journal("1f")
+    TARGET.write(other.folder)
+    other.close()
+    store = Store()
+
+    def open_store(target: Target) -> tuple[Store, str]:
+        if len(store.requests) < 2:
+            store.requests.append("open")
+            raise ConnectionError("https://me:secret@somewhere refused the connection\nas it does")
+        return store, "1"
+
+    monkeypatch.setattr(courier, "open_store", open_store)
+    sending = courier.Courier(TARGET)
+    assert not sending.send([journal.folder, other.folder]) and not sending.send([journal.folder, other.folder])
+    for folder in (journal.folder, other.folder):
+        place = place_in(folder, TARGET)
+        assert (place.trouble, place.tries) == ("https://somewhere refused the connection", 2)
+    assert sending.send([journal.folder, other.folder])
+    assert place_in(journal.folder, TARGET).trouble is None
+
+
+def test_a_deleted_run_does_not_hold_up_the_others(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    deliver(journal, store)
+    store.do_delete_run("mlflow-0")
+    other = Journal("1f")
+    TARGET.write(other.folder)
+    other.metrics(1, {"train/loss": 0.125})
+    other.close()
+    monkeypatch.setattr(courier, "open_store", lambda target: (store, "1"))
+    sending = courier.Courier(TARGET)
+    assert sending.send([journal.folder, other.folder]) and sending.deleted == {journal.folder}
+    assert ("train/loss", 1, 0.125) in store.points
+    assert "mlflow runs restore" in str(place_in(journal.folder, TARGET).trouble)
+
+
+def test_the_name_of_a_store_says_no_password(tmp_path: Path) -> None:
+    target = Target("https://me:secret@server/path", "bakeoff")
+    assert target.shown == "https://server/path"
+    target.write(tmp_path)
+    assert target_in(tmp_path) == target and "secret" not in target.key

@@ -1,0 +1,107 @@
+"""When a sender sends, waits and ends."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bakeoff.tracking import sender
+from bakeoff.tracking.dispatch import is_running, leave_request, sender_lock, unsent
+from bakeoff.tracking.journal import FILE, Journal
+from bakeoff.tracking.target import Place, Target, place_in
+
+TARGET = Target("http://somewhere", "bakeoff")
+
+
+class Courier:
+    """Takes what it is given, but for the first `failures` times."""
+
+    failures = 0
+    sent: list[list[str]] = []  # noqa: RUF012
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.deleted = target, set()
+
+    def send(self, folders: list[Path]) -> bool:
+        type(self).sent.append([folder.name for folder in folders])
+        if type(self).failures:
+            type(self).failures -= 1
+            return False
+        for folder in folders:
+            Place(offset=(folder / FILE).stat().st_size).write(folder, self.target)
+        return True
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Courier]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    module = ModuleType("bakeoff.tracking.courier")
+    Courier.failures, Courier.sent = 0, []
+    module.Courier = Courier  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "bakeoff.tracking.courier", module)
+    for name, seconds in (("POLL_S", 0.01), ("LINGER_S", 0.02), ("LONGEST_PAUSE_S", 0.01), ("PATIENCE_S", 0.1)):
+        monkeypatch.setattr(sender, name, seconds)
+    monkeypatch.setattr(sys, "argv", ["sender", TARGET.key])
+    return Courier
+
+
+def journal_of(run_id: str, target: Target = TARGET) -> Journal:
+    journal = Journal(run_id)
+    target.write(journal.folder)
+    journal.run(run_id)
+    return journal
+
+
+def test_a_sender_sends_what_its_store_lacks_and_ends(store: type[Courier]) -> None:
+    for run_id, target in (("a", TARGET), ("b", TARGET), ("c", Target("http://elsewhere", "bakeoff"))):
+        journal_of(run_id, target).close()
+    sender.main()
+    assert store.sent[0] == ["a", "b"] and unsent(TARGET) == []
+    assert not is_running(TARGET.key)
+
+
+def test_a_second_sender_leaves_the_work_to_the_first(store: type[Courier]) -> None:
+    journal_of("a").close()
+    with sender_lock(TARGET.key):
+        assert is_running(TARGET.key)
+        sender.main()
+    assert store.sent == []
+
+
+def test_a_sender_tries_again(store: type[Courier]) -> None:
+    journal_of("a").close()
+    store.failures = 3
+    sender.main()
+    assert store.sent[:4] == [["a"]] * 4 and unsent(TARGET) == []
+
+
+def test_a_sender_gives_up_at_a_store_that_takes_nothing(store: type[Courier]) -> None:
+    journal_of("a").close()
+    store.failures = 1_000_000
+    sender.main()
+    assert [folder.name for folder in unsent(TARGET)] == ["a"]
+
+
+def test_a_sender_makes_room_for_whoever_asks(store: type[Courier]) -> None:
+    journal = journal_of("a")  # is being written, which would keep it
+    leave_request(TARGET.key).touch()
+    sender.main()
+    journal.close()
+    assert store.sent == []
+
+
+def test_a_sender_stays_while_somebody_writes(store: type[Courier], monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = journal_of("a")
+    waits = []
+
+    def wait(seconds: float, key: str) -> None:
+        waits.append(seconds)
+        if len(waits) == 20:
+            journal.metrics(1, {"loss": 0.5})
+            journal.close()
+
+    monkeypatch.setattr(sender, "wait", wait)
+    sender.main()
+    assert len(waits) >= 20 and place_in(journal.folder, TARGET).offset == (journal.folder / FILE).stat().st_size

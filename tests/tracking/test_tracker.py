@@ -1,0 +1,143 @@
+"""What stages tell, and that nothing keeps them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.tracking import ledger, tracker
+from bakeoff.tracking.journal import entries
+from bakeoff.tracking.params import params_of
+from bakeoff.tracking.settings import Mlflow, Untracked
+from bakeoff.tracking.target import target_in
+from bakeoff.workspace import journals
+
+
+class Waits:
+    """Stands for the thread that keeps a sender alive: how long each run waited at its end."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    def __call__(self, journal: object, target: object, every: float) -> "Waits":
+        return self
+
+    def end(self, wait_s: float) -> None:
+        self.waited.append(wait_s)
+
+
+@pytest.fixture(autouse=True)
+def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    waits = Waits()
+    monkeypatch.setattr(tracker, "Watch", waits)
+    return waits
+
+
+def told(run_id: str) -> list[dict[str, Any]]:
+    return [entry for entry, _ in entries(journals() / run_id) if entry]
+
+
+def states(run_id: str) -> list[str]:
+    return [entry["state"] for entry in told(run_id) if entry["kind"] == "state"]
+
+
+def test_a_run_that_is_not_tracked_writes_no_journal(tmp_path: Path) -> None:
+    copy = tracker.start(Untracked(), "a run", {"a": "tag"}, run_id="0f")
+    copy.params({"lr": 1})
+    copy.metrics(1, {"loss": 0.5})
+    copy.folder(tmp_path, "all")
+    copy.changes()
+    copy.dataset("digits", "9f", "data", {})
+    copy.close()
+    assert copy.run_id == "0f" and not journals().exists()
+
+
+def fine() -> None:
+    pass
+
+
+def stopped() -> None:
+    raise KeyboardInterrupt
+
+
+def broken() -> None:
+    raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("block", "state", "waited"), [(fine, "FINISHED", 3.0), (stopped, "KILLED", 0), (broken, "FAILED", 0)]
+)
+def test_a_run_ends_as_its_block_does_and_only_a_fine_one_waits(
+    block: Callable[[], None], state: str, waited: float, waits: Waits
+) -> None:
+    copy = tracker.start(Mlflow(wait_s=3.0), "a run", {}, run_id="0f")
+    try:
+        with copy.ending():
+            block()
+    except (KeyboardInterrupt, ValueError):
+        pass
+    assert states("0f") == ["RUNNING", state] and waits.waited == [waited]
+    assert ledger.last_here() == ("0f" if state == "FINISHED" else None)
+
+
+def test_a_disk_that_takes_no_journal_costs_a_warning_and_not_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".bakeoff").write_text("a file where a folder should be")
+    with tracker.start(Mlflow(), "a run", {"a": "tag"}, run_id="0f").ending():
+        pass
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: no journal of this run can be written (")
+    assert warning.endswith("); MLflow will not have it\n") and warning.count("\n") == 1
+
+
+def test_the_name_has_the_experiment_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "falling")
+    tracker.start(Mlflow(), "ssd · cosine · low", {}, run_id="0f").close()
+    assert told("0f")[0]["name"] == "ssd · cosine · low (falling)"
+
+
+def test_stages_tell_one_run_also_of_another_store_later() -> None:
+    tracker.start(Mlflow(uri="http://one"), "a run", {"a": "tag"}, run_id="0f").close()
+    with tracker.attach(Mlflow(uri="http://two"), "0f") as copy:
+        copy.metrics(6, {"evaluation/accuracy": 0.5}, revised=True)
+    assert [entry["kind"] for entry in told("0f")] == ["run", "tags", "metrics"]
+    target = target_in(journals() / "0f")
+    assert target and target.uri == "http://two"
+
+
+def test_a_folder_is_told_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "train/plots").mkdir(parents=True)
+    for name in ("state.json", "plots/training.tsv"):
+        (tmp_path / "train" / name).write_text(name)
+    copy = tracker.start(Mlflow(), "a run", {}, run_id="0f")
+    copy.folder(tmp_path / "train", "train")
+    copy.file(tmp_path / "missing", "train")
+    copy.close()
+    names = [entry["name"] for entry in told("0f") if entry["kind"] == "file"]
+    assert names == ["train/plots/training.tsv", "train/state.json"]
+
+
+def test_params_are_flat_and_leave_out_what_nobody_compares_by() -> None:
+    tree = {
+        "variant": {"lr": "cosine", "track": "mlflow"},
+        "train": {"batch_size": 8, "fresh": True, "phases": [{"name": "head", "steps": 5, "lr": {"peak": 0.1}}]},
+        "model": {"aspect_ratios": [0.5, 1.0], "names": []},
+        "track": {"kind": "mlflow", "uri": None},
+        "derived": {"steps": 60},
+    }
+    assert params_of(tree) == {
+        "variant.lr": "cosine", "train.batch_size": "8", "train.phases.head.steps": "5",
+        "train.phases.head.lr.peak": "0.1", "model.aspect_ratios": "[0.5, 1.0]", "model.names": "[]",
+        "derived.steps": "60",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["wait_s", "system_every_s"])
+def test_a_time_below_nothing_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{key}: must be 0 or more, got -1"):
+        Mlflow(**{key: -1})
