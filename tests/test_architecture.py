@@ -23,15 +23,15 @@ ALLOWED = {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
         "progress", "quiet", "report", "runs", "workspace",
     },
-    "runs": {"tracking", "workspace"},
+    "runs": {"machine", "tracking", "workspace"},
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
     "object_detection_api": {
         "config", "input", "lr", "networks", "progress", "records", "tasks", "training", "workspace",
     },
     "rendered": {"config", "tracking", "workspace"},
-    "config": {"curve", "input", "lr", "networks", "quiet", "records", "tasks", "tracking", "training"},
+    "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"progress", "workspace"},
-    "training": {"input", "lr", "networks", "progress", "runs", "tables", "tasks"},
+    "training": {"input", "lr", "machine", "networks", "progress", "runs", "tables", "tasks"},
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "networks", "records"},
     "networks": set(),
@@ -39,7 +39,7 @@ ALLOWED = {
     "report": {"records", "tables"},
     "metrics": set(),
     "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
-    "workspace": set(), "errors": set(), "__init__": set(),
+    "machine": set(), "workspace": set(), "errors": set(), "__init__": set(),
 }  # fmt: skip
 ONLY_IN = {
     "hydra": {"config", "sweep"},

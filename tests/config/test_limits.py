@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.limits import limits_on_this_machine
+from bakeoff.config.limits import Machine, limits_on_this_machine, look
 from bakeoff.input.budget import Limits
-from bakeoff.input.machine import Machine
 from bakeoff.input.memory import Memory
 
 HERE = Machine(free_bytes=10_070_000_000, total_bytes=16_000_000_000, cores=6, device_free_bytes=8_000_000_000)
@@ -68,3 +67,8 @@ def test_auto_looks_afresh_on(how: str, tmp_path: Path) -> None:
         [kept] = tmp_path.iterdir()
         kept.write_text('{"free_bytes": 10')
     assert limits(Memory("auto"), tmp_path, Eyes(smaller)).bytes == 1_600_000_000
+
+
+def test_what_is_seen_of_this_machine_is_sensible() -> None:
+    here = look()
+    assert 0 < here.free_bytes <= here.total_bytes and here.cores >= 1 and here.device_free_bytes >= 0

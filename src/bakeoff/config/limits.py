@@ -8,14 +8,31 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bakeoff import machine
 from bakeoff.input.budget import Limits
-from bakeoff.input.machine import Machine, look
 from bakeoff.input.memory import AUTO, Memory
 
 GRAIN = 100 * 10**6  # a budget is a whole number of these
+
+
+@dataclass(frozen=True)
+class Machine:
+    free_bytes: int
+    total_bytes: int
+    cores: int
+    device_free_bytes: int  # of the accelerator with the least; 0: there is none
+
+
+def look() -> Machine:
+    return Machine(
+        free_bytes=machine.available_memory(),
+        total_bytes=machine.total_memory(),
+        cores=machine.cores(),
+        device_free_bytes=min(machine.free_on_gpus() or [0]),
+    )
 
 
 def stated_limits(memory: Memory) -> Limits:
@@ -54,9 +71,9 @@ def _share(free: int, share: float) -> int:
     return int(free * share) // GRAIN * GRAIN
 
 
-def _key(machine: Machine) -> str:
+def _key(seen: Machine) -> str:
     """Names the machine; its total memory, since a container of the same name may have another limit."""
-    return hashlib.sha256(f"{platform.node()} {machine.total_bytes}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{platform.node()} {seen.total_bytes}".encode()).hexdigest()[:12]
 
 
 def _read(path: Path) -> Machine | None:

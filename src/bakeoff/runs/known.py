@@ -8,9 +8,9 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.machine import oom_kills
 from bakeoff.runs import status
 from bakeoff.runs.failures import ERROR, OUT_OF_MEMORY
-from bakeoff.runs.machine import oom_kills
 from bakeoff.runs.process import Process
 from bakeoff.runs.report import SECONDS_OF_SILENCE
 from bakeoff.runs.status import Failure, State, Status, Unreadable

@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
+from bakeoff import machine
 from bakeoff.errors import TryAgainLater, one_line
 from bakeoff.runs import status
 from bakeoff.runs.failures import failure_of
-from bakeoff.runs.machine import machine
 from bakeoff.runs.process import Process
-from bakeoff.runs.status import State, Status, Unreadable
+from bakeoff.runs.status import Machine, State, Status, Unreadable
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
@@ -153,7 +153,7 @@ class Report:
         since = time.monotonic() - self._training_since
         seconds = self._earlier_seconds + (0.0 if math.isnan(since) else since)
         said = replace(
-            self._said, updated=time.time(), training_seconds=round(seconds, 1), machine=machine(self._folder)
+            self._said, updated=time.time(), training_seconds=round(seconds, 1), machine=_figures(self._folder)
         )
         try:
             status.write(self._folder, said)
@@ -161,6 +161,13 @@ class Report:
             if not self._has_warned:
                 print(f"warning: {self._folder / status.FILE}: not written ({one_line(error)})", file=sys.stderr)
             self._has_warned = True
+
+
+def _figures(folder: Path) -> Machine:
+    """Quick enough for every second."""
+    return Machine(
+        machine.resident_memory(), machine.available_memory(), machine.disk_free(folder), machine.oom_kills()
+    )
 
 
 def _in_words(said: Status) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bakeoff.errors import TryAgainLater
-from bakeoff.runs.machine import available_memory, disk_free, free_on_gpus
+from bakeoff.machine import available_memory, disk_free, free_on_gpus
 
 MEMORY_SHARE = 0.4  # measured: the demo classifier, estimated at 1.0 GB, trains in 0.5 GB and is killed in 0.41
 ANYWAY = "BAKEOFF_START_ANYWAY"

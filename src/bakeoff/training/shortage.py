@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import psutil
 import tensorflow as tf
 
+from bakeoff import machine
 from bakeoff.errors import BakeoffError
 
 REFUSED = re.compile(  # said where TensorFlow has no class of its own for it
@@ -71,7 +71,7 @@ def memory_left(devices: int) -> int:
     limits = [device.memory_limit for device in device_lib.list_local_devices() if device.device_type == "GPU"]
     if limits:
         return sum(limits[:devices])
-    return psutil.Process().memory_info().rss + psutil.virtual_memory().available
+    return machine.resident_memory() + machine.available_memory()
 
 
 def _is_refusal(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Memory and disk that are left here: by the system, and by the limits of a container or a batch system (cgroups)."""
+"""What this machine has and what of it is left: memory, disk, cores; by the system, and by the limits of a container."""
 
 import os
 import shutil
@@ -6,21 +6,36 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bakeoff.runs.status import Machine
-
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 V1_LIMITS = "memory/"  # where version 1 mounts its controller
 SECONDS_FOR_GPUS = 10
 
 
-def machine(folder: Path) -> Machine:
-    """Quick enough for every second."""
-    return Machine(_resident(), available_memory(), disk_free(folder), oom_kills())
-
-
 def available_memory() -> int:
     """Bytes that a process can take without pushing another one out."""
-    return max(0, min((_of_the_system(), *_of_cgroups())))
+    return max(0, min((_available_to_the_system(), *(limit - taken for limit, taken in _cgroups()))))
+
+
+def total_memory() -> int:
+    import psutil
+
+    return min((psutil.virtual_memory().total, *(limit for limit, _ in _cgroups())))
+
+
+def resident_memory() -> int:
+    """Of this process."""
+    try:
+        pages = (PROC / "self/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import psutil
+
+        return int(psutil.Process().memory_info().rss)
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def disk_free(folder: Path) -> int | None:
@@ -47,7 +62,7 @@ def free_on_gpus() -> list[int] | None:
         return None
 
 
-def _of_the_system() -> int:
+def _available_to_the_system() -> int:
     figures = _figures(PROC / "meminfo")
     if "MemAvailable:" in figures:
         return figures["MemAvailable:"] * 1024
@@ -56,16 +71,15 @@ def _of_the_system() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def _of_cgroups() -> Iterator[int]:
-    """What every limit above this process leaves; file pages that can be dropped count as left."""
+def _cgroups() -> Iterator[tuple[int, int]]:
+    """Limit and use of every group around this process that has one; file pages that can be dropped count as free."""
     for limit, used, droppable in _limited_folders():
         try:
             bound, taken = limit.read_text().strip(), int(used.read_text())
         except (OSError, ValueError):
             continue
         if bound != "max":
-            cache = _figures(limit.with_name("memory.stat")).get(droppable, 0)
-            yield int(bound) - taken + cache
+            yield int(bound), taken - _figures(limit.with_name("memory.stat")).get(droppable, 0)
 
 
 def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
@@ -86,16 +100,6 @@ def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
                     yield folder / "memory.limit_in_bytes", folder / "memory.usage_in_bytes", "total_inactive_file"
                 else:
                     yield folder / "memory.max", folder / "memory.current", "inactive_file"
-
-
-def _resident() -> int | None:
-    try:
-        pages = (PROC / "self/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)
 
 
 def _figures(file: Path) -> dict[str, int]:

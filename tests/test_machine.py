@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.runs import machine as module
-from bakeoff.runs.machine import available_memory, free_on_gpus, machine, oom_kills
+from bakeoff import machine
+from bakeoff.machine import available_memory, free_on_gpus, oom_kills, total_memory
 
 GB = 10**9
 
@@ -14,8 +14,8 @@ GB = 10**9
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine on which 8 GiB are available."""
-    monkeypatch.setattr(module, "PROC", tmp_path / "proc")
-    monkeypatch.setattr(module, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
     write(tmp_path / "proc/meminfo", f"MemTotal: 99 kB\nMemAvailable: {8 * 2**20} kB\nHugePages_Total: 0\n")
     return tmp_path
 
@@ -72,12 +72,18 @@ def test_processes_ended_for_want_of_memory_are_counted(kernel: Path) -> None:
     assert oom_kills() == 3
 
 
+def test_a_limit_is_all_that_a_container_has(kernel: Path) -> None:
+    write(kernel / "proc/self/cgroup", "0::/\n")
+    write(kernel / "cgroup/memory.max", "1000\n")
+    write(kernel / "cgroup/memory.current", "400\n")
+    assert total_memory() == 1000
+
+
 def test_figures_of_this_machine_are_sensible(tmp_path: Path) -> None:
-    figures = machine(tmp_path)
-    assert figures.resident_bytes and 10**6 < figures.resident_bytes < 10**12
-    assert figures.available_bytes and 10**7 < figures.available_bytes < 10**14
-    assert figures.disk_free_bytes is not None
-    assert machine(tmp_path / "nowhere").disk_free_bytes is None
+    assert 10**6 < machine.resident_memory() < machine.total_memory() < 10**14
+    assert 10**7 < machine.available_memory() <= machine.total_memory()
+    assert machine.cores() >= 1
+    assert machine.disk_free(tmp_path) is not None and machine.disk_free(tmp_path / "nowhere") is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
