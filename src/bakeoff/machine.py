@@ -1,4 +1,4 @@
-"""What this machine has and what of it is left: memory, disk, cores; by the system, and by the limits of a container."""
+"""What this machine has, and what of it is left: memory, disk, cores; by the system, by the limits of a container."""
 
 import os
 import shutil
