@@ -1,5 +1,7 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
+from bakeoff.training.stopping import CTRL_C, takes_its_shell_along
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
@@ -115,6 +118,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 write_plots(partial, headline)
                 state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
+                    "stopped_by": stop.by if outcome.ended_by == "stop" else None,
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
@@ -144,6 +148,13 @@ def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
             remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)
 
 
+def evaluate_here() -> None:
+    """What DVC will not do after this, though the result is as good as any."""
+    say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
+    for stage in ("evaluate", "export"):
+        subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], check=True)
+
+
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
@@ -153,6 +164,8 @@ def main() -> None:
         say(f"train: {summary(state)}")
         if state["state"] == "STOPPED":
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
+            if state["stopped_by"] == CTRL_C and takes_its_shell_along():
+                evaluate_here()
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 
