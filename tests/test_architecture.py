@@ -28,7 +28,7 @@ ALLOWED = {
     "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"workspace"},
-    "training": {"input", "lr", "networks", "progress", "tables", "tasks"},
+    "training": {"input", "lr", "networks", "pictures", "progress", "tables", "tasks"},
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "records"},
     "networks": set(),

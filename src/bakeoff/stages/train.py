@@ -37,7 +37,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
     from bakeoff.training.origin import origin_of
+    from bakeoff.training.samples import Samples, evenly_spread
     from bakeoff.training.shortage import Shortage, memory_left
+    from bakeoff.training.showing import SAMPLES, Show, events_of, file_away
     from bakeoff.training.starting import in_words, load_first_weights, write_report
     from bakeoff.training.stopping import Stop
     from bakeoff.training.validation import Validation, judged_by
@@ -57,16 +59,20 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=str(replicas))
     folder = workspace.in_flight(name)
     stop = Stop(folder)
-    validate = Validation(
-        task,
-        learner.kept,
-        evaluation_batches(held_out, run.batches_of(run.train.batch_size)),
-        examples=held_out.examples,
-        is_unwanted=lambda: stop.asked,
-    )
+    looked_at = evenly_spread(run.train.validate_examples or held_out.examples, held_out.examples)
+    drawn = looked_at[evenly_spread(run.train.samples, len(looked_at))]
     names, keep = [leg.span.name for leg in legs], run.train.keep_every_steps
     with Work(folder, names, fresh=run.train.fresh, keep_every=keep) as work, stop.listening():
         found = work.newest()
+        samples = Samples(folder / SAMPLES, task, manifest.classes, drawn)
+        validate = Validation(
+            task,
+            learner.kept,
+            evaluation_batches(held_out, run.batches_of(run.train.batch_size), looked_at),
+            examples=len(looked_at),
+            is_unwanted=lambda: stop.asked,
+            samples=samples,
+        )
         limit = TimeLimit(
             run.train.max_minutes,
             Clock(found.facts["seconds"]),
@@ -86,6 +92,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"]) as history,
                 progress("train", derived.steps, "steps", found.position.step) as bar,
+                events_of(run.train, folder, found) as events,
             ):
                 outcome = run_legs(
                     legs,
@@ -93,13 +100,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     work,
                     found=found,
                     feed=feed,
-                    rhythm=loop.Rhythm.of(run.train),
+                    rhythm=loop.Rhythm.of(run.train, derived.train_examples),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
                     headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
+                    show=Show(learner.kept, samples, events, headline),
                     within_memory=Shortage(
                         lambda size: memory_estimate(run, derived, size), lambda: memory_left(replicas), replicas
                     ).said,
@@ -111,6 +119,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
                 write_plots(partial, headline)
+                file_away(folder, samples, history.lines, headline, partial)
                 state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,

@@ -16,6 +16,7 @@ DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
 NO_MATTER = (  # of `train`: how, not what
     "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "keep_every_steps", "steps_per_call",
+    "samples", "tensorboard",
 )  # fmt: skip
 LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16
