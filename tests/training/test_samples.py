@@ -19,7 +19,7 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.records.shards import write_split
 from bakeoff.tasks.classification import Classification
-from bakeoff.training import weights
+from bakeoff.training import random_states
 from bakeoff.training.events import Events
 from bakeoff.training.samples import Samples, evenly_spread
 from bakeoff.training.showing import Show, file_away
@@ -122,15 +122,20 @@ def test_without_samples_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
     assert kitchen.sheets == [] and list((tmp_path / "out").iterdir()) == []
 
 
+def everything(kitchen: Kitchen) -> list[bytes]:
+    """That a step depends on: weights, and the states of all generators."""
+    variables = [*kitchen.network.variables, random_states.of_keras()]
+    return [*(one.numpy().tobytes() for one in variables), *map(bytes, random_states.outside_keras().values())]
+
+
 def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_nothing(
     store: Store, tmp_path: Path
 ) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
-    before = weights.digest(kitchen.network), [variable.numpy().tolist() for variable in kitchen.network.variables]
+    before = everything(kitchen)
     with Events(tmp_path / "tensorboard", 0) as events:
         kitchen.look(7, 0.5, events)
-    after = weights.digest(kitchen.network), [variable.numpy().tolist() for variable in kitchen.network.variables]
-    assert before == after
+    assert everything(kitchen) == before
     [file] = (tmp_path / "tensorboard").iterdir()
     values = {
         value.tag: value
