@@ -31,7 +31,7 @@ ALLOWED = {
     "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"progress", "workspace"},
-    "training": {"input", "lr", "machine", "networks", "progress", "runs", "tables", "tasks"},
+    "training": {"input", "lr", "machine", "networks", "pictures", "progress", "runs", "tables", "tasks"},
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "networks", "records"},
     "networks": set(),

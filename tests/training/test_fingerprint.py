@@ -42,7 +42,7 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     "key",
     ["train.fresh", "train.continue_from", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
-     "train.keep_every_steps", "train.steps_per_call", "memory.budget",
+     "train.keep_every_steps", "train.steps_per_call", "train.samples", "train.tensorboard", "memory.budget",
      "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:
@@ -72,6 +72,6 @@ def test_code_that_is_left_out_decides_no_result() -> None:
     counted = {file for name in rooms.CODE for file in [SRC / name, *(SRC / name).rglob("*.py")]}
     left_out = {file.relative_to(SRC).parts[0] for file in closure(SRC / "stages/train.py") - counted}
     assert left_out <= {
-        "__init__.py", "config", "errors.py", "progress.py", "quiet.py", "runs", "stages", "tables.py",
-        "tracking", "workspace.py",
+        "__init__.py", "config", "errors.py", "machine.py", "pictures.py", "progress.py", "quiet.py", "runs",
+        "stages", "tables.py", "tracking", "workspace.py",
     }  # fmt: skip

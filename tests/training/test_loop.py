@@ -247,6 +247,14 @@ def test_checkpoints_come_by_the_clock_as_well(monkeypatch: pytest.MonkeyPatch) 
     assert Rhythm.of(Train(batch_size=1, steps=1, checkpoint_every_seconds=15.0)).checkpoint_seconds == 15.0
 
 
+def test_looks_by_epochs_come_after_as_many_steps_as_make_one() -> None:
+    train = Train(batch_size=8, steps=1, validate_every_epochs=0.5)
+    rhythm = Rhythm.of(train, examples=600)
+    # Half of 600 examples are 37.5 steps of 8, 18.75 of 16, and less than one of 512.
+    assert [rhythm.for_steps_of(size).validate_every for size in (8, 16, 100, 512)] == [38, 19, 3, 1]
+    assert Rhythm.of(Train(batch_size=8, steps=1, validate_every_steps=7), 600).for_steps_of(8).validate_every == 7
+
+
 def test_gradients_of_several_batches_make_one_step() -> None:
     oven = Oven(steps=2, together=3)
     oven.bake(Constant(0.5), [0.0], [1.0, 2.0, 6.0, 10.0, 10.0, 40.0])

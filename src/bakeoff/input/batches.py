@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from bakeoff.input import keys, pixels
@@ -43,15 +44,21 @@ def training_batches(
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
-def evaluation_batches(store: Store, shape: Shape) -> tf.data.Dataset:
-    """Every example once, in the order of the shards, as dicts; boxes padded with class 0, last batch short."""
+def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:
+    """Every example, or these, once, in the order of the shards, as dicts.
+
+    Boxes are padded with class 0, and the last batch is short.
+    """
 
     decode = decoder(shape)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
         return pixels.fit(decode(data), shape.view) | {"number": tf.ensure_shape(number, [])}
 
-    rows = _prepared(tf.data.Dataset.range(store.examples), shape, evaluation_reader(store), prepare)
+    chosen = np.arange(store.examples) if numbers is None else numbers
+    rows = _prepared(
+        tf.data.Dataset.from_tensor_slices(chosen.astype(np.int64)), shape, evaluation_reader(store), prepare
+    )
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 

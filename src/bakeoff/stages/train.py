@@ -64,7 +64,9 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         from bakeoff.training.ending import Clock, Ends, TimeLimit
         from bakeoff.training.feed import Feed
         from bakeoff.training.learner import new_learner
+        from bakeoff.training.samples import Samples, evenly_spread
         from bakeoff.training.shortage import Shortage, memory_left
+        from bakeoff.training.showing import SAMPLES, Show, events_of, file_away
         from bakeoff.training.starting import in_words, load_first_weights, write_report
         from bakeoff.training.validation import Validation, judged_by
 
@@ -84,12 +86,16 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         )
         bad.keep_in(work.folder)
         feed = Feed.of(run.train, examples, run.order, task, run.batches_of)
+        looked_at = evenly_spread(run.train.validate_examples or held_out.examples, held_out.examples)
+        drawn = looked_at[evenly_spread(run.train.samples, len(looked_at))]
+        samples = Samples(folder / SAMPLES, task, manifest.classes, drawn)
         validate = Validation(
             task,
             learner.kept,
-            evaluation_batches(held_out, run.batches_of(run.train.batch)),
-            examples=held_out.examples,
+            evaluation_batches(held_out, run.batches_of(run.train.batch), looked_at),
+            examples=len(looked_at),
             is_unwanted=lambda: stop.asked,
+            samples=samples,
         )
         found = work.newest()
         remarks: list[str] = []
@@ -118,6 +124,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 History(partial, found.facts["history"], told=report.line) as history,
                 plain_errors_of(examples, held_out),
                 progress("train", derived.steps, "steps", found.position.step) as bar,
+                events_of(run.train, folder, found) as events,
             ):
                 report.running(found.position.step, found.facts["seconds"])
                 outcome = run_legs(
@@ -126,13 +133,14 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     work,
                     found=found,
                     feed=feed,
-                    rhythm=loop.Rhythm.of(run.train),
+                    rhythm=loop.Rhythm.of(run.train, derived.train_examples),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=footprint.around(validate),
                     headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
+                    show=Show(learner.kept, samples, events, headline),
                     within_memory=Shortage(
                         lambda batch_size: _memory_estimate(derived, batch_size),
                         lambda: memory_left(replicas),
@@ -148,6 +156,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
                 write_plots(partial, headline)
+                file_away(folder, samples, history.lines, headline, partial)
                 state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "stopped_by": stop.by if outcome.ended_by == "stop" else None,

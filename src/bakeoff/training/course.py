@@ -82,9 +82,10 @@ def run_legs(
     history: History,
     send: Callable[[int, dict[str, float]], object],
     bar: Bar,
+    show: Callable[[int, dict[str, float], list[str]], object] = lambda *line: None,
     within_memory: Callable[[str, int], AbstractContextManager[None]] = lambda key, batch_size: nullcontext(),
 ) -> Outcome:
-    """Train what is not trained yet. `send` takes a copy of every line of the history."""
+    """Train what is not trained yet. `send` takes a copy of every line of the history, `show` sees it as well."""
     at, resumed = found.position, list(found.facts["resumed"])
     standings = [Standing.of(facts) for facts in found.facts["legs"]]
     if not _is_over(standings, len(legs)):
@@ -96,6 +97,7 @@ def run_legs(
     def log(step: int, values: dict[str, float]) -> None:
         history.add(step, values)
         work.send(history.lines, send)
+        show(step, values, history.lines)
 
     def checkpoint(done: int, standing: Standing) -> None:
         nonlocal at
@@ -142,7 +144,7 @@ def run_legs(
                     batches=feed.batches(leg, steps),
                     together=feed.together,
                     rate_of=leg.rate,
-                    rhythm=rhythm,
+                    rhythm=rhythm.for_steps_of(leg.span.batch_size * feed.together),
                     validate=validate,
                     headline=headline,
                     log=log,

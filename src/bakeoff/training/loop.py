@@ -1,5 +1,6 @@
 """The step loop, top to bottom: batches in, gradients, new weights; now and then a line, a look, a checkpoint."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,16 +27,25 @@ class Rhythm:
     checkpoint_every: int
     checkpoint_seconds: float | None = None  # also if so much time went by
     steps_per_call: AtOnce | None = "auto"  # None: every step by itself
+    validate_every_examples: float = 0  # instead of steps; 0: by steps
 
     @classmethod
-    def of(cls, train: Train) -> "Rhythm":
+    def of(cls, train: Train, examples: int = 0) -> "Rhythm":
+        """`examples` make an epoch."""
         return cls(
             train.log_every_steps,
             train.validate_every_steps,
             train.checkpoint_every_steps,
             train.checkpoint_every_seconds,
             train.steps_per_call if train.devices == 1 else None,  # several devices meet between steps
+            (train.validate_every_epochs or 0) * examples,
         )
+
+    def for_steps_of(self, examples: int) -> "Rhythm":
+        """For a leg whose steps take so many examples each."""
+        if not self.validate_every_examples:
+            return self
+        return replace(self, validate_every=max(1, math.ceil(round(self.validate_every_examples / examples, 6))))
 
     def steps_until_due(self, done: int) -> int:
         """Until something is due that comes by steps."""

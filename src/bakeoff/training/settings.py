@@ -46,6 +46,10 @@ class Train:
     log_every_steps: int = 10
     steps_per_call: int | Literal["auto"] = "auto"  # of a compiled graph, at most; auto: as many as half a second holds
     validate_every_steps: int = 0  # 0: only at the end of each phase
+    validate_every_epochs: float | None = None  # or so often
+    validate_examples: int | None = None  # of the validation set, evenly spread; None: all
+    samples: int = 8  # of them, drawn at each look with what was found
+    tensorboard: bool = False
     best_by: str | None = None  # the metric of validation that says which weights are best; None: the task's headline
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
     max_minutes: float | None = None  # of training; what comes after the last step fits in
@@ -81,8 +85,15 @@ class Train:
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
-        looks = self.validate_every_steps > 0 or self.early_stopping.patience == 0
+        epochs = self.validate_every_epochs
+        require(epochs is None or epochs > 0, "validate_every_epochs", epochs, "above 0, or null")
+        once = epochs is None or not self.validate_every_steps
+        require(once, "validate_every_steps", self.validate_every_steps, "0 beside validate_every_epochs")
+        looks = self.validate_every_steps > 0 or epochs is not None or self.early_stopping.patience == 0
         require(looks, "validate_every_steps", 0, "1 or more for early_stopping, which counts looks at validation")
+        examples = self.validate_examples
+        require(examples is None or examples >= 1, "validate_examples", examples, "1 or more, or null")
+        require(0 <= self.samples <= 64, "samples", self.samples, "between 0 and 64")
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
 
     @property

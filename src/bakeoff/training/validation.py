@@ -8,7 +8,8 @@ from typing import Any
 import keras
 
 from bakeoff.errors import ConfigError, choices
-from bakeoff.tasks.task import Task, Tensors, score_all
+from bakeoff.tasks.task import Task, Tensors
+from bakeoff.training.samples import Samples
 from bakeoff.training.step import compiled_prediction
 
 REHEARSED = 3  # batches
@@ -32,14 +33,22 @@ class Validation:
         *,
         examples: int,
         is_unwanted: Callable[[], bool] = lambda: False,
+        samples: Samples | None = None,
     ) -> None:
-        """A look that becomes unwanted is broken off."""
+        """A look that becomes unwanted is broken off. It shows the samples what it sees."""
         self._task, self._batches, self._examples, self._is_unwanted = task, batches, examples, is_unwanted
-        self._predict = compiled_prediction(network, task)
+        self._predict, self._samples = compiled_prediction(network, task), samples
 
     def __call__(self) -> dict[str, Any] | None:
         """All numbers of the score; None if it was broken off."""
-        score = score_all(self._task, self._predict, self._wanted())
+        if self._samples:
+            self._samples.begin()
+        score = self._task.score()
+        for batch in self._wanted():
+            found = self._predict(batch["image"])
+            score = score + self._task.judge(batch, found)
+            if self._samples:
+                self._samples.watch(batch, found)
         return None if self._is_unwanted() else score.result()
 
     def seconds(self) -> float:
@@ -56,7 +65,7 @@ class Validation:
         return longest * self._examples
 
     def _score(self, batch: Tensors) -> None:
-        score_all(self._task, self._predict, [batch]).result()
+        self._task.judge(batch, self._predict(batch["image"])).result()
 
     def _wanted(self) -> Iterator[Tensors]:
         for batch in self._batches:

@@ -1,0 +1,157 @@
+"""The same examples at each look, and what is kept of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from bakeoff.input.batches import evaluation_batches
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.networks.cnn import Cnn
+from bakeoff.records.digits import SingleDigits
+from bakeoff.records.manifest import Split
+from bakeoff.records.record import TRAIN
+from bakeoff.records.shards import write_split
+from bakeoff.tasks.classification import Classification
+from bakeoff.training import random_states
+from bakeoff.training.events import Events
+from bakeoff.training.samples import Samples, evenly_spread
+from bakeoff.training.showing import Show, file_away
+from bakeoff.training.validation import Validation
+
+DIGITS = [str(digit) for digit in range(10)]
+
+
+def test_numbers_are_spread_evenly_and_never_more_than_there_are() -> None:
+    assert evenly_spread(4, 10).tolist() == [0, 2, 5, 7]
+    assert evenly_spread(10, 10).tolist() == evenly_spread(99, 10).tolist() == list(range(10))
+    assert evenly_spread(0, 10).tolist() == []
+    assert len(set(evenly_spread(97, 150))) == 97
+
+
+class Kitchen:
+    """A classifier that is looked at, on 11 digits."""
+
+    def __init__(self, folder: Path, store: Store, drawn: list[int], looked_at: list[int] | None = None) -> None:
+        self.folder, self.history = folder, []  # type: ignore[var-annotated]
+        self.task = Classification(Cnn(input_size=16, width=0.25), DIGITS)
+        self.network = self.task.model.build(10)
+        self.samples = Samples(folder / "sheets", self.task, DIGITS, np.array(drawn, int))
+        numbers = None if looked_at is None else np.array(looked_at)
+        batches = evaluation_batches(store, Shape("classification", 16, 1, 4, 2, 1), numbers)
+        self.unwanted = False
+        self.validate = Validation(
+            self.task, self.network, batches, examples=11, is_unwanted=lambda: self.unwanted, samples=self.samples
+        )
+
+    def look(self, step: int, accuracy: float, events: Events | None = None) -> None:
+        values = {"validation/accuracy": accuracy}
+        self.history.append(json.dumps({"step": step} | values))
+        self.validate()
+        Show(self.network, self.samples, events, "accuracy")(step, values, self.history)
+
+    @property
+    def sheets(self) -> list[str]:
+        return sorted(file.name for file in (self.folder / "sheets").iterdir())
+
+
+@pytest.fixture
+def store(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
+    return open_store(tmp_path, write_split(SingleDigits(train_examples=11, side=20), TRAIN, tmp_path, lambda: None))
+
+
+def test_the_examples_drawn_are_those_asked_for_at_each_look(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [0, 5, 10])
+    wanted = [batch["image"].numpy() for batch in kitchen.validate._batches]
+    expected = np.concatenate(wanted)[[0, 5, 10]]
+    for step in (1, 2):
+        kitchen.look(step, 0.5)
+        np.testing.assert_array_equal(np.stack(kitchen.samples.images), expected)
+    with Image.open(tmp_path / "sheets/00000001.jpg") as sheet:
+        assert sheet.size == (3 * (256 + 12) + 12, 256 + 2 * 20 + 2 * 12)
+
+
+def test_part_of_the_validation_set_is_the_same_part_each_time(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [8], looked_at=[1, 4, 8])
+    everything = Kitchen(tmp_path, store, [])
+    every = np.concatenate([batch["label"].numpy() for batch in everything.validate._batches])
+    for _ in range(2):
+        labels = np.concatenate([batch["label"].numpy() for batch in kitchen.validate._batches])
+        assert labels.tolist() == every[[1, 4, 8]].tolist()
+    kitchen.look(1, 0.5)
+    assert len(kitchen.samples.images) == 1
+
+
+def test_the_sheets_of_the_first_the_best_and_the_newest_look_stay(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [3])
+    for step, accuracy in enumerate((0.1, 0.3, 0.9, 0.9, 0.2, 0.4), start=1):
+        kitchen.look(step, accuracy)
+    assert kitchen.sheets == ["00000001.jpg", "00000003.jpg", "00000006.jpg"]  # of equals, the earlier
+    kitchen.history = kitchen.history[:4]  # as a life from an earlier checkpoint has it, stopped at once
+    (tmp_path / "out").mkdir()
+    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000003.jpg"]
+
+
+def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [0, 10])
+    watch = kitchen.samples.watch
+
+    def stopped(batch: Any, found: Any) -> None:
+        watch(batch, found)
+        kitchen.unwanted = True
+
+    kitchen.samples.watch = stopped  # type: ignore[method-assign]
+    assert kitchen.validate() is None
+    kitchen.unwanted, kitchen.samples.watch = False, watch  # type: ignore[method-assign]
+    kitchen.look(1, 0.5)
+    assert len(kitchen.samples.images) == 2
+
+
+def test_without_samples_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [])
+    kitchen.look(1, 0.5)
+    (tmp_path / "out").mkdir()
+    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    assert kitchen.sheets == [] and list((tmp_path / "out").iterdir()) == []
+
+
+def everything(kitchen: Kitchen) -> list[bytes]:
+    """That a step depends on: weights, and the states of all generators."""
+    variables = [*kitchen.network.variables, random_states.of_keras()]
+    return [*(one.numpy().tobytes() for one in variables), *map(bytes, random_states.outside_keras().values())]
+
+
+def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    kitchen = Kitchen(tmp_path, store, [0, 10])
+    before = everything(kitchen)
+    with Events(tmp_path / "tensorboard", 0) as events:
+        kitchen.look(7, 0.5, events)
+    assert everything(kitchen) == before
+    [file] = (tmp_path / "tensorboard").iterdir()
+    values = {
+        value.tag: value
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+        if event.step == 7
+    }
+    trained = {f"weights/{weight.path}" for weight in kitchen.network.trainable_weights}
+    layers = {f"activations/{layer.name}" for layer in kitchen.network.layers if layer.weights}
+    assert values.keys() == {"validation/accuracy", "samples"} | trained | layers
+    # The last layer: ten logits for each of two images.
+    last = kitchen.network.layers[-1].name
+    assert values[f"activations/{last}"].histo.num == 20
+    images = np.stack(kitchen.samples.images)
+    logits = kitchen.network(images, training=False)["classes"].numpy()
+    assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
+    (tmp_path / "out").mkdir()
+    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    assert [file.name for file in (tmp_path / "out/tensorboard").iterdir()] == [file.name]
