@@ -105,7 +105,7 @@ def prepare(folder: Path, images: int) -> None:
     (folder / "small/data/raw").symlink_to(folder / "whole/data/raw")
     for name, option in (("whole", {}), ("small", {"max_side": MAX_SIDE})):
         workspace = folder / name
-        for link in ("src", "conf"):
+        for link in ("src", "conf", "dvc.yaml"):
             (workspace / link).symlink_to(ROOT / link)
         data = {"use": "image_folders", "path": "data/raw/images", **option}
         (workspace / "params.yaml").write_text(yaml.safe_dump({"data": data}), encoding="utf-8")

@@ -1,6 +1,6 @@
 """The process that tries batch sizes, seen from render_config: asked one size a line, ended if it takes too much.
 
-Its code is `bakeoff.planning.trial`; nothing of it, and no TensorFlow, is loaded here.
+Nothing of its code, and no TensorFlow, is loaded here.
 """
 
 import json
@@ -23,6 +23,7 @@ from bakeoff.input.budget import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
 
+TRIAL = "bakeoff.planning.trial"
 OVER = 1.05  # of the budget: then it is ended, before the machine suffers
 SECONDS_BETWEEN_LOOKS = 0.05
 MOST_SECONDS = 300.0  # for one size
@@ -89,7 +90,7 @@ class ChildTries:
         return answer
 
     def _start(self) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "bakeoff.planning.trial", str(self._variant), str(self._records)]
+        command = [sys.executable, "-m", TRIAL, str(self._variant), str(self._records)]
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
