@@ -95,6 +95,8 @@ def test_page_needs_nothing_from_anywhere_and_runs_nothing(score: Any, headline:
     assert not any(key.startswith("on") for _, found in page.tags for key in found)
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     assert not re.search(r"url\(|@import|https?:", text)
+    [policy] = [found["content"] for found in page.all("meta") if found.get("http-equiv") == "Content-Security-Policy"]
+    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 @pytest.mark.parametrize(("score", "headline"), ALL)

@@ -13,6 +13,7 @@ from bakeoff.report.meanings import KINDS, MEANINGS
 from bakeoff.report.style import STYLE
 
 FILE = "report.html"
+ALLOWED = "\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\""  # browsers refuse everything else
 LOWER_IS_BETTER = ("loss", "ece")
 MOST_CLASSES = 300
 MOST_CURVES = 20
@@ -43,6 +44,7 @@ def write_page(folder: Path, report: Report) -> None:
 
 def _parts(report: Report) -> Iterator[str]:
     yield f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(report.title)}</title>"
+    yield f"<meta http-equiv=Content-Security-Policy content={ALLOWED}>"
     yield f"<meta name=viewport content='width=device-width'><style>{STYLE}</style>"
     yield f"<h1>{escape(report.title)}</h1>"
     yield "<p class=soft>" + " · ".join(f"{escape(name)} {escape(text)}" for name, text in report.facts.items())

@@ -23,8 +23,8 @@ h3 { font-size: 1rem; margin: 0 0 .3rem } .soft { color: var(--soft) } p { max-w
 .scale .range { background: var(--bar); opacity: .55 } .scale .point { width: 2px; background: var(--ink) }
 table { border-collapse: collapse } td, th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top }
 th { font-weight: 600; color: var(--soft); font-size: .85rem }
-.n { text-align: right; font-variant-numeric: tabular-nums }
-tr + tr td { border-top: 1px solid var(--line) } .bars .n { padding-right: .5rem; white-space: nowrap }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+tr + tr td { border-top: 1px solid var(--line) } .bars .n { padding-right: .5rem }
 .track { width: 5.5rem; vertical-align: middle }
 .bar { display: block; height: .6em; background: var(--bar); border-radius: 2px }
 .charts { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem } .charts > div { width: 23rem; max-width: 100% }

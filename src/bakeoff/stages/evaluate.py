@@ -96,25 +96,27 @@ def _drawn(groups: Sequence[str]) -> str:
     return f"{count:,} examples" if count == len(groups) else f"{count:,} groups of {len(groups):,} examples"
 
 
+def summary(metrics: Mapping[str, Any]) -> str:
+    """The first numbers, the headline with its interval."""
+    numbers = [(name, value) for name, value in metrics.items() if isinstance(value, float)][:3]
+    ends = metrics.get("interval", {})
+    said = [f"{name} {value:.3f}" for name, value in numbers]
+    if numbers and numbers[0][0] in ends:
+        first = ends[numbers[0][0]]
+        said[0] += f" ({first['low']:.3f} to {first['high']:.3f})"
+    return ", ".join(said) or "nothing to count numbers on"
+
+
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
         metrics = evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
-        numbers = [f"{name} {value:.3f}" for name, value in metrics.items() if isinstance(value, float)]
-        first = _ends(metrics)
-        said = ", ".join([numbers[0] + first, *numbers[1:3]])
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{derived.validation_examples:,} validation examples{bad}"
-        say(f"evaluate: {count}, {run.evaluate.weights} weights: {said}")
+        say(f"evaluate: {count}, {run.evaluate.weights} weights: {summary(metrics)}")
         files = f"{page.FILE}, {METRICS}, {examples.FILE}, {plots.FOLDER}/ and {PICTURE}"
         say(f"  {files}: {workspace.EVALUATION.as_posix()}/")
-
-
-def _ends(metrics: Mapping[str, Any]) -> str:
-    """The headline's interval, if there is one."""
-    ends = metrics.get("interval", {}).get(next(iter(metrics)))
-    return f" ({ends['low']:.3f} to {ends['high']:.3f})" if ends else ""
 
 
 if __name__ == "__main__":
