@@ -16,7 +16,7 @@ from bakeoff.input.augment.zoom_graph import zoomed
 from bakeoff.input.clip import chosen_frames
 from bakeoff.input.decode import Example
 from bakeoff.input.keys import PHILOX, parts
-from bakeoff.input.resample import filled, resampled
+from bakeoff.input.resample import resampled
 from bakeoff.input.view import View
 
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
@@ -91,22 +91,26 @@ def _region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cuts: bool
 
 def _resized(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment, key: tf.Tensor) -> tf.Tensor:
     """In one of the ways that may be drawn, filled beside the image."""
+    fill = tf.zeros([3])
+    if augment.shows_beyond:  # what is resampled is zero beside the image
+        region = tf.cast(region, tf.float32)
+        fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
+        region -= fill
     ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
     if len(ways) == 1:
         image = ways[0]()
     else:
         drawn = tf.random.stateless_uniform([], key, 0, len(ways), tf.int32, alg=PHILOX)
         image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, size, size, 3])
+    if augment.shows_beyond:
+        image += fill
     if "bicubic" in augment.resize:
         image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
-    if not augment.shows_beyond:
-        return image
-    fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(tf.cast(region, tf.float32), axis=[0, 1, 2])
-    return filled(image, region, corners, fill)
+    return image
 
 
 def _blackened(frames: tf.Tensor, black: tf.Tensor | None) -> tf.Tensor:
-    return frames if black is None else tf.where(black[:, None, None, None], 0.0, frames)
+    return frames if black is None else frames * tf.cast(~black, tf.float32)[:, None, None, None]
 
 
 def _of_rank(example: Example, view: View, frames: tf.Tensor) -> tf.Tensor:

@@ -26,8 +26,13 @@ def recoloured(image: tf.Tensor, colour: Colour, key: tf.Tensor) -> tf.Tensor:
         image = tf.ensure_shape(tf.clip_by_value(changed, 0.0, 255.0), image.shape)
     if colour.grey:
         is_grey = tf.random.stateless_uniform([], of_grey, alg=PHILOX) < colour.grey
-        image = tf.where(is_grey, tf.reduce_sum(image * YIQ_FROM_RGB[0], axis=-1, keepdims=True), image)
+        image = tf.ensure_shape(tf.cond(is_grey, lambda: _grey(image), lambda: image), image.shape)
     return image
+
+
+def _grey(image: tf.Tensor) -> tf.Tensor:
+    lightness = tf.linalg.matvec(image, YIQ_FROM_RGB[0])
+    return tf.stack([lightness] * 3, axis=-1)
 
 
 def _at_once(image: tf.Tensor, colour: Colour, amounts: tf.Tensor) -> tf.Tensor:

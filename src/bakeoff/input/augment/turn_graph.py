@@ -1,5 +1,7 @@
 """What `Turn` does, in TensorFlow, to images (…, side, side, 3) and to boxes (n, 4) in shares."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from bakeoff.input.augment.turn import Turn
@@ -11,17 +13,22 @@ def turned(image: tf.Tensor, boxes: tf.Tensor, turn: Turn, key: tf.Tensor) -> tu
     y0, x0, y1, x1 = tf.unstack(boxes, axis=-1)
     if turn.mirror:
         is_drawn = draws[0] < turn.mirror
-        image = tf.where(is_drawn, tf.reverse(image, [-2]), image)
+        image = _done_if(is_drawn, lambda given: tf.reverse(given, [-2]), image)
         x0, x1 = _either(is_drawn, (1 - x1, 1 - x0), (x0, x1))
     if turn.upside_down:
         is_drawn = draws[1] < turn.upside_down
-        image = tf.where(is_drawn, tf.reverse(image, [-3]), image)
+        image = _done_if(is_drawn, lambda given: tf.reverse(given, [-3]), image)
         y0, y1 = _either(is_drawn, (1 - y1, 1 - y0), (y0, y1))
     if turn.quarter:
         is_drawn = draws[2] < turn.quarter
-        image = tf.where(is_drawn, tf.reverse(_swapped(image), [-3]), image)
+        image = _done_if(is_drawn, lambda given: tf.reverse(_swapped(given), [-3]), image)
         y0, x0, y1, x1 = _either(is_drawn, (1 - x1, y0, 1 - x0, y1), (y0, x0, y1, x1))
     return image, tf.stack([y0, x0, y1, x1], axis=-1)
+
+
+def _done_if(is_drawn: tf.Tensor, turned: Callable[[tf.Tensor], tf.Tensor], image: tf.Tensor) -> tf.Tensor:
+    """Moves no pixel unless it is drawn."""
+    return tf.ensure_shape(tf.cond(is_drawn, lambda: turned(image), lambda: image), image.shape)
 
 
 def _either(is_drawn: tf.Tensor, changed: tuple[tf.Tensor, ...], unchanged: tuple[tf.Tensor, ...]) -> list[tf.Tensor]:
