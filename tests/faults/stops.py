@@ -1,11 +1,11 @@
-"""Stop a training, go on, stop it again: how long does it take, is it evaluated, does it end as one that was never stopped?
+"""Stop a training, go on, stop it again: how long does it take, is it evaluated, does it end as if it had not been?
 
     python tests/faults/stops.py --stops 6 --variant detection
     python tests/faults/stops.py --minutes 1
 
-The first makes a small workspace in a temporary folder and runs `dvc repro` in it on a terminal of its own, once to the end and
-once with stops at random steps: by Ctrl-C typed into the terminal, by SIGTERM to the training process, by the file that
-`bakeoff stop` writes. The second says how long a training with `max_minutes` takes.
+The first makes a small workspace in a temporary folder and runs `dvc repro` in it on a terminal of its own, once to the
+end and once with stops at random steps: by Ctrl-C typed into the terminal, by SIGTERM to the training process, by the
+file that `bakeoff stop` writes. The second says how long a training with `max_minutes` takes.
 """
 
 import argparse

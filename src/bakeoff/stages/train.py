@@ -16,7 +16,8 @@ from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
-from bakeoff.training.fingerprint import fingerprint
+from bakeoff.training.continuing import hand_over, parent_of, write_identity
+from bakeoff.training.fingerprint import fingerprint, identity
 from bakeoff.training.footprint import OnDisk, peak_memory_bytes
 from bakeoff.training.history import History, write_plots
 from bakeoff.training.origin import origin_of
@@ -32,9 +33,10 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     """Returns what `state.json` holds."""
     manifest, legs = fitting_manifest(records, derived), run.legs
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
-    name = fingerprint(
-        as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=str(_device_count(run))
-    )
+    parent = parent_of(run.train, workspace.runs())
+    others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
+    others["parent"] = parent.digest if parent else "none"
+    name = fingerprint(as_tree(run), **others)
     folder = workspace.in_flight(name)
     stop = Stop(folder)
     with (
@@ -68,7 +70,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         from bakeoff.training.feed import Feed
         from bakeoff.training.learner import new_learner
         from bakeoff.training.starting import in_words, load_first_weights, write_report
-        from bakeoff.training.validation import Validation
+        from bakeoff.training.validation import Validation, judged_by
 
         strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
         if has_gpus():
@@ -76,6 +78,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         loop.seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+        headline = judged_by(task, run.train.best_by)
         feed = Feed.of(run.train, Store(records, manifest.splits[TRAIN]), run.seed, task, run.batches_of)
         held_out = Store(records, manifest.splits[VALIDATION])
         validate = Validation(
@@ -87,13 +90,18 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         )
         first = load_first_weights(learner.network, run.model, run.train.init, origin)
         found = work.newest()
+        remarks: list[str] = []
+        write_identity(itself := identity(as_tree(run), **others), folder)
+        if parent and found.arrays is None:
+            remarks = hand_over(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
+            found = work.newest()
         limit = TimeLimit(
             run.train.max_minutes,
             Clock(found.facts["seconds"]),
             rehearse_look=validate.seconds,
             saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
         )
-        for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
+        for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
@@ -117,7 +125,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     rhythm=loop.Rhythm.of(run.train),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=validate,
-                    headline=task.headline,
+                    headline=headline,
                     history=history,
                     send=copy.metrics,
                     bar=bar,
@@ -130,8 +138,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 if best := outcome.best_position:
                     learner.keep(work.best(best))
                 weights.save(learner.kept, partial / weights.BEST)
-                write_plots(partial, task.headline)
-                state = outcome.summary(task.headline, legs) | {
+                write_plots(partial, headline)
+                state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
@@ -139,7 +147,12 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
-                    "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
+                    "lineage": {
+                        "fingerprint": name,
+                        "started_from": first["source"],
+                        "first_weights": origin.digest,
+                        "parents": found.facts["parents"],
+                    },
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)

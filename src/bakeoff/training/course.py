@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from bakeoff.progress import Bar
-from bakeoff.training.divergence import Diverged
+from bakeoff.training.divergence import Diverged, require_numbers
 from bakeoff.training.ending import End, Ends
 from bakeoff.training.feed import Feed
 from bakeoff.training.history import History
@@ -101,9 +102,16 @@ def run_legs(
             "legs": [asdict(one) for one in (*standings[:number], standing)],
             "seconds": ends.limit.clock.seconds,
             "resumed": resumed,
+            "parents": found.facts["parents"],
             "history": list(history.lines),  # as they are now: writing happens beside training
         }
-        work.save(at, facts, learner.state, now=standing.ended_by is not None or ends.stop.asked)
+        work.save(
+            at,
+            facts,
+            learner.state,
+            now=standing.ended_by is not None or ends.stop.asked,
+            check=partial(require_numbers, step=done, rate=legs[number].rate(done - 1)),
+        )
 
     def keep_best(done: int) -> None:
         work.keep_best(Position(number, done), learner.kept_names, learner.kept_weights())

@@ -1,8 +1,11 @@
 """Losses that are numbers no more: which step it began with."""
 
 import math
+from collections.abc import Mapping
 
+import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from bakeoff.errors import BakeoffError
 
@@ -20,6 +23,13 @@ class Diverged(BakeoffError):
     def on(self, batch: str) -> "Diverged":
         """The same, with the names of the step's examples."""
         return Diverged(self.what, self.step, self.rate, batch)
+
+
+def require_numbers(arrays: Mapping[str, ArrayLike], step: int, rate: float) -> None:
+    """Of a checkpoint: a step can have a loss and yet throw the weights out of the numbers."""
+    for array in map(np.asarray, arrays.values()):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise Diverged("the weights are no numbers", step, rate)
 
 
 class Losses:

@@ -112,8 +112,9 @@ def fit(
         if best.is_beaten_by(value):
             best = Best(done, value)
             keep_best(done)
-        ends.limit.look = time.monotonic() - before
-        since += ends.limit.look
+        took = time.monotonic() - before
+        ends.limit.looked(took)
+        since += took
         return Standing(best, ends.early.after(standing.patience, value))
 
     if standing.owes_look:

@@ -40,6 +40,7 @@ class Train:
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
+    continue_from: str | None = None  # another run, whose last checkpoint is the first of this one
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
     validate_every_steps: int = 0  # 0: only at the end of each phase
@@ -67,6 +68,8 @@ class Train:
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
         seconds = self.checkpoint_every_seconds
         require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
+        parent = self.continue_from
+        require(parent is None or bool(parent.strip()), "continue_from", parent, "a run, or null")
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
         looks = self.validate_every_steps > 0 or self.early_stopping.patience == 0

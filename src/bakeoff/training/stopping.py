@@ -17,7 +17,7 @@ from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
 from bakeoff.runs.status import STOP_FILE
 
 SECONDS_BETWEEN_LOOKS = 0.05
-SAID = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once, and loses no checkpoint\n"
+SAID = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
 
 
 class Stop:

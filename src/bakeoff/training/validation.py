@@ -7,10 +7,18 @@ from typing import Any
 
 import keras
 
+from bakeoff.errors import ConfigError, choices
 from bakeoff.tasks.task import Task, Tensors, score_all
 from bakeoff.training.step import compiled_prediction
 
 REHEARSED = 3  # batches
+
+
+def judged_by(task: Task, best_by: str | None) -> str:
+    """The number of a look that says which weights are best."""
+    if best_by is not None and best_by not in task.measures:
+        raise ConfigError(f"train.best_by: no such metric {best_by!r}; {choices(best_by, task.measures)}")
+    return best_by or task.headline
 
 
 class Validation:

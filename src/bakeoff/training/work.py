@@ -29,7 +29,7 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
-NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": []}
+NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
 
 
 @dataclass(frozen=True, order=True)
@@ -112,9 +112,18 @@ class Work:
         return bool(self._checkpoints())
 
     def save(
-        self, position: Position, facts: Mapping[str, Any], state: Callable[[], Mapping[str, ArrayLike]], *, now: bool
+        self,
+        position: Position,
+        facts: Mapping[str, Any],
+        state: Callable[[], Mapping[str, ArrayLike]],
+        *,
+        now: bool,
+        check: Callable[[Mapping[str, ArrayLike]], object] = lambda arrays: None,
     ) -> None:
-        """Beside training; left out if the last one is still being written, unless it must be there `now`."""
+        """Beside training; left out if the last one is still being written, unless it must be there `now`.
+
+        What `check` raises is raised here, or from the call after; then nothing is written.
+        """
         self._raise_failures()
         if self._pending and not now:
             return
@@ -122,6 +131,7 @@ class Work:
 
         def job() -> None:
             start = time.monotonic()
+            check(arrays)
             checkpoint.write(path, facts, arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
@@ -130,6 +140,14 @@ class Work:
         self._submit(job)
         if now:
             self.wait()
+
+    def adopt(self, other: "Work", found: Found) -> None:
+        """A checkpoint of another run as the first of this one, along with the best weights that it names."""
+        for path in other._bests_in(found.facts):
+            best = checkpoint.read(path)
+            checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
+        assert found.arrays is not None
+        self.save(found.position, found.facts, lambda: found.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Sequence[str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
