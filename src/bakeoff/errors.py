@@ -3,7 +3,8 @@
 BakeoffError
 ├── ConfigError      params.yaml, conf/ or run.yaml
 ├── DataError        data/raw or data/records
-└── WorkspaceError   the folder, git, DVC, the disk, the tracking store
+├── WorkspaceError   the folder, git, DVC, the disk, the tracking store
+└── TryAgainLater    the machine, for now
 """
 
 import difflib
@@ -13,14 +14,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import ClassVar
 
 USER_ERROR = 2
+TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
 
 class BakeoffError(Exception):
     """Its text is all that a user needs to see."""
+
+    exit_code: ClassVar[int] = USER_ERROR
 
 
 class ConfigError(BakeoffError):
@@ -33,6 +39,20 @@ class DataError(BakeoffError):
 
 class WorkspaceError(BakeoffError):
     pass
+
+
+class TryAgainLater(BakeoffError):
+    """Nothing is wrong with the variant; there is too little room for it at the moment."""
+
+    exit_code = TRY_AGAIN_LATER
+
+
+class Canceled(KeyboardInterrupt):
+    """Asked to stop before there was anything to save."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(text)
 
 
 class OutOfRange(ValueError):
@@ -65,15 +85,18 @@ def said_plainly() -> Iterator[None]:
         yield
     except BakeoffError as error:
         print(error, file=sys.stderr)
-        sys.exit(USER_ERROR)
+        sys.exit(error.exit_code)
+    except Canceled as canceled:
+        print(canceled, file=sys.stderr)
+        sys.exit(canceled.exit_code)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)
     except Exception as error:
-        if not _is_disk_full(error):
+        if not is_disk_full(error):
             raise
         print(
-            f"no space left on the disk: {_one_line(error)}; free some and run the same command again", file=sys.stderr
+            f"no space left on the disk: {one_line(error)}; free some and run the same command again", file=sys.stderr
         )
         sys.exit(USER_ERROR)
 
@@ -86,11 +109,11 @@ def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, tr
         sys.__excepthook__(kind, error, trace)
 
 
-def _is_disk_full(error: Exception) -> bool:
+def is_disk_full(error: BaseException) -> bool:
     # TensorFlow and HDF5 wrap the system's error in their own and keep only its text.
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return full or os.strerror(errno.ENOSPC) in str(error)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+def one_line(error: BaseException, most: int = 200) -> str:
+    return " ".join(str(error).split())[:most]

@@ -15,16 +15,22 @@ PARAMS = Path("params.yaml")
 CONF = Path("conf")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
+PROMISE = Path("models/config/promise.yaml")
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
 
 IN_FLIGHT = ".bakeoff"
+TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the workspace
 
 
 def main_workspace() -> Path:
-    """The user's own clone, also when DVC runs this process in a temporary copy of it."""
-    return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
+    """The user's own clone, also when DVC runs this process in a temporary copy of it, or the user stands in one."""
+    here = Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if folder.parts[-len(TEMPORARY) :] == TEMPORARY:
+            return folder.parents[len(TEMPORARY) - 1]
+    return here
 
 
 def facts() -> Path:
@@ -47,9 +53,24 @@ def journals() -> Path:
     return main_workspace() / IN_FLIGHT / "journal"
 
 
+def runs() -> Path:
+    """What is in flight: a folder for each run, in every workspace of one clone the same."""
+    return main_workspace() / IN_FLIGHT / "runs"
+
+
+def queued() -> Path:
+    """Jobs of sweeps that have not begun: a folder for each."""
+    return main_workspace() / IN_FLIGHT / "queued"
+
+
 def in_flight(fingerprint: str) -> Path:
-    """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
-    return main_workspace() / IN_FLIGHT / "runs" / fingerprint
+    """Where a run's work is until it is finished."""
+    return runs() / fingerprint
+
+
+def fetched() -> Path:
+    """Weights of runs elsewhere."""
+    return main_workspace() / IN_FLIGHT / "fetched"
 
 
 def enter() -> None:
@@ -90,6 +111,17 @@ def building(final: Path) -> Iterator[Path]:
         final.replace(old)
     partial.replace(final)
     _remove(old)
+
+
+def promise(trained_to_its_end: bool) -> None:
+    """What train depends on, for DVC: render_config promises a whole training, a stopped one takes that back.
+
+    Then DVC files the stopped result under the broken promise, finds on the next `dvc repro` that a file of
+    render_config's was changed, has it written anew, and trains on, for train depends on it.
+    """
+    partial = PROMISE.with_name(f"{PROMISE.name}.partial")
+    partial.write_text(f"trained_to_its_end: {str(trained_to_its_end).lower()}\n", encoding="utf-8")
+    partial.replace(PROMISE)  # not written in place, for it may be a link into DVC's cache
 
 
 def _remove(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.runs.status import read
 from faults.kills import curve, killed, prepared, repeated, trained
 from workspace_copy import Workspace
 
@@ -42,18 +43,27 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_ends_training_and_loses_nothing(tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk_ends_training_and_loses_nothing(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = trained(prepared(tmp_path / "whole", "detection"))["weights_sha256"]
     cut = prepared(tmp_path / "cut", "detection")
     ballast = small_disk / "ballast"
     with ballast.open("wb") as file:
         file.write(bytes(2_500_000))  # leaves room for one checkpoint, not for two and the best weights
     done = cut.run("python", "-m", "bakeoff.stages.train", ok=False)
-    assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("no space left on the disk: ")
     [folder] = (small_disk / "runs").iterdir()
+    assert done.returncode == 75 and done.stderr.startswith("disk: ")
+    assert read(folder).state == "TRY_AGAIN_LATER"
+    monkeypatch.setenv("BAKEOFF_START_ANYWAY", "1")
+    done = cut.run("python", "-m", "bakeoff.stages.train", ok=False)
+    assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("no space left on the disk: ")
+    said = read(folder)
+    assert said.state == "FAILED" and said.failure and said.failure.kind == "disk"
     assert not list(folder.rglob("*.partial")) and not (cut.folder / "models/train").exists()
     ballast.unlink()
     state = trained(cut)
+    assert read(folder).state == "SUCCEEDED"
     assert state["weights_sha256"] == expected and repeated(cut) == []
     assert state["resumed_at_steps"]
 

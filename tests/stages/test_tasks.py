@@ -10,7 +10,9 @@ import pytest
 from PIL import Image
 
 from bakeoff.config.run import load
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, TryAgainLater
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.status import State
 from bakeoff.stages.build_records import build_records, chosen_source
 from bakeoff.stages.evaluate import evaluate
 from bakeoff.stages.export import export
@@ -127,3 +129,30 @@ def test_a_failed_evaluation_leaves_the_old_results(folder: Path) -> None:
     ):
         evaluate(*load(RUN), RECORDS, folder / "trained", folder / "judged")
     assert (folder / "judged/metrics.json").read_text(encoding="utf-8") == "old"
+
+
+def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    render("classification")
+    train(*load(RUN), RECORDS, folder / "trained")
+    [run] = known_runs()
+    assert (run.state, run.can_go_on()) == (State.SUCCEEDED, True)
+    assert run.said and (run.said.steps_done, run.said.steps) == (2, 2)
+    assert {"train/loss", "validation/accuracy"} <= run.said.metrics.keys()
+
+    render("classification", seed=1)
+    with monkeypatch.context() as short:
+        short.setattr("bakeoff.runs.room.available_memory", lambda: 10**6)
+        with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d\.\d GB, "):
+            train(*load(RUN), RECORDS, folder / "trained")
+    run = known_runs()[0]
+    assert (run.state, run.can_go_on()) == (State.TRY_AGAIN_LATER, False)
+
+    def too_much(*given: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("bakeoff.training.weights.save", too_much)
+    with pytest.raises(MemoryError):
+        train(*load(RUN), RECORDS, folder / "trained")
+    run = known_runs()[0]
+    assert (run.state, run.can_go_on()) == (State.FAILED, True)
+    assert run.failure and run.failure.kind == "out of memory"

@@ -11,12 +11,15 @@ from typing import Any, cast
 
 import pytest
 
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.status import STOP_FILE, State
 from bakeoff.sweep import launch as launching
 from bakeoff.sweep.job import exp_run, run_job
 from bakeoff.sweep.launch import DONE, FAILED, NOT_RUN, STOPPED, headline_name, launch
 from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import Job
 from imports import SRC
+from made_runs import NOBODY, made
 
 STAGE = """
 import time
@@ -41,8 +44,9 @@ def python(code: str) -> list[str]:
 
 def jobs(number: int) -> list[Job]:
     points = [Point((f"seed={seed}",), (f"seed={seed}",)) for seed in range(1, number + 1)]
-    derived = cast(Any, SimpleNamespace(task="detection"))
-    return [Job(at, (point,), cast(Any, None), derived, (), {}, ()) for at, point in enumerate(points, 1)]
+    derived = cast(Any, SimpleNamespace(task="detection", steps=200))
+    run = cast(Any, SimpleNamespace(name="ssd_tiny · cosine · low"))
+    return [Job(at, (point,), run, derived, (), {}, ()) for at, point in enumerate(points, 1)]
 
 
 def test_a_job_is_one_experiment_with_its_changes() -> None:
@@ -110,6 +114,35 @@ def test_after_ctrl_c_nothing_more_starts(tmp_path: Path, monkeypatch: pytest.Mo
     results = launch(jobs(3), say, until=None, quiet=False)
     assert [result.state for result in results] == [DONE, STOPPED, NOT_RUN]
     assert said[-1] == "stopped by Ctrl-C"
+
+
+def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.setattr(launching, "exp_run", lambda name, options, until: python(f"print({name[-1]} * '=')"))
+    queued: list[list[tuple[str, str]]] = []
+
+    def say(line: str) -> None:
+        if line.startswith("="):
+            runs = known_runs()
+            queued.append([(run.fingerprint[-2:], run.state) for run in runs])
+            if line == "=":
+                (next(run for run in runs if run.fingerprint.endswith("-2")).folder / STOP_FILE).touch()
+
+    results = launch(jobs(3), say, until=None, quiet=False)
+    assert [result.state for result in results] == [DONE, NOT_RUN, DONE]
+    assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
+    assert list((tmp_path / ".bakeoff/queued").iterdir()) == []
+
+
+def test_a_queue_dies_with_its_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    made(tmp_path / ".bakeoff/queued", "sweep-1-2", State.QUEUED)
+    made(tmp_path / ".bakeoff/queued", "sweep-1-3", State.QUEUED, process=NOBODY)
+    assert [run.fingerprint for run in known_runs()] == ["sweep-1-2"]
 
 
 def test_the_headline_metric_is_the_one_that_the_task_says() -> None:

@@ -1,96 +1,22 @@
 """A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.lr import Constant, Cosine
-from bakeoff.progress import Bar
+from bakeoff.lr import Cosine
 from bakeoff.training import checkpoint, weights
-from bakeoff.training.average import Average
-from bakeoff.training.course import Outcome, run_legs
-from bakeoff.training.history import History, metrics_of, read_history
-from bakeoff.training.learner import Learner
-from bakeoff.training.loop import Best, Rhythm, seed_everything
-from bakeoff.training.optimizers import Adam, Momentum, Optimizer
-from bakeoff.training.phases import Leg, Span
-from bakeoff.training.step import Batch
-from bakeoff.training.work import Position, Work
-from slope import Slope, batches, one_weight, weight_of
-
-PLAIN = Momentum(momentum=0.0, nesterov=False)
-
-
-def leg(name: str, first_step: int, steps: int, rate: float, first_example: int = 0, **more: Any) -> Leg:
-    span = Span(name, first_step, steps, first_example, more.pop("batch_size", 1), more.pop("rate_factor", 1.0))
-    return Leg(span, more.pop("lr", Constant(rate)), more.pop("trainable", ()), more.pop("start", "last"))
-
-
-@dataclass(frozen=True)
-class Ones:
-    """Feeds inputs of 1, and writes down what it was asked for."""
-
-    together: int = 1
-    asked: list[tuple[str, range]] = field(default_factory=list)
-
-    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
-        self.asked.append((leg.span.name, steps))
-        one = tf.ones([leg.span.batch_size, 1])
-        return ((one, {"factor": one}) for _ in range(len(steps) * self.together))
-
-
-class Interrupted(Exception):
-    pass
-
-
-class Kitchen:
-    """`run_legs` of a network, in a folder, as often as one likes."""
-
-    def __init__(self, folder: Path, legs: list[Leg], network: Callable[[], keras.Model] = one_weight) -> None:
-        self.folder, self.legs, self.new_network = folder, legs, network
-        self.optimizer: Optimizer = PLAIN
-        self.decay = 0.0
-        self.feed: Any = Ones()
-        self.goodness: dict[int, float] = {}  # by step; 0.5 where it is not said
-        self.rhythm = Rhythm(log_every=1, validate_every=0, checkpoint_every=1)
-        self.sent: list[int] = []
-        self.network = one_weight()
-
-    def send(self, step: int, values: dict[str, float]) -> None:
-        self.sent.append(step)
-
-    def bake(self, interrupt_at: int = 0) -> Outcome:
-        """Up to the end, or to a step after whose line it is interrupted."""
-        seed_everything(3, deterministic=False)
-        self.network = self.new_network()
-        average = Average(self.new_network(), self.decay) if self.decay else None
-        learner = Learner(
-            self.network, average=average, parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
-            optimizer=self.optimizer, strategy=tf.distribute.get_strategy(),
-        )  # fmt: skip
-        self.learner = learner
-
-        def validate() -> dict[str, Any]:
-            step, _ = metrics_of(history.lines[-1])
-            if interrupt_at and step >= interrupt_at:
-                raise Interrupted
-            return {"goodness": self.goodness.get(step, 0.5)}
-
-        with Work(self.folder, [leg.span.name for leg in self.legs]) as work:
-            found = work.newest()
-            with History(self.folder, found.facts["history"]) as history:
-                return run_legs(
-                    self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, validate=validate,
-                    headline="goodness", history=history, send=self.send, bar=Bar("train", 1, "steps", None),
-                )  # fmt: skip
+from bakeoff.training.course import Outcome
+from bakeoff.training.history import read_history
+from bakeoff.training.loop import Best, Rhythm, Standing
+from bakeoff.training.optimizers import Momentum
+from bakeoff.training.work import Position
+from kitchen import Interrupted, Kitchen, curve, digests, leg, noisy
+from slope import batches, weight_of
 
 
 def test_each_leg_takes_its_own_steps_at_its_own_rates_counted_from_its_own_start(tmp_path: Path) -> None:
@@ -141,8 +67,11 @@ def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
 
 
 def test_the_best_of_two_equal_legs_is_the_earlier_one() -> None:
-    assert Outcome([Best(3, 0.5), Best(6, 0.5)], 0.0, []).best_position == Position(0, 3)
-    assert Outcome([Best(3, None), Best(6, 0.1)], 0.0, []).best_position == Position(1, 6)
+    def outcome(*bests: Best) -> Outcome:
+        return Outcome([Standing(best) for best in bests], Position(1, 6), [])
+
+    assert outcome(Best(3, 0.5), Best(6, 0.5)).best_position == Position(0, 3)
+    assert outcome(Best(3, None), Best(6, 0.1)).best_position == Position(1, 6)
 
 
 def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path) -> None:
@@ -151,34 +80,6 @@ def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path)
     with pytest.raises(ConfigError, match=message):
         kitchen.bake()
     assert kitchen.feed.asked == []
-
-
-def noisy_network() -> keras.Model:
-    given = keras.Input((1,))
-    x = keras.layers.Dense(4, name="first")(given)
-    x = keras.layers.Dropout(0.4, name="drop")(keras.layers.BatchNormalization(name="norm")(x))
-    return keras.Model(given, keras.layers.Dense(1, name="last")(x))
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Feeds random numbers that depend on the step alone."""
-
-    together: int = 2
-
-    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
-        for number in range(steps.start * self.together, steps.stop * self.together):
-            values = np.random.default_rng(number).normal(size=(4, 1)).astype(np.float32)
-            yield tf.constant(values), {"factor": tf.constant(values**2)}
-
-
-def noisy(folder: Path) -> Kitchen:
-    legs = [leg("head", 0, 3, 0.05, trainable=("last",)), leg("all", 3, 4, 0.02, start="best"), leg("slow", 7, 2, 0.01)]
-    kitchen = Kitchen(folder, legs, noisy_network)
-    kitchen.optimizer, kitchen.decay, kitchen.feed = Adam(weight_decay=0.1), 0.8, Noise()
-    kitchen.goodness = {1: 0.2, 2: 0.4, 3: 0.3, 5: 0.8, 6: 0.1}
-    kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=2)
-    return kitchen
 
 
 def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_path: Path) -> None:
@@ -190,14 +91,8 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
             cut.bake(interrupt_at=step)
     outcome = cut.bake()
     assert outcome.bests == bests and 3 in outcome.resumed_at
-    digests = [[weights.digest(kitchen.network), weights.digest(kitchen.learner.kept)] for kitchen in (whole, cut)]
-    assert digests[0] == digests[1]
-
-    def curve(folder: str) -> list[dict[str, Any]]:
-        rows = read_history(tmp_path / folder)
-        return [{key: row[key] for key in row if key != "examples_per_second"} for row in rows]
-
-    assert curve("whole") == curve("cut") and len(curve("whole")) == 2 * 9
+    assert digests(whole) == digests(cut)
+    assert curve(whole) == curve(cut) and len(curve(whole)) == 2 * 9
     assert cut.sent == whole.sent
 
 
@@ -219,7 +114,7 @@ def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> No
     history = read_history(tmp_path)
     checkpoints = [checkpoint.read(file).facts["seconds"] for file in sorted(tmp_path.glob("?-*/0*"))]
     again = kitchen.bake()
-    assert again.seconds == checkpoints[-1]
+    assert again.ended_by == "steps" and kitchen.ends.limit.clock.seconds == checkpoints[-1]
     assert weight_of(kitchen.network) == pytest.approx(-2.1) and read_history(tmp_path) == history
     assert kitchen.feed.asked[2:] == [("whole", range(3, 3))] and again.resumed_at == []
 

@@ -32,6 +32,7 @@ def changed(tree: dict[str, Any], key: str, value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "key",
     ["seed", "model.width", "lr.peak", "optimizer.beta_1", "train.steps", "train.log_every_steps", "train.ema_decay",
+     "train.best_by", "train.max_minutes", "train.early_stopping.patience",
      "derived.train_examples", "derived.num_classes", "train.augment.mirror"],
 )  # fmt: skip
 def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> None:
@@ -40,8 +41,8 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(
     "key",
-    ["train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds", "memory.budget",
-     "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
+    ["train.fresh", "train.continue_from", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
+     "memory.budget", "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:
     assert fingerprint(changed(tree, key, 17), records="a") == fingerprint(tree, records="a")
@@ -70,6 +71,6 @@ def test_code_that_is_left_out_decides_no_result() -> None:
     counted = {file for name in rooms.CODE for file in [SRC / name, *(SRC / name).rglob("*.py")]}
     left_out = {file.relative_to(SRC).parts[0] for file in closure(SRC / "stages/train.py") - counted}
     assert left_out <= {
-        "__init__.py", "config", "errors.py", "progress.py", "quiet.py", "stages", "tables.py", "tracking",
-        "workspace.py",
+        "__init__.py", "config", "errors.py", "progress.py", "quiet.py", "runs", "stages", "tables.py",
+        "tracking", "workspace.py",
     }  # fmt: skip

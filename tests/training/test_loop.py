@@ -10,7 +10,9 @@ import pytest
 from bakeoff.lr import Constant, Cosine, Schedule
 from bakeoff.progress import Bar
 from bakeoff.training import loop
-from bakeoff.training.loop import Best, Diverged, Rhythm, fit
+from bakeoff.training.divergence import Diverged
+from bakeoff.training.ending import Ends
+from bakeoff.training.loop import Best, Rhythm, Standing, fit
 from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch, compiled_step
 from slope import Slope, batches, one_weight, sgd, weight_of
@@ -30,6 +32,8 @@ class Oven:
         self.lines: list[tuple[int, dict[str, float]]] = []
         self.rates: list[float] = []
         self.results: Iterator[dict[str, Any]] = iter([])
+        self.ends = Ends.none()
+        self.standing = Standing()
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.lines.append((step, values))
@@ -46,7 +50,7 @@ class Oven:
         return self.bake_batches(schedule, batches(*(inputs or ones)), **how)
 
     def bake_batches(self, schedule: Schedule, given: Iterable[Batch], best: Best | None = None) -> Best:
-        return fit(
+        self.standing = fit(
             compiled_step(self.network, self.optimizer, Slope()),  # type: ignore[arg-type]
             steps=self.steps,
             batches=given,
@@ -56,11 +60,13 @@ class Oven:
             validate=self.validate,
             headline=Slope.headline,
             log=self.log,
-            best=best or Best(),
+            standing=Standing(best or Best()),
             keep_best=lambda step: self.calls.append(f"keep {step}"),
-            checkpoint=lambda step, best: self.calls.append(f"checkpoint {step} best {best.step}"),
+            checkpoint=lambda step, standing: self.calls.append(f"checkpoint {step} best {standing.best.step}"),
+            ends=self.ends,
             bar=self.bar,
         )
+        return self.standing.best
 
     def training_lines(self) -> list[tuple[int, dict[str, float]]]:
         return [(step, values) for step, values in self.lines if "train/loss" in values]
@@ -184,7 +190,7 @@ def test_loss_that_is_no_number_ends_training_with_a_remedy(bad: float, text: st
 
 def test_what_diverged_between_two_lines_becomes_no_checkpoint() -> None:
     oven = Oven(steps=6, log_every=100, checkpoint_every=2)
-    with pytest.raises(Diverged, match="at step 4 with rate"):
+    with pytest.raises(Diverged, match="the loss is nan at step 3 with rate"):
         oven.bake(Constant(0.25), [0.0], [1.0, 1.0, math.nan, 1.0, 1.0, 1.0])
     assert oven.calls == ["checkpoint 2 best 0"]
 

@@ -22,7 +22,7 @@ def work(tmp_path: Path) -> Iterator[Work]:
 
 def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
     """A checkpoint that names the steps of the best weights of each leg."""
-    facts = {"bests": [{"step": best, "value": 0.5} for best in bests]}
+    facts = {"legs": [{"best": {"step": best, "value": 0.5}} for best in bests]}
     work.save(Position(leg, step), facts, lambda: {"w": np.array([leg, step])}, now=now)
 
 
@@ -126,7 +126,7 @@ def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.
     save(work, 0, 100, now=False)
     copied: list[int] = []
     for step in (200, 300):  # left out, and not even copied, while the first is being written
-        work.save(Position(0, step), {"bests": []}, lambda step=step: copied.append(step) or {}, now=False)
+        work.save(Position(0, step), {"legs": []}, lambda step=step: copied.append(step) or {}, now=False)
     assert copied == []
     disk.set()
     save(work, 0, 400, now=True)

@@ -3,7 +3,7 @@
 import argparse
 
 from bakeoff import workspace
-from bakeoff.cli import config, plan, sweep, track, ui
+from bakeoff.cli import clean, config, plan, status, stop, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
@@ -11,6 +11,9 @@ COMMANDS = (
     plan,
     config,
     sweep,
+    status,
+    stop,
+    clean,
     import_config,
     track,
     ui,

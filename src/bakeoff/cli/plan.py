@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.cli.amounts import duration, size
 from bakeoff.cli.columns import say_columns
 from bakeoff.progress import say
 
@@ -43,9 +44,9 @@ def _rows(plan: "Plan") -> Iterator[tuple[str, str]]:
     for phase in plan.phases:
         yield from _phase_rows(phase, several=len(plan.phases) > 1)
     share = plan.memory_estimate_bytes / plan.memory_budget_bytes
-    yield "memory", f"about {_size(plan.memory_estimate_bytes)}, {share:.0%} of {_size(plan.memory_budget_bytes)}"
-    yield "disk", f"about {_size(plan.disk_bytes)} for checkpoints and weights"
-    time = "not known" if plan.seconds is None else f"about {_duration(plan.seconds)} of training"
+    yield "memory", f"about {size(plan.memory_estimate_bytes)}, {share:.0%} of {size(plan.memory_budget_bytes)}"
+    yield "disk", f"about {size(plan.disk_bytes)} for checkpoints and weights"
+    time = "not known" if plan.seconds is None else f"about {duration(plan.seconds)} of training"
     yield "time", f"{time} ({plan.seconds_from})"
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
 
@@ -60,18 +61,3 @@ def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, 
 
 def _listed(names: list[str], shown: int = 12) -> str:
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
-
-
-def _size(number: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} minutes" if minutes < 100 else f"{minutes / 60:.1f} hours"

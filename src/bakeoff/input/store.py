@@ -9,6 +9,9 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import index_name
+from bakeoff.records.wire import Value, decode_features
+
+NAME = "image/filename"
 
 
 class Store:
@@ -26,6 +29,11 @@ class Store:
     def read(self, examples: np.ndarray) -> list[bytes]:
         return [self._read_one(example) for example in examples]
 
+    def names(self, examples: np.ndarray) -> list[str]:
+        """The files that they were made of; the number, for records of other programs that do not say."""
+        features = [decode_features(data) for data in self.read(examples)]
+        return [_text(one.get(NAME)) or f"no. {number}" for one, number in zip(features, examples, strict=True)]
+
     def __del__(self) -> None:
         for file in self._files:
             file.close()
@@ -36,6 +44,10 @@ class Store:
         with self._lock:
             file.seek(offset)
             return file.read(length)
+
+
+def _text(value: Value | None) -> str:
+    return value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bakeoff.config.facts import FLOAT_BYTES, Facts
+from bakeoff.config.facts import Facts
 from bakeoff.config.run import Derived, Run
 from bakeoff.records.manifest import Manifest
+from bakeoff.training.footprint import OnDisk
 from bakeoff.training.phases import Leg
 
 
@@ -67,7 +68,7 @@ def plan(
     warnings: Sequence[str],
     batch_from: str,
 ) -> Plan:
-    legs = run.legs
+    legs, disk = run.legs, OnDisk.of(run.train, facts.parameters)
     phases = [_phase(leg, run, facts, manifest.splits["train"].examples) for leg in legs]
     seconds = None
     if pace is not None:
@@ -87,7 +88,7 @@ def plan(
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes,
         memory_budget_bytes=derived.memory_budget_bytes,
-        disk_bytes=_disk_bytes(run, facts),
+        disk_bytes=disk.in_flight + disk.outputs,
         seconds=seconds,
         seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",
         stages=dict(stages),
@@ -123,10 +124,3 @@ def _key_rates(leg: Leg) -> dict[str, float]:
 def _has_background(run: Run) -> bool:
     """Detectors answer it for every anchor, as the absence of all classes or as a class of its own."""
     return run.model.task == "detection" or bool(getattr(run.model, "background", False))
-
-
-def _disk_bytes(run: Run, facts: Facts) -> int:
-    """Checkpoints hold the optimizer's two numbers for each weight and the averaged weights, weights files none."""
-    weights = facts.parameters * FLOAT_BYTES
-    checkpoint = weights * (3 + (run.train.ema_decay > 0))
-    return 2 * checkpoint + 2 * weights

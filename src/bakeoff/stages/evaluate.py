@@ -54,7 +54,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
     with tracker.attach(run.track, state["run_id"]) as copy:
         numbers = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
-        copy.metrics(state["steps"], numbers, revised=True)
+        copy.metrics(state["step"], numbers, revised=True)
         copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
 

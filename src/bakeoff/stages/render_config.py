@@ -33,6 +33,7 @@ def main() -> None:
     with said_plainly():
         workspace.require_own_code()
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
+        workspace.promise(trained_to_its_end=True)
         assert run.derived is not None
         numbers, batch = run.derived, run.train.batch_size
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"

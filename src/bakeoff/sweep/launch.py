@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.run import Derived
+from bakeoff.runs.queue import dequeue, enqueue
 from bakeoff.sweep.job import exp_run, run_job
 from bakeoff.sweep.preflight import Job
 from bakeoff.tracking import git
@@ -31,12 +32,20 @@ def launch(jobs: Sequence[Job], say: Callable[[str], None], *, until: str | None
     folder = new_folder(workspace.sweeps())
     say(f"sweep {folder.name}: logs in {os.path.relpath(folder)}{os.sep}")
     states = dict.fromkeys((job.number for job in jobs), NOT_RUN)
+    for job in jobs:
+        enqueue(_name(folder, job), job.run.name, job.derived.steps)
     try:
         for job in jobs:
+            if not dequeue(_name(folder, job)):
+                say(f"{job.number} of {len(jobs)} is not begun, as `bakeoff stop` asked")
+                continue
             states[job.number] = STOPPED
             states[job.number] = _run(job, _name(folder, job), folder, len(jobs), say, until=until, quiet=quiet)
     except KeyboardInterrupt:
         say("stopped by Ctrl-C")
+    finally:
+        for job in jobs:
+            dequeue(_name(folder, job))
     return [_result(job, _name(folder, job), states[job.number]) for job in jobs]
 
 

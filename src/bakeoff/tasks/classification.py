@@ -28,6 +28,10 @@ class Classification:
     def headline(self) -> str:
         return self.labels.headline
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return self.labels.measures
+
     def encode(self, example: Tensors) -> Tensors:
         return {self.labels.key: example[self.labels.key]}
 

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff import boxes
-from bakeoff.metrics.detection import Boxes, DetectionScore
+from bakeoff.metrics.detection import NAMES, Boxes, DetectionScore
 from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import class_losses, smooth_l1
 from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
@@ -16,6 +16,7 @@ from bakeoff.tasks.mining import hard_examples
 
 class Detection:
     headline: ClassVar[str] = "mAP_50"
+    measures: ClassVar[tuple[str, ...]] = NAMES
 
     def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)

@@ -27,6 +27,7 @@ class OneLabel:
     classes: tuple[str, ...]
     background: bool
     headline: ClassVar[str] = "accuracy"
+    measures: ClassVar[tuple[str, ...]] = ("accuracy",)
     key: ClassVar[str] = "label"
 
     def loss(self, label: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
@@ -55,6 +56,7 @@ class OneLabel:
 class SeveralLabels:
     classes: tuple[str, ...]
     headline: ClassVar[str] = "mean_average_precision"
+    measures: ClassVar[tuple[str, ...]] = ("mean_average_precision", "mean_auc", "f1", "precision", "recall")
     key: ClassVar[str] = "labels"
 
     def loss(self, labels: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:

@@ -32,6 +32,10 @@ class Task(Protocol):
     def headline(self) -> str:
         """The number of `Score.result` that says which weights are best; higher is better."""
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """All numbers of `Score.result` that go by that rule; what there is nothing to count on is left out or None."""
+
     def encode(self, example: Tensors) -> Tensors: ...
 
     def losses(self, outputs: Tensors, targets: Tensors) -> Tensors: ...

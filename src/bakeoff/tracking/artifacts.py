@@ -6,7 +6,7 @@ from pathlib import Path
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
-from bakeoff.workspace import IN_FLIGHT, main_workspace
+from bakeoff.workspace import fetched
 
 WEIGHTS = "train/best.weights.h5"
 
@@ -15,7 +15,7 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
     """The best weights of a run, in `.bakeoff/fetched/`."""
     if not isinstance(settings, Mlflow):
         raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
-    target = main_workspace() / IN_FLIGHT / "fetched" / run_id / Path(WEIGHTS).name
+    target = fetched() / run_id / Path(WEIGHTS).name
     if target.is_file():
         return target
     try:

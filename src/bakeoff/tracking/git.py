@@ -41,9 +41,24 @@ def file_at(revision: str, path: str) -> str | None:
     return text
 
 
-def _git(*arguments: str) -> str | None:
+def file_at_refs(path: str) -> dict[str, str]:
+    """The text of a file by branch, tag and DVC experiment; those that lack it are left out."""
+    refs = (_git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/exps") or "").splitlines()
+    answers = _git("cat-file", "--batch=%(objecttype) %(objectsize)", given="".join(f"{r}:./{path}\n" for r in refs))
+    found, rest = {}, (answers or "").encode()
+    for ref in refs:
+        head, _, rest = rest.partition(b"\n")
+        if head.startswith(b"blob "):
+            size = int(head.split()[1])
+            found[ref.rpartition("/")[2]], rest = rest[:size].decode(), rest[size + 1 :]
+    return found
+
+
+def _git(*arguments: str, given: str | None = None) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            ["git", *arguments], input=given, capture_output=True, text=True, errors="replace", check=False
+        )
     except FileNotFoundError:
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

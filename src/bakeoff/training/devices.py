@@ -12,8 +12,8 @@ from bakeoff.errors import ConfigError
 
 def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf.distribute.Strategy:
     """GPUs if there are any, else CPUs; each takes its share of every batch."""
-    there = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
-    count = len(there) if devices == "all" else devices
+    there = _there()
+    count = device_count(devices)
     if count > len(there):
         raise ConfigError(f"train.devices: must be at most {len(there)}, the devices of this machine, got {count}")
     for size in batch_sizes:
@@ -25,6 +25,18 @@ def strategy_of(devices: int | Literal["all"], batch_sizes: Iterable[int]) -> tf
     if count == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
+
+
+def device_count(devices: int | Literal["all"]) -> int:
+    return len(_there()) if devices == "all" else devices
+
+
+def has_gpus() -> bool:
+    return bool(tf.config.list_physical_devices("GPU"))
+
+
+def _there() -> list[tf.config.LogicalDevice]:
+    return tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
 
 
 def normalise_over_all_devices(network: keras.Model, strategy: tf.distribute.Strategy) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from bakeoff.input.augment import Augment
 from bakeoff.input.batches import training_batches
 from bakeoff.input.order import Order
@@ -12,6 +14,8 @@ from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.phases import Leg
 from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch
+
+MOST_NAMES = 64  # that a message shows
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,12 @@ class Feed:
             augment=self.augment,
             encode=self.encode,
         )
+
+    def names(self, leg: Leg, done: int) -> str:
+        """Of the examples that the step after which `done` are done was made of."""
+        size = leg.span.batch_size * self.together
+        first = leg.span.first_example + (done - 1 - leg.span.first_step) * size
+        _, examples = self.order.at(np.arange(first, first + size))
+        names = self.store.names(examples[:MOST_NAMES])
+        more = f" and {size - len(names)} more" if size > len(names) else ""
+        return f"{', '.join(names)}{more}"

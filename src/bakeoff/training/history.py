@@ -7,7 +7,7 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,11 @@ FILE = "history.jsonl"
 class History:
     """A file that can be read while it is written; `lines` is what it holds."""
 
-    def __init__(self, folder: Path, earlier: Sequence[str] = ()) -> None:
-        self.lines = list(earlier)
+    def __init__(
+        self, folder: Path, earlier: Sequence[str] = (), told: Callable[..., object] = lambda *line: None
+    ) -> None:
+        """`told` gets the step, the numbers and the phase of every line to come."""
+        self.lines, self._told = list(earlier), told
         self.phase: str | None = None  # of the lines to come
         self._file = (folder / FILE).open("w", encoding="utf-8")
         self._file.write("".join(f"{line}\n" for line in earlier))
@@ -31,6 +34,7 @@ class History:
         self.lines.append(json.dumps(head | {key: float(f"{value:.6g}") for key, value in values.items()}))
         self._file.write(f"{self.lines[-1]}\n")
         self._file.flush()
+        self._told(step, values, self.phase)
 
     def __enter__(self) -> "History":
         return self

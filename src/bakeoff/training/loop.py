@@ -1,25 +1,22 @@
 """The step loop, top to bottom: batches in, gradients, new weights; now and then a line, a look, a checkpoint."""
 
 import itertools
-import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from bakeoff.errors import BakeoffError
 from bakeoff.progress import Bar
+from bakeoff.training.divergence import Losses
+from bakeoff.training.early_stopping import Patience
+from bakeoff.training.ending import End, Ends
 from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch, Step
 
 Log = Callable[[int, dict[str, float]], object]
-
-
-class Diverged(BakeoffError):
-    """The loss is no number any more."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,22 @@ class Best:
         return self.step == 0 or (value is not None and (self.value is None or value > self.value))
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a leg knows besides its weights, and goes on with after an interruption."""
+
+    best: Best = Best()
+    patience: Patience = field(default_factory=Patience)
+    owes_look: bool = False  # a stop came before the last step could be validated
+    ended_by: End | None = None
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "Standing":
+        """From `asdict`, as a checkpoint holds it."""
+        parts = {"best": Best(**facts["best"]), "patience": Patience(**facts["patience"])}
+        return cls(**{**facts, **parts})
+
+
 def seed_everything(seed: int, deterministic: bool) -> None:
     keras.utils.set_random_seed(seed)
     if deterministic:
@@ -69,51 +82,87 @@ def fit(
     together: int = 1,
     rate_of: Callable[[int], float],
     rhythm: Rhythm,
-    validate: Callable[[], dict[str, Any]],
+    validate: Callable[[], dict[str, Any] | None],
     headline: str,
     log: Log,
-    best: Best,
+    standing: Standing,
     keep_best: Callable[[int], None],
-    checkpoint: Callable[[int, Best], None],
+    checkpoint: Callable[[int, Standing], None],
+    ends: Ends,
     bar: Bar,
-) -> Best:
-    """Take `steps`, each of so many batches `together`; the last is always logged, validated and kept."""
-    upcoming = iter(batches)
+) -> Standing:
+    """Take `steps`, each of so many batches `together`, unless something ends them early.
+
+    The last step is logged, validated and kept, but one that a stop made the last is only kept: the lines and looks of
+    a run that is stopped and goes on are those of a run that was never stopped. `validate` gives None if a stop came.
+    """
+
+    upcoming, losses_so_far = iter(batches), Losses()
     logged, since = steps.start, time.monotonic()
     saved = since
+
+    def look(done: int, standing: Standing) -> Standing:
+        nonlocal since
+        before = time.monotonic()
+        result = None if ends.stop.asked else validate()
+        if result is None:
+            return replace(standing, owes_look=True)
+        value, best = result.get(headline), standing.best
+        log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
+        if best.is_beaten_by(value):
+            best = Best(done, value)
+            keep_best(done)
+        took = time.monotonic() - before
+        ends.limit.looked(took)
+        since += took
+        return Standing(best, ends.early.after(standing.patience, value))
+
+    if standing.owes_look:
+        standing = look(steps.start, standing)
+        if standing.owes_look:
+            return replace(standing, ended_by="stop")
+        standing = replace(standing, ended_by=_end_at(steps.start, steps, ends, standing))
+        if standing.ended_by:
+            checkpoint(steps.start, standing)
+            return standing
     for step in steps:
         rate = rate_of(step)
         taken = list(itertools.islice(upcoming, together))
         losses = train_step(taken, tf.constant(rate, tf.float32))
         done = step + 1
-        last = done == steps.stop
+        losses_so_far.add(done, rate, losses["train/loss"])
+        ends.stop.step_is_done()
+        time_is_up = ends.limit.is_up(done)
+        last = done == steps.stop or time_is_up
         if last or done % rhythm.log_every == 0:
             values = {name: float(value) for name, value in losses.items()}
-            now = time.monotonic()
-            speed = (done - logged) * len(taken) * len(taken[0][0]) / max(now - since, 1e-9)
-            logged, since = done, now
-            _require_finite(values["train/loss"], done, rate)
+            pace = (time.monotonic() - since) / (done - logged)
+            logged, since = done, time.monotonic()
+            losses_so_far.require_finite()
+            speed = len(taken) * len(taken[0][0]) / max(pace, 1e-9)
             log(done, values | {"learning_rate": rate, "examples_per_second": speed})
             bar.note(f"loss {values['train/loss']:.3f}")
+            ends.limit.logged(done, pace)
         bar.advance()
         if last or (rhythm.validate_every and done % rhythm.validate_every == 0):
-            pause = time.monotonic()
-            result = validate()
-            log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
-            if best.is_beaten_by(result.get(headline)):
-                best = Best(done, result.get(headline))
-                keep_best(done)
-            since += time.monotonic() - pause
-        if last or rhythm.wants_checkpoint(done, time.monotonic() - saved):
-            _require_finite(float(losses["train/loss"]), done, rate)  # or the checkpoint before would be lost for it
-            checkpoint(done, best)
+            standing = look(done, standing)
+        if not standing.owes_look:
+            standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
+        is_over = standing.ended_by is not None or ends.stop.asked
+        is_due = rhythm.wants_checkpoint(done, time.monotonic() - saved)
+        is_measured = ends.limit.minutes is None or step > steps.start  # how long writing takes counts for the limit
+        if is_over or is_due or not is_measured:
+            losses_so_far.require_finite()  # or the checkpoint before would be lost for it
+            checkpoint(done, standing)
             saved = time.monotonic()
-    return best
+        if is_over:
+            return replace(standing, ended_by=standing.ended_by or "stop")
+    return standing
 
 
-def _require_finite(loss: float, step: int, rate: float) -> None:
-    if not math.isfinite(loss):
-        raise Diverged(
-            f"training diverged: the loss is {loss} at step {step} with rate {rate:g}; "
-            "lower lr.peak or lengthen lr.warmup_steps"
-        )
+def _end_at(done: int, steps: range, ends: Ends, standing: Standing, time_is_up: bool = False) -> End | None:
+    if time_is_up:
+        return "max_minutes"
+    if done == steps.stop:
+        return "steps"
+    return "early_stopping" if ends.early.is_over(standing.patience) else None

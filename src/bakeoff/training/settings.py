@@ -5,6 +5,7 @@ from typing import Literal
 
 from bakeoff.errors import require
 from bakeoff.input.augment import Augment
+from bakeoff.training.early_stopping import EarlyStopping
 from bakeoff.training.length import require_length
 from bakeoff.training.phases import Phase
 
@@ -39,9 +40,13 @@ class Train:
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
+    continue_from: str | None = None  # another run, whose last checkpoint is the first of this one
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
     validate_every_steps: int = 0  # 0: only at the end of each phase
+    best_by: str | None = None  # the metric of validation that says which weights are best; None: the task's headline
+    early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
+    max_minutes: float | None = None  # of training; what comes after the last step fits in
     deterministic: bool = True  # the same variant gives the same weights, to the bit
     augment: Augment = field(default_factory=Augment)
 
@@ -63,5 +68,10 @@ class Train:
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
         seconds = self.checkpoint_every_seconds
         require(seconds is None or seconds > 0, "checkpoint_every_seconds", seconds, "above 0, or null")
+        parent = self.continue_from
+        require(parent is None or bool(parent.strip()), "continue_from", parent, "a run, or null")
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
+        looks = self.validate_every_steps > 0 or self.early_stopping.patience == 0
+        require(looks, "validate_every_steps", 0, "1 or more for early_stopping, which counts looks at validation")
+        require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")

@@ -31,5 +31,6 @@ def summary(state: dict[str, Any]) -> str:
     """One line for whoever watched the training."""
     best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
     memory = f"{state['peak_memory_bytes'] / 1e9:.1f} GB (estimated {state['memory_estimate_bytes'] / 1e9:.1f})"
-    length = f"{state['steps']:,} steps in {state['seconds']:.0f} s"
+    done = f"{state['step']:,} of " if state["step"] < state["steps"] else ""
+    length = f"{done}{state['steps']:,} steps in {state['seconds']:.0f} s"
     return f"{length}; best {state['best_metric']} {best}; peak memory {memory}"

@@ -10,6 +10,7 @@ A new checkpoint is written by a thread beside training, and the one before stay
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
-NO_FACTS: Mapping[str, Any] = {"bests": [], "history": [], "seconds": 0.0, "resumed": []}
+NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
 
 
 @dataclass(frozen=True, order=True)
@@ -63,6 +64,7 @@ class Work:
         self._phases, self._sent = legs, 0
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
+        self.slowest_write = 0.0  # seconds of a checkpoint
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
@@ -104,23 +106,48 @@ class Work:
                 path.unlink()
         return Found()
 
+    def can_go_on(self) -> bool:
+        """Whether there is a checkpoint, now that no more are to come."""
+        self._thread.shutdown(wait=True)
+        return bool(self._checkpoints())
+
     def save(
-        self, position: Position, facts: Mapping[str, Any], state: Callable[[], Mapping[str, ArrayLike]], *, now: bool
+        self,
+        position: Position,
+        facts: Mapping[str, Any],
+        state: Callable[[], Mapping[str, ArrayLike]],
+        *,
+        now: bool,
+        check: Callable[[Mapping[str, ArrayLike]], object] = lambda arrays: None,
     ) -> None:
-        """Beside training; left out if the last one is still being written, unless it must be there `now`."""
+        """Beside training; left out if the last one is still being written, unless it must be there `now`.
+
+        What `check` raises is raised here, or from the call after; then nothing is written.
+        """
         self._raise_failures()
         if self._pending and not now:
             return
         path, arrays = self._legs[position.leg] / f"{position.step:08d}", state()
 
         def job() -> None:
+            start = time.monotonic()
+            check(arrays)
             checkpoint.write(path, facts, arrays)
+            self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
             self._prune()
 
         self._submit(job)
         if now:
             self.wait()
+
+    def adopt(self, other: "Work", found: Found) -> None:
+        """A checkpoint of another run as the first of this one, along with the best weights that it names."""
+        for path in other._bests_in(found.facts):
+            best = checkpoint.read(path)
+            checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
+        assert found.arrays is not None
+        self.save(found.position, found.facts, lambda: found.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Sequence[str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
@@ -153,7 +180,8 @@ class Work:
         }
 
     def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
-        return {self._best(leg, best["step"]) for leg, best in enumerate(facts["bests"]) if best["step"]}
+        steps = [standing["best"]["step"] for standing in facts["legs"]]
+        return {self._best(leg, step) for leg, step in enumerate(steps) if step}
 
     def _prune(self) -> None:
         positions = sorted(self._checkpoints(), reverse=True)

@@ -1,0 +1,133 @@
+"""The runs that left something in `.bakeoff/runs/`, and how each is doing now."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError, choices
+from bakeoff.runs import status
+from bakeoff.runs.failures import ERROR, OUT_OF_MEMORY
+from bakeoff.runs.machine import oom_kills
+from bakeoff.runs.process import Process
+from bakeoff.runs.report import SECONDS_OF_SILENCE
+from bakeoff.runs.status import Failure, State, Status, Unreadable
+
+SHOWN_OF_FINGERPRINT = 8
+SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked at
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    folder: Path
+    state: State  # as it is now, which its process may not have been able to say
+    said: Status | None  # the last that was said; None where it cannot be read
+    failure: Failure | None = None
+    unreadable: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return self.folder.name
+
+    @property
+    def short(self) -> str:
+        """For a table; what waits has no fingerprint, and goes by its experiment."""
+        return "" if self.state == State.QUEUED else self.fingerprint[:SHOWN_OF_FINGERPRINT]
+
+    @property
+    def label(self) -> str:
+        """For a sentence."""
+        name = f" ({self.said.name})" if self.said else ""
+        return f"{self.short or self.fingerprint}{name}"
+
+    @property
+    def names(self) -> list[str]:
+        own = [self.said.experiment, self.said.name] if self.said else []
+        return [self.fingerprint, *(name for name in own if name)]
+
+    @property
+    def updated(self) -> float:
+        return self.said.updated if self.said else self.folder.stat().st_mtime
+
+    def as_tree(self) -> dict[str, Any]:
+        """For scripts: what was said, with the state as it is; null for what is not known."""
+        said = self.said.as_tree() if self.said else dict.fromkeys(field.name for field in fields(Status))
+        said.pop("version", None)
+        failure = asdict(self.failure) if self.failure else None
+        return said | {
+            "fingerprint": self.fingerprint,
+            "state": self.state.value,
+            "failure": failure,
+            "unreadable": self.unreadable or None,
+            "folder": self.folder.as_posix(),
+            "can_go_on": self.can_go_on(),
+        }
+
+    def can_go_on(self) -> bool:
+        """Whether there is a checkpoint."""
+        return any(path.name.isdigit() for path in self.folder.glob("*/*"))
+
+
+def known_runs() -> list[KnownRun]:
+    """Those that are under way first, the one heard of last at the top; those that wait after those that run."""
+    waiting = [run for run in map(known, _folders(workspace.queued())) if run.state == State.QUEUED]
+    runs = [*map(known, _folders(workspace.runs())), *waiting]
+    return sorted(runs, key=lambda run: (not run.state.is_live, run.state == State.QUEUED, -run.updated))
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+
+
+def known(folder: Path) -> KnownRun:
+    try:
+        said = status.read(folder)
+    except Unreadable as error:
+        return KnownRun(folder, State.STATE_UNSPECIFIED, None, unreadable=str(error))
+    if not said.state.is_live:
+        return KnownRun(folder, said.state, said, said.failure)
+    lost = _why_lost(said)
+    if lost is not None:
+        last = _read_again(folder, said)  # it may have ended in between, with a last word
+        return KnownRun(folder, State.FAILED, said, lost) if last == said else known(folder)
+    asked = said.state in (State.PREPARING, State.RUNNING) and (folder / status.STOP_FILE).exists()
+    return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
+
+
+def named(name: str, runs: Sequence[KnownRun]) -> KnownRun:
+    """The run whose fingerprint, experiment or variant this is, or the beginning of."""
+    whole = [run for run in runs if name in run.names]
+    found = whole or [run for run in runs if any(own.startswith(name) for own in run.names)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        those = ", ".join(f"{run.label} {run.state}" for run in found)
+        raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its fingerprint")
+    known_names = {(run.short or own) if own == run.fingerprint else own: None for run in runs for own in run.names}
+    raise WorkspaceError(f"{name}: no run is known by this name; {choices(name, known_names)}")
+
+
+def _read_again(folder: Path, said: Status) -> Status:
+    try:
+        return status.read(folder)
+    except Unreadable:
+        return said
+
+
+def _why_lost(said: Status) -> Failure | None:
+    """Of a run that was under way when it was last heard of: what became of it, if it can't be under way any more."""
+    process, silent = said.process, time.time() - said.updated
+    alive = process.is_alive()
+    if alive or (alive is None and silent < SILENT_TOO_LONG):
+        return None
+    if alive is None:
+        return Failure(ERROR, f"no word from {process.host} for {silent / 60:.0f} minutes")
+    if process.boot != Process.own().boot:
+        return Failure(ERROR, f"the machine was started anew while process {process.pid} trained")
+    before, now, taken = said.machine.oom_kills, oom_kills(), said.machine.resident_bytes or 0
+    if before is not None and now is not None and now > before:
+        words = f"process {process.pid} was killed, and the kernel has ended processes for want of memory since"
+        return Failure(OUT_OF_MEMORY, f"{words}; it took {taken / 1e9:.1f} GB")
+    return Failure(ERROR, f"process {process.pid} was killed: it ended without a word")

@@ -1,0 +1,112 @@
+"""Old work under `.bakeoff/`: what of it may go, and why the rest stays."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError
+from bakeoff.runs.known import KnownRun
+from bakeoff.runs.named_by import WORKSPACE
+from bakeoff.runs.room import bytes_below
+from bakeoff.runs.status import State
+
+SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+PARTIAL = "*.partial"
+WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All that are given must hold for a run to go."""
+
+    keep: int = 1  # so many of the newest stay
+    older_than: float = 0.0  # seconds since it was last heard of
+    states: tuple[State, ...] = ()  # none: finished, or nothing there to go on from
+
+    def why_stays(self, run: KnownRun, rank: int) -> str | None:
+        """Of a run that is `rank` from the newest, from 0; None if it may go."""
+        if run.state.is_live:
+            return "is under way"
+        if self.states and run.state not in self.states:
+            return "in another state"
+        if not self.states and run.state != State.SUCCEEDED and run.can_go_on():
+            return "can go on"
+        if rank < self.keep:
+            return "the newest" if self.keep == 1 else f"of the {self.keep} newest"
+        return "too young" if time.time() - run.updated < self.older_than else None
+
+
+@dataclass(frozen=True)
+class Leftover:
+    path: Path
+    what: str
+    bytes: int
+    updated: float  # seconds since 1970
+    run: KnownRun | None = None
+    named_by: tuple[str, ...] = ()
+    stays: str | None = None  # why
+
+    def remove(self) -> bool:
+        """Whether it could be: a process that trains holds the lock of its run."""
+        if self.run is None:
+            shutil.rmtree(self.path) if self.path.is_dir() else self.path.unlink(missing_ok=True)
+            return True
+        try:
+            with FileLock(self.path / "lock", timeout=0):
+                for inner in self.path.iterdir():
+                    if inner.name != "lock":
+                        shutil.rmtree(inner) if inner.is_dir() else inner.unlink()
+        except Timeout:
+            return False
+        shutil.rmtree(self.path)
+        return True
+
+
+def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
+    """All that are known, the newest first; what the workspace's results came from goes by name only."""
+    found = []
+    for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):
+        names = tuple(named_by.get(run.fingerprint, ()))
+        stays = rules.why_stays(run, rank) or ("models/train is its" if WORKSPACE in names else None)
+        found.append(_leftover(run, names, stays))
+    return found
+
+
+def these_runs(runs: Sequence[KnownRun], named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
+    """Those that were named; no rule but that they must not be under way."""
+    return [
+        _leftover(run, tuple(named_by.get(run.fingerprint, ())), "is under way" if run.state.is_live else None)
+        for run in runs
+    ]
+
+
+def other_leftovers(older_than: float) -> Iterator[Leftover]:
+    """Weights that can be fetched again, and files that a kill left half written."""
+    fetched, now = workspace.fetched(), time.time()
+    for path in sorted(fetched.iterdir()) if fetched.is_dir() else []:
+        updated = path.stat().st_mtime
+        stays = "too young" if now - updated < older_than else None
+        yield Leftover(path, "fetched weights", bytes_below(path), updated, stays=stays)
+    for path in sorted((workspace.main_workspace() / workspace.IN_FLIGHT).rglob(PARTIAL)):
+        stat = path.stat()
+        if path.is_file() and now - stat.st_mtime >= WRITTEN_NOW:
+            yield Leftover(path, "half written", stat.st_size, stat.st_mtime)
+
+
+def seconds_of(age: str) -> float:
+    """Of `30d`, `12h`, `2w`, `90m`."""
+    match = re.fullmatch(r"([0-9]+)([mhdw])", age)
+    if not match:
+        raise WorkspaceError(f"--older-than: must be a number and m, h, d or w, such as 30d, got {age!r}")
+    return int(match[1]) * SECONDS_OF[match[2]]
+
+
+def _leftover(run: KnownRun, names: tuple[str, ...], stays: str | None) -> Leftover:
+    what = run.said.name if run.said else "of another version"
+    return Leftover(run.folder, what, bytes_below(run.folder), run.updated, run, names, stays)

@@ -1,0 +1,107 @@
+"""Memory and disk that are left here: by the system, and by the limits of a container or a batch system (cgroups)."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from bakeoff.runs.status import Machine
+
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+V1_LIMITS = "memory/"  # where version 1 mounts its controller
+SECONDS_FOR_GPUS = 10
+
+
+def machine(folder: Path) -> Machine:
+    """Quick enough for every second."""
+    return Machine(_resident(), available_memory(), disk_free(folder), oom_kills())
+
+
+def available_memory() -> int:
+    """Bytes that a process can take without pushing another one out."""
+    return max(0, min((_of_the_system(), *_of_cgroups())))
+
+
+def disk_free(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
+
+
+def oom_kills() -> int | None:
+    """Processes that the kernel has ended for want of memory since it started, in containers too; Linux counts them."""
+    return _figures(PROC / "vmstat").get("oom_kill")
+
+
+def free_on_gpus() -> list[int] | None:
+    """Bytes by GPU that a program may see, as NVIDIA's own tool tells them; None where it does not answer."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    chosen = [f"--id={visible}"] if visible else []
+    command = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits", *chosen]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_GPUS, check=True)
+        return [int(line) * 2**20 for line in done.stdout.split()]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def _of_the_system() -> int:
+    figures = _figures(PROC / "meminfo")
+    if "MemAvailable:" in figures:
+        return figures["MemAvailable:"] * 1024
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def _of_cgroups() -> Iterator[int]:
+    """What every limit above this process leaves; file pages that can be dropped count as left."""
+    for limit, used, droppable in _limited_folders():
+        try:
+            bound, taken = limit.read_text().strip(), int(used.read_text())
+        except (OSError, ValueError):
+            continue
+        if bound != "max":
+            cache = _figures(limit.with_name("memory.stat")).get(droppable, 0)
+            yield int(bound) - taken + cache
+
+
+def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
+    """Of the process' own cgroup and of those around it: the file of the limit, of the use, the name of the cache."""
+    try:
+        lines = (PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = CGROUPS / V1_LIMITS if controllers else CGROUPS
+        inner = root / name.lstrip("/")
+        for folder in (inner, *inner.parents):
+            if folder == root or root in folder.parents:
+                if controllers:
+                    yield folder / "memory.limit_in_bytes", folder / "memory.usage_in_bytes", "total_inactive_file"
+                else:
+                    yield folder / "memory.max", folder / "memory.current", "inactive_file"
+
+
+def _resident() -> int | None:
+    try:
+        pages = (PROC / "self/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import psutil
+
+        return int(psutil.Process().memory_info().rss)
+
+
+def _figures(file: Path) -> dict[str, int]:
+    """Of lines `name number`; nothing of a file that is not there."""
+    try:
+        words = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
+    except OSError:
+        return {}
+    return {parts[0]: int(parts[1]) for parts in words if len(parts) > 1 and parts[1].isdigit()}

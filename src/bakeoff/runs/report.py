@@ -1,0 +1,168 @@
+"""What a training says of itself while it goes: it tells a `Report`, which writes `status.json` beside it.
+
+Telling costs an assignment. A thread writes at most once a second, so a slow disk holds up no step, and every ten
+seconds without news too, so that other machines that share the folder know that the process is there.
+"""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+
+from bakeoff.errors import TryAgainLater, one_line
+from bakeoff.runs import status
+from bakeoff.runs.failures import failure_of
+from bakeoff.runs.machine import machine
+from bakeoff.runs.process import Process
+from bakeoff.runs.status import State, Status, Unreadable
+
+SECONDS_BETWEEN_WRITES = 1.0
+SECONDS_OF_SILENCE = 10.0
+APART = ("learning_rate", "examples_per_second")  # of a line's numbers: those that have a place of their own
+
+Tags = Callable[[Mapping[str, str]], object]
+
+
+class Report:
+    """Of one process on one run; whoever opens it holds the run's lock."""
+
+    def __init__(
+        self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool]
+    ) -> None:
+        """`can_go_on` says at the end whether there is a checkpoint."""
+        self._folder, self._can_go_on = folder, can_go_on
+        now = time.time()
+        self._said = Status(
+            state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
+            workspace=str(Path.cwd()), began=now, started=now, updated=now,
+            experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
+        )  # fmt: skip
+        self._tags: Tags | None = None
+        self._earlier_seconds, self._training_since = 0.0, math.nan
+        self._first_line: tuple[int, float] | None = None
+        self._stops = self._has_ended = self._has_warned = False
+        self._over = Event()
+        self._thread = Thread(target=self._keep_written, name="status", daemon=True)
+
+    def __enter__(self) -> "Report":
+        try:
+            self._said = replace(self._said, began=status.read(self._folder).began)
+        except Unreadable:
+            pass  # the first of this run
+        self._write()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._end(error)
+
+    # Told by training.
+
+    @contextmanager
+    def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
+        """MLflow's run has the state as tags, to the end of the block and the state in which it ends."""
+        self._tags = tags
+        self._said = replace(self._said, run_id=run_id)
+        self._tag()
+        try:
+            yield
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(None)
+
+    def running(self, steps_done: int, seconds: float) -> None:
+        """From here on it trains; so much was done by processes before."""
+        self._earlier_seconds, self._training_since = seconds, time.monotonic()
+        self._change(State.RUNNING, steps_done=steps_done)
+
+    def line(self, step: int, values: Mapping[str, float], phase: str | None) -> None:
+        """A line of the history."""
+        now = time.monotonic()
+        first_step, first_time = self._first_line = self._first_line or (step, now)
+        per_step = (now - first_time) / (step - first_step) if step > first_step else None
+        numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
+        self._said = replace(
+            self._said,
+            steps_done=step,
+            phase=phase,
+            learning_rate=values.get("learning_rate", self._said.learning_rate),
+            examples_per_second=values.get("examples_per_second", self._said.examples_per_second),
+            seconds_left=None if per_step is None else per_step * (self._said.steps - step),
+            metrics=self._said.metrics | numbers,
+        )
+
+    def stopping(self, steps_done: int) -> None:
+        """The run ends after this step, because someone asked for it, and saves what it has."""
+        self._stops = steps_done < self._said.steps
+        self._change(State.STOPPING, steps_done=steps_done)
+
+    # Written.
+
+    def _change(self, state: State, **more: object) -> None:
+        self._said = replace(self._said, state=state, **more)  # type: ignore[arg-type]
+        self._tag()
+
+    def _end(self, error: BaseException | None) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        failed = error is not None and not isinstance(error, KeyboardInterrupt)
+        failure = failure_of(error) if error is not None and failed else None
+        self._change(self._last_state(error), failure=failure, seconds_left=None)
+        self._write()
+
+    def _last_state(self, error: BaseException | None) -> State:
+        if isinstance(error, TryAgainLater):
+            return State.TRY_AGAIN_LATER
+        if isinstance(error, KeyboardInterrupt):
+            return State.STOPPED if self._can_go_on() else State.CANCELED
+        if error is not None:
+            return State.FAILED
+        return State.STOPPED if self._stops else State.SUCCEEDED
+
+    def _tag(self) -> None:
+        if self._tags is None:
+            return
+        said = self._said
+        tags = {
+            "bakeoff.state": said.state.value,
+            "bakeoff.steps_done": str(said.steps_done),
+            "bakeoff.host": said.process.host,
+            "bakeoff.fingerprint": said.fingerprint,
+        }
+        self._tags(tags | ({"bakeoff.failure": _in_words(said)} if said.failure else {}))
+
+    def _keep_written(self) -> None:
+        written, at = self._said, time.monotonic()
+        while not self._over.wait(SECONDS_BETWEEN_WRITES):
+            said, now = self._said, time.monotonic()
+            if said is not written or now - at >= SECONDS_OF_SILENCE:
+                self._write()
+                written, at = said, now
+
+    def _write(self) -> None:
+        since = time.monotonic() - self._training_since
+        seconds = self._earlier_seconds + (0.0 if math.isnan(since) else since)
+        said = replace(
+            self._said, updated=time.time(), training_seconds=round(seconds, 1), machine=machine(self._folder)
+        )
+        try:
+            status.write(self._folder, said)
+        except OSError as error:  # nobody's training fails for want of a report
+            if not self._has_warned:
+                print(f"warning: {self._folder / status.FILE}: not written ({one_line(error)})", file=sys.stderr)
+            self._has_warned = True
+
+
+def _in_words(said: Status) -> str:
+    assert said.failure is not None
+    return f"{said.failure.kind}: {said.failure.message}"

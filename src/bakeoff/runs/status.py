@@ -1,0 +1,135 @@
+"""`.bakeoff/runs/<fingerprint>/status.json`: how a training is doing, replaced whole about once a second.
+
+    {"version": 1, "state": "RUNNING", "fingerprint": "5d1c...", "name": "ssd_small · cosine · low", "steps_done": 1200,
+     "steps": 2000, "seconds_left": 48.1, "metrics": {"train/loss": 0.51}, "process": {"pid": 4711, ...}, ...}
+
+`models/train/state.json` is another file: what a finished training ended in, for the stages after it.
+"""
+
+import errno
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from bakeoff.runs.process import Process
+
+FILE = "status.json"
+STOP_FILE = "stop_requested"  # beside it; whoever makes it asks the run to stop
+VERSION = 1
+
+
+class State(StrEnum):
+    QUEUED = "QUEUED"  # waits in a sweep
+    PREPARING = "PREPARING"  # loads, builds, compiles: before the first step
+    RUNNING = "RUNNING"
+    STOP_REQUESTED = "STOP_REQUESTED"  # asked, not noticed yet
+    STOPPING = "STOPPING"  # noticed; saves
+    STOPPED = "STOPPED"  # before its last step; there is a checkpoint, so it can train more
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"  # stopped before the first checkpoint
+    TRY_AGAIN_LATER = "TRY_AGAIN_LATER"  # not started, for memory or disk is short
+    STATE_UNSPECIFIED = "STATE_UNSPECIFIED"  # a file that this version cannot read
+
+    @property
+    def is_live(self) -> bool:
+        """Said by a process that has more to say."""
+        return self in (State.QUEUED, State.PREPARING, State.RUNNING, State.STOP_REQUESTED, State.STOPPING)
+
+
+@dataclass(frozen=True)
+class Failure:
+    kind: str  # one of `failures`
+    message: str  # one line
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Figures of where it runs, when it was last heard of."""
+
+    resident_bytes: int | None = None  # what the process takes
+    available_bytes: int | None = None  # memory that is left, by the system or a container's limit
+    disk_free_bytes: int | None = None  # where work in flight is
+    oom_kills: int | None = None  # processes that the kernel has ended for want of memory
+
+
+@dataclass(frozen=True)
+class Status:
+    state: State
+    fingerprint: str
+    name: str  # of the variant
+    process: Process
+    workspace: str  # the folder that it trains in
+    began: float  # seconds since 1970: its first start
+    started: float  # this one
+    updated: float
+    experiment: str | None = None  # DVC's
+    run_id: str | None = None
+    steps: int = 0  # of how many
+    steps_done: int = 0
+    phase: str | None = None
+    training_seconds: float = 0.0  # interruptions apart
+    learning_rate: float | None = None
+    examples_per_second: float | None = None
+    seconds_left: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)  # the last of each
+    machine: Machine = field(default_factory=Machine)
+    memory_estimate_bytes: int | None = None
+    failure: Failure | None = None
+
+    def as_tree(self) -> dict[str, Any]:
+        return {"version": VERSION} | asdict(self)
+
+
+class Unreadable(ValueError):
+    """No status that this version understands."""
+
+
+def read(folder: Path) -> Status:
+    try:
+        tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Unreadable(f"has no {FILE}, so an earlier version wrote it") from None
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{FILE} cannot be read ({error})") from None
+    return parsed(tree)
+
+
+def parsed(tree: Any) -> Status:
+    version = tree.pop("version", None) if isinstance(tree, dict) else None
+    if version != VERSION:
+        raise Unreadable(f"{FILE} is of version {version}, and this one reads {VERSION}")
+    try:
+        failure = tree.pop("failure")
+        return Status(
+            state=State(tree.pop("state")),
+            process=Process(**tree.pop("process")),
+            machine=Machine(**tree.pop("machine")),
+            failure=None if failure is None else Failure(**failure),
+            **tree,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unreadable(f"{FILE} does not hold what it should ({error})") from None
+
+
+def write(folder: Path, status: Status) -> None:
+    """Beside, then renamed. On a full disk over what is there, without the metrics: those blocks it has."""
+    path = folder / FILE
+    partial = path.with_name(f"{FILE}.partial")
+    try:
+        partial.write_text(_text(status.as_tree()), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.is_file():
+            raise
+        with path.open("r+b") as file:
+            file.write(_text(status.as_tree() | {"metrics": {}}).encode())
+            file.truncate()
+
+
+def _text(tree: Mapping[str, Any]) -> str:
+    return json.dumps(tree, indent=1, allow_nan=False, default=str) + "\n"

@@ -1,0 +1,29 @@
+"""Runs in flight as files, without a training."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bakeoff.runs import status
+from bakeoff.runs.process import Process
+from bakeoff.runs.status import State, Status
+
+NOBODY = replace(Process.own(), started="0")  # this process' number, given to another one before
+
+
+def made(
+    runs: Path, fingerprint: str, state: State = State.RUNNING, *, ago: float = 0.0, checkpoint: bool = False, **said
+) -> Path:
+    """The folder of a run that was heard of so many seconds ago; of this process unless another is `said`."""
+    folder, then = runs / fingerprint, time.time() - ago
+    folder.mkdir(parents=True)
+    about = {
+        "name": "ssd_tiny · cosine · low", "process": Process.own(), "workspace": "/somewhere", "began": then - 60,
+        "started": then - 60, "updated": then, "steps": 200, "steps_done": 50,
+    }  # fmt: skip
+    status.write(folder, Status(state, fingerprint, **about | said))
+    (folder / "lock").touch()
+    if checkpoint:
+        (folder / "1-run").mkdir()
+        (folder / "1-run/00000050").write_bytes(bytes(1000))
+    return folder

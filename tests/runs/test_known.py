@@ -1,0 +1,157 @@
+"""How each run is doing now, whatever its process was last able to say; and which run a name means."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.runs import known as module
+from bakeoff.runs.known import known, known_runs, named
+from bakeoff.runs.process import Process
+from bakeoff.runs.status import Failure, Machine, State
+from made_runs import NOBODY, made
+
+ELSEWHERE = replace(Process.own(), host="elsewhere")
+WRITE = """
+import sys, time
+from pathlib import Path
+from bakeoff.runs.report import Report
+with Report(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_go_on=lambda: True) as report:
+    report.running(0, 0.0)
+    print("runs", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of the runs of a workspace, in which one stands."""
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".bakeoff/runs"
+
+
+def test_a_run_is_as_it_says_while_its_process_lives(tmp_path: Path) -> None:
+    for state in (State.QUEUED, State.PREPARING, State.RUNNING, State.STOPPING):
+        assert known(made(tmp_path, state.value, state)).state == state
+
+
+def test_a_run_that_was_asked_to_stop_says_so_until_it_has_noticed(tmp_path: Path) -> None:
+    for state, shown in [
+        (State.PREPARING, State.STOP_REQUESTED),
+        (State.RUNNING, State.STOP_REQUESTED),
+        (State.STOPPING, State.STOPPING),
+        (State.STOPPED, State.STOPPED),
+    ]:
+        folder = made(tmp_path, state.value, state)
+        (folder / "stop_requested").touch()
+        assert known(folder).state == shown
+
+
+def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "5d1c"
+    folder.mkdir()
+    command = [sys.executable, "-c", WRITE, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout and child.stdout.readline() == "runs\n"
+        assert known(folder).state.is_live
+        child.kill()
+    run = known(folder)
+    message = f"process {child.pid} was killed: it ended without a word"
+    assert (run.state, run.failure) == (State.FAILED, Failure("error", message))
+    assert run.said and run.said.state.is_live  # it had no time to say otherwise
+
+
+def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None:
+    run = known(made(tmp_path, "5d1c", process=replace(Process.own(), boot="before")))
+    assert run.failure == Failure("error", f"the machine was started anew while process {os.getpid()} trained")
+
+
+def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path, "5d1c", process=NOBODY, machine=Machine(5_100_000_000, 1, 1, oom_kills=3))
+    monkeypatch.setattr(module, "oom_kills", lambda: 3)
+    failure = known(folder).failure
+    assert failure and failure.kind == "error"
+    monkeypatch.setattr(module, "oom_kills", lambda: 4)
+    failure = known(folder).failure
+    words = "was killed, and the kernel has ended processes for want of memory since; it took 5.1 GB"
+    assert failure == Failure("out of memory", f"process {os.getpid()} {words}")
+
+
+def test_a_run_on_another_machine_counts_as_lost_when_it_is_silent_for_too_long(tmp_path: Path) -> None:
+    assert known(made(tmp_path, "a", process=ELSEWHERE, ago=60)).state == State.RUNNING
+    run = known(made(tmp_path, "b", process=ELSEWHERE, ago=600))
+    assert (run.state, run.failure) == (State.FAILED, Failure("error", "no word from elsewhere for 10 minutes"))
+
+
+def test_a_last_word_that_comes_while_one_looks_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(tmp_path, "5d1c", process=NOBODY)
+    real = module._why_lost
+
+    def meanwhile(said):  # type: ignore[no-untyped-def]
+        module.status.write(folder, replace(said, state=State.SUCCEEDED))
+        return real(said)
+
+    monkeypatch.setattr(module, "_why_lost", meanwhile)
+    assert known(folder).state == State.SUCCEEDED
+
+
+def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
+    folder = made(tmp_path, "5d1c")
+    (folder / "status.json").write_text('{"version": 99}', encoding="utf-8")
+    run = known(folder)
+    assert (run.state, run.said) == (State.STATE_UNSPECIFIED, None)
+    assert run.unreadable == "status.json is of version 99, and this one reads 1"
+    assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None
+
+
+def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(folder: Path) -> None:
+    made(folder, "5d1c", checkpoint=True)
+    (folder / "77aa").mkdir()
+    one, other = (run.as_tree() for run in known_runs())
+    assert one.keys() == other.keys() and "version" not in one
+    assert (one["can_go_on"], other["can_go_on"]) == (True, False)
+
+
+def test_without_any_run_none_is_known(folder: Path) -> None:
+    assert known_runs() == []
+
+
+def test_those_under_way_come_first_and_the_one_heard_of_last(folder: Path) -> None:
+    made(folder, "old", State.SUCCEEDED, ago=900)
+    made(folder, "new", State.SUCCEEDED, ago=5)
+    made(folder, "going", State.RUNNING, ago=20)
+    assert [run.fingerprint for run in known_runs()] == ["going", "new", "old"]
+
+
+def test_a_run_goes_by_fingerprint_variant_or_experiment(folder: Path) -> None:
+    made(folder, "5d1c9a3e", name="ssd_tiny · cosine", experiment="tall-kite")
+    made(folder, "5d77aaaa", name="ssd_small · cosine")
+    runs = known_runs()
+    for name, fingerprint in {
+        "5d1": "5d1c9a3e", "5d1c9a3e": "5d1c9a3e", "tall": "5d1c9a3e", "ssd_t": "5d1c9a3e", "ssd_small": "5d77aaaa",
+    }.items():  # fmt: skip
+        assert named(name, runs).fingerprint == fingerprint
+
+
+def test_a_whole_name_wins_over_the_beginning_of_another(folder: Path) -> None:
+    made(folder, "aaaa", name="ssd")
+    made(folder, "bbbb", name="ssd_tiny")
+    assert named("ssd", known_runs()).fingerprint == "aaaa"
+
+
+def test_a_name_of_several_runs_and_one_of_none_are_refused(folder: Path) -> None:
+    made(folder, "5d1c9a3e00", State.RUNNING, name="ssd")
+    made(folder, "5d77aaaa00", State.SUCCEEDED, name="ssd")
+    runs = known_runs()
+    several = r"^5d: must name one run, got 2: 5d1c9a3e \(ssd\) RUNNING, 5d77aaaa \(ssd\) SUCCEEDED; give more of its"
+    with pytest.raises(WorkspaceError, match=several):
+        named("5d", runs)
+    with pytest.raises(WorkspaceError, match=r"^5d1c9a4e: no run is known by this name; did you mean '5d1c9a3e'\? one"):
+        named("5d1c9a4e", runs)

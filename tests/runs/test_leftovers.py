@@ -1,0 +1,108 @@
+"""What of old work may go: by rules, by name, and never what a process holds."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
+from bakeoff.runs.status import State
+from made_runs import NOBODY, made
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a workspace, in which one stands."""
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".bakeoff/runs"
+    made(folder, "going", State.RUNNING)
+    made(folder, "newest", State.SUCCEEDED, ago=1 * DAY, checkpoint=True)
+    made(folder, "done", State.SUCCEEDED, ago=2 * DAY, checkpoint=True)
+    made(folder, "stopped", State.STOPPED, ago=3 * DAY, checkpoint=True)
+    made(folder, "killed", State.RUNNING, ago=4 * DAY, checkpoint=True, process=NOBODY)
+    made(folder, "canceled", State.CANCELED, ago=5 * DAY)
+    made(folder, "older", State.SUCCEEDED, ago=40 * DAY, checkpoint=True)
+    return folder
+
+
+def fates(runs: Path, rules: Rules, names: dict[str, list[str]] | None = None) -> dict[str, str | None]:
+    return {left.path.name: left.stays for left in old_runs(known_runs(), rules, names or {})}
+
+
+def test_by_default_what_is_finished_and_not_the_newest_goes(runs: Path) -> None:
+    assert fates(runs, Rules(keep=2)) == {
+        "going": "is under way", "newest": "of the 2 newest", "done": None, "stopped": "can go on",
+        "killed": "can go on", "canceled": None, "older": None,
+    }  # fmt: skip
+
+
+def test_rules_must_all_hold(runs: Path) -> None:
+    goes = {name for name, stays in fates(runs, Rules(keep=1, older_than=30 * DAY)).items() if stays is None}
+    assert goes == {"older"}
+    goes = {
+        name for name, stays in fates(runs, Rules(keep=0, states=(State.STOPPED, State.FAILED))).items() if not stays
+    }
+    assert goes == {"stopped", "killed"}
+    assert fates(runs, Rules(keep=1, older_than=30 * DAY))["done"] == "too young"
+    assert fates(runs, Rules(states=(State.STOPPED,)))["done"] == "in another state"
+
+
+def test_what_the_results_of_the_workspace_came_from_stays_and_what_a_branch_has_is_said(runs: Path) -> None:
+    names = {"done": ["workspace"], "older": ["main", "tall-kite"]}
+    assert fates(runs, Rules(), names)["done"] == "models/train is its"
+    [older] = [left for left in old_runs(known_runs(), Rules(), names) if left.path.name == "older"]
+    assert older.stays is None and older.named_by == ("main", "tall-kite")
+
+
+def test_named_runs_go_whatever_the_rules_say_unless_they_are_under_way(runs: Path) -> None:
+    chosen = [run for run in known_runs() if run.fingerprint in ("going", "stopped", "newest")]
+    found = {left.path.name: left.stays for left in these_runs(chosen, {"newest": ["workspace"]})}
+    assert found == {"going": "is under way", "stopped": None, "newest": None}
+
+
+def test_a_removed_run_is_gone_and_its_size_was_told(runs: Path) -> None:
+    before = sum(file.stat().st_size for file in (runs / "done").rglob("*") if file.is_file())
+    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
+    assert done.bytes == before > 1000
+    assert done.remove() and not (runs / "done").exists()
+
+
+def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
+    """Whatever its status says, as of a process that has just taken it up again."""
+    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
+    with FileLock(runs / "done/lock"):
+        assert not done.remove()
+    assert (runs / "done/1-run/00000050").exists()
+
+
+def test_fetched_weights_and_half_written_files_are_found(runs: Path, tmp_path: Path) -> None:
+    weights = tmp_path / ".bakeoff/fetched/0b9f/best.weights.h5"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(bytes(500))
+    for name, age in (("00000100.partial", 7200), ("00000200.partial", 5)):
+        file = runs / "going" / name
+        file.write_bytes(bytes(70))
+        os.utime(file, (time.time() - age, time.time() - age))
+    found = [(left.path.name, left.bytes, left.stays) for left in other_leftovers(0)]
+    assert found == [("0b9f", 500, None), ("00000100.partial", 70, None)]
+    assert next(other_leftovers(3600)).stays == "too young"
+    for left in other_leftovers(0):
+        assert left.remove() and not left.path.exists()
+
+
+@pytest.mark.parametrize(("age", "seconds"), [("90m", 5400), ("12h", 43200), ("30d", 2592000), ("2w", 1209600)])
+def test_an_age_is_a_number_and_a_unit(age: str, seconds: float) -> None:
+    assert seconds_of(age) == seconds
+
+
+@pytest.mark.parametrize("age", ["30", "d", "1.5d", "-3d", "3 days"])
+def test_another_age_is_refused(age: str) -> None:
+    with pytest.raises(WorkspaceError, match=r"^--older-than: must be a number and m, h, d or w, such as 30d, got '"):
+        seconds_of(age)

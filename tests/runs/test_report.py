@@ -1,0 +1,160 @@
+"""What a training says of itself, from its preparation to whatever end it takes."""
+
+import errno
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import DataError, TryAgainLater
+from bakeoff.runs import report as module
+from bakeoff.runs import status
+from bakeoff.runs.report import Report
+from bakeoff.runs.status import State, Status
+from made_runs import made
+
+
+def opened(folder: Path, *, has_checkpoint: bool = True) -> Report:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Report(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_go_on=lambda: has_checkpoint)
+
+
+def ended(folder: Path, error: BaseException | None, *, has_checkpoint: bool = True, stopped_at: int = 0) -> Status:
+    with suppress(BaseException), opened(folder, has_checkpoint=has_checkpoint) as report:
+        report.running(0, 0.0)
+        if stopped_at:
+            report.stopping(stopped_at)
+        if error:
+            raise error
+    return status.read(folder)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_WRITES", 0.01)
+
+
+def awaited(folder: Path, state: State) -> Status:
+    """Once the thread has written it."""
+    deadline = time.monotonic() + 20
+    while (said := status.read(folder)).state != state:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return said
+
+
+def test_a_run_says_that_it_prepares_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "tall-kite")
+    with opened(tmp_path / "5d1c"):
+        said = status.read(tmp_path / "5d1c")
+    assert (said.state, said.fingerprint, said.name, said.steps) == (State.PREPARING, "5d1c", "ssd_tiny", 200)
+    assert said.process.is_alive() and said.experiment == "tall-kite" and said.workspace == str(Path.cwd())
+    assert said.machine.available_bytes and said.machine.disk_free_bytes and said.memory_estimate_bytes == 10**9
+
+
+def test_lines_are_written_by_a_thread_without_being_waited_for(tmp_path: Path, quick: None) -> None:
+    with opened(tmp_path) as report:
+        report.running(40, 30.0)
+        report.line(50, {"train/loss": 0.5, "learning_rate": 0.1, "examples_per_second": 80.0}, "head")
+        report.line(50, {"validation/mAP": 0.25, "validation/odd": float("nan")}, "head")
+        said = awaited(tmp_path, State.RUNNING)
+    assert (said.steps_done, said.phase, said.learning_rate, said.examples_per_second) == (50, "head", 0.1, 80.0)
+    assert said.metrics == {"train/loss": 0.5, "validation/mAP": 0.25}
+    assert 30 <= said.training_seconds < 90
+
+
+def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 steps in 4 seconds; 140 are left. What came before the first line, compilation, does not count."""
+    now = [1000.0]
+    with opened(tmp_path) as report:
+        with monkeypatch.context() as patched:
+            patched.setattr(module.time, "monotonic", lambda: now[0])
+            for step, then in ((50, 1300.0), (60, 1304.0)):
+                now[0] = then
+                report.line(step, {"train/loss": 0.5}, None)
+                left = report._said.seconds_left
+                assert left is None if step == 50 else left == pytest.approx(56.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "has_checkpoint", "stopped_at", "state"),
+    [
+        (None, True, 0, State.SUCCEEDED),
+        (None, True, 120, State.STOPPED),
+        (None, True, 200, State.SUCCEEDED),  # asked at the very last step
+        (KeyboardInterrupt(), True, 0, State.STOPPED),
+        (KeyboardInterrupt(), False, 0, State.CANCELED),
+        (TryAgainLater("memory: too little"), False, 0, State.TRY_AGAIN_LATER),
+        (DataError("shard 3"), True, 0, State.FAILED),
+        (SystemExit(1), True, 0, State.FAILED),
+    ],
+)
+def test_every_way_to_end_has_its_state(
+    tmp_path: Path, error: BaseException | None, has_checkpoint: bool, stopped_at: int, state: State
+) -> None:
+    said = ended(tmp_path, error, has_checkpoint=has_checkpoint, stopped_at=stopped_at)
+    assert said.state == state
+    assert (said.failure is not None) == (state in (State.FAILED, State.TRY_AGAIN_LATER))
+    assert said.steps_done == stopped_at and said.seconds_left is None
+
+
+def test_a_failure_is_said_with_its_kind(tmp_path: Path) -> None:
+    failure = ended(tmp_path, OSError(errno.ENOSPC, "No space left on device")).failure
+    assert failure and (failure.kind, failure.message) == ("disk", "[Errno 28] No space left on device")
+
+
+def test_the_first_begin_stays_when_a_run_goes_on(tmp_path: Path) -> None:
+    folder = made(tmp_path, "5d1c", ago=7200)
+    began = status.read(folder).began
+    with opened(folder):
+        said = status.read(folder)
+    assert said.began == began and time.time() - said.started < 60
+
+
+def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path) -> None:
+    sent: list[Mapping[str, str]] = []
+    with pytest.raises(DataError), opened(tmp_path / "5d1c") as report, report.tracked("0b9f", sent.append):
+        report.running(0, 0.0)
+        report.line(50, {"train/loss": 0.5}, None)
+        report.line(60, {"train/loss": 0.4}, None)
+        raise DataError("shard 3 is short")
+    states = [(tags["bakeoff.state"], tags["bakeoff.steps_done"]) for tags in sent]
+    assert states == [("PREPARING", "0"), ("RUNNING", "0"), ("FAILED", "60")]
+    assert sent[-1]["bakeoff.failure"] == "bad data: shard 3 is short" and "bakeoff.failure" not in sent[0]
+    assert sent[-1]["bakeoff.fingerprint"] == "5d1c" and sent[-1]["bakeoff.host"]
+    assert status.read(tmp_path / "5d1c").run_id == "0b9f"
+
+
+def test_a_run_goes_on_if_its_status_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(folder: Path, said: Status) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(module.status, "write", broken)
+    with opened(tmp_path) as report:
+        report.running(0, 0.0)
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 1 and warnings[0].endswith("status.json: not written ([Errno 5] Input/output error)")
+
+
+def test_a_silent_run_says_now_and_then_that_it_is_there(
+    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SECONDS_OF_SILENCE", 0.05)
+    with opened(tmp_path):
+        first = status.read(tmp_path).updated
+        deadline = time.monotonic() + 20
+        while status.read(tmp_path).updated == first:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_a_reader_never_sees_half_a_status(tmp_path: Path, quick: None) -> None:
+    with opened(tmp_path) as report:
+        for step in range(1, 400):
+            report.line(step, {f"validation/AP_{number}": 0.5 for number in range(200)}, None)
+            json.loads((tmp_path / "status.json").read_text(encoding="utf-8"))

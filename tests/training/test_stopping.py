@@ -1,0 +1,91 @@
+"""Who asks training to end, and what they get."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import Canceled, said_plainly
+from bakeoff.runs.status import STOP_FILE
+from bakeoff.training.stopping import Stop
+
+
+@pytest.fixture
+def stop(tmp_path: Path) -> Iterator[Stop]:
+    stop = Stop(tmp_path)
+    with stop.listening():
+        yield stop
+
+
+def send(number: signal.Signals) -> None:
+    signal.raise_signal(number)
+
+
+@pytest.mark.parametrize(("number", "name", "code"), [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143)])
+def test_before_the_first_step_a_signal_ends_the_run_at_once(
+    number: signal.Signals, name: str, code: int, stop: Stop, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as ended, said_plainly():
+        send(number)
+    assert ended.value.code == code
+    assert capsys.readouterr().err == f"stopped by {name} before the first step; run the same command again\n"
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_after_a_step_a_signal_asks_for_a_stop_and_says_what_happens(
+    number: signal.Signals, name: str, stop: Stop, capfd: pytest.CaptureFixture
+) -> None:
+    stop.step_is_done()
+    assert not stop.asked
+    send(number)
+    assert stop.asked and stop.by == name
+    stop.leave_if_asked()  # no more: there is something to save
+    [line] = capfd.readouterr().err.split("\n")[1:-1]
+    again = "Ctrl-C again" if name == "Ctrl-C" else "Ctrl-C"
+    assert line == f"{name}: training ends after this step and is saved, then evaluated; {again} stops at once"
+
+
+def test_ctrl_c_twice_stops_at_once(stop: Stop) -> None:
+    stop.step_is_done()
+    send(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        send(signal.SIGINT)
+    assert not isinstance(ended.value, Canceled)
+
+
+def test_sigterm_twice_is_sigterm_once(stop: Stop) -> None:
+    stop.step_is_done()
+    send(signal.SIGTERM)
+    send(signal.SIGTERM)
+    assert stop.by == "SIGTERM"
+
+
+def test_a_file_asks_for_a_stop_and_is_gone_when_it_was_answered(tmp_path: Path) -> None:
+    stop = Stop(tmp_path)
+    with stop.listening():
+        stop.step_is_done()
+        (tmp_path / STOP_FILE).touch()
+        assert stop.asked and stop.by == "bakeoff stop"
+    assert not (tmp_path / STOP_FILE).exists()
+
+
+def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Stop, tmp_path: Path) -> None:
+    stop.leave_if_asked()
+    (tmp_path / STOP_FILE).touch()
+    stop._looked = float("-inf")  # or it would not look again so soon
+    with pytest.raises(Canceled, match=r"^stopped by bakeoff stop before the first step; run the same command again$"):
+        stop.leave_if_asked()
+
+
+def test_a_request_to_a_process_that_is_gone_stops_no_other(tmp_path: Path) -> None:
+    (tmp_path / STOP_FILE).touch()
+    with Stop(tmp_path).listening():
+        assert not (tmp_path / STOP_FILE).exists()
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with Stop().listening():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
