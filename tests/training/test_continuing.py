@@ -149,7 +149,7 @@ def test_a_run_with_as_many_steps_is_refused(steps: int, runs: Path) -> None:
         go_on(runs, steps=steps)
 
 
-def test_a_run_is_known_by_its_folder_its_state_and_its_run_in_mlflow(runs: Path, tmp_path: Path) -> None:
+def test_a_run_is_known_by_its_folder_its_state_and_its_id(runs: Path, tmp_path: Path) -> None:
     state = tmp_path / "models/train/state.json"
     state.parent.mkdir(parents=True)
     state.write_text(json.dumps({"lineage": {"fingerprint": NAME}}))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import Canceled, said_plainly
-from bakeoff.training.stopping import REQUEST, Stop
+from bakeoff.runs.status import STOP_FILE
+from bakeoff.training.stopping import Stop
 
 
 @pytest.fixture
@@ -64,23 +65,23 @@ def test_a_file_asks_for_a_stop_and_is_gone_when_it_was_answered(tmp_path: Path)
     stop = Stop(tmp_path)
     with stop.listening():
         stop.step_is_done()
-        (tmp_path / REQUEST).touch()
+        (tmp_path / STOP_FILE).touch()
         assert stop.asked and stop.by == "bakeoff stop"
-    assert not (tmp_path / REQUEST).exists()
+    assert not (tmp_path / STOP_FILE).exists()
 
 
 def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Stop, tmp_path: Path) -> None:
     stop.leave_if_asked()
-    (tmp_path / REQUEST).touch()
+    (tmp_path / STOP_FILE).touch()
     stop._looked = float("-inf")  # or it would not look again so soon
     with pytest.raises(Canceled, match=r"^stopped by bakeoff stop before the first step; run the same command again$"):
         stop.leave_if_asked()
 
 
 def test_a_request_to_a_process_that_is_gone_stops_no_other(tmp_path: Path) -> None:
-    (tmp_path / REQUEST).touch()
+    (tmp_path / STOP_FILE).touch()
     with Stop(tmp_path).listening():
-        assert not (tmp_path / REQUEST).exists()
+        assert not (tmp_path / STOP_FILE).exists()
 
 
 def test_afterwards_signals_do_what_they_did_before() -> None:

@@ -75,7 +75,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "workspace", said.workspace
     yield "work in flight", run.folder.as_posix()
     if said.run_id:
-        yield "run", said.run_id
+        yield "run id", said.run_id
 
 
 def _steps(said: Status) -> str:

@@ -43,7 +43,7 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
         write_labels(manifest.classes, partial)
     state = read_state(trained)
     with tracker.attach(run.track, state["run_id"]) as copy:
-        copy.metrics(state["steps"], {"export/bytes": size_of(out)}, revised=True)
+        copy.metrics(state["step"], {"export/bytes": size_of(out)}, revised=True)
         copy.file(out / "labels.txt", "export")
 
 

@@ -84,4 +84,5 @@ def _target(result: Result) -> Target | None:
     track = result.variant.get("track") or {}
     if track.get("kind") != "mlflow":
         return None
-    return Target.of(Mlflow(experiment=str(track.get("experiment")), uri=track.get("uri")))
+    settings = Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))
+    return Target.of(settings)

@@ -48,7 +48,7 @@ class Result:
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
         values = {f"evaluation/{key}": value for key, value in flattened(self.metrics) if value is not None}
         if values:
-            yield int(self.state.get("steps", 0)), values
+            yield int(self.state.get("step", self.state.get("steps", 0))), values
 
 
 def result_here() -> Result:

@@ -13,6 +13,9 @@ class Track(Protocol): ...
 class Mlflow:
     experiment: str = "bakeoff"
     uri: str | None = None  # None: $MLFLOW_TRACKING_URI, or mlflow.db in the main workspace
+    artifacts: str | None = (
+        None  # where files go if the experiment is new, such as s3://bucket/path; None: by the store
+    )
     wait_s: float = 10.0  # at the end of a stage, for MLflow to have everything; the rest is sent without it
     system_every_s: float = 10.0  # between two looks at processor and memory; 0: none
 

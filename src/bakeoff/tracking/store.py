@@ -39,7 +39,7 @@ def open_store(target: Target) -> tuple[MlflowClient, str]:
     """A client on a store that exists, and the id of the experiment."""
     if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
         client = MlflowClient(tracking_uri=target.uri)
-        return client, _experiment(client, target.experiment, None)
+        return client, _experiment(client, target.experiment, target.artifacts)
     folder = main_workspace() / IN_FLIGHT
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "mlflow.lock"):
@@ -62,12 +62,11 @@ def mlflow_id(client: MlflowClient, run_id: str) -> str | None:
     return found[0].info.run_id if found else None
 
 
-def _artifacts(target: Target) -> str | None:
-    """Beside an SQLite file; elsewhere where the store says."""
-    if target.uri == LOCAL:
-        return artifacts_uri()
+def _artifacts(target: Target) -> str:
+    """Of a database that no server stands before: beside an SQLite file, else in the workspace."""
     file = target.uri.removeprefix("sqlite:///")
-    return (Path(file).resolve().parent / "mlartifacts").as_uri() if file != target.uri else None
+    beside = (Path(file).resolve().parent / "mlartifacts").as_uri() if file != target.uri else artifacts_uri()
+    return target.artifacts or beside
 
 
 def _follow_moved_workspace(artifacts: str) -> None:

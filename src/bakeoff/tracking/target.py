@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bakeoff.tracking.local import local_uri
@@ -19,14 +19,16 @@ FILE = "target.json"
 class Target:
     uri: str
     experiment: str
+    artifacts: str | None = field(default=None, compare=False)  # of a new experiment
 
     @classmethod
     def of(cls, settings: Mlflow) -> "Target":
-        return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment)
+        uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI")
+        return cls.at(uri, settings.experiment, settings.artifacts)
 
     @classmethod
-    def at(cls, uri: str | None, experiment: str) -> "Target":
-        return cls(LOCAL if uri in (None, "", local_uri()) else str(uri), experiment)
+    def at(cls, uri: str | None, experiment: str, artifacts: str | None = None) -> "Target":
+        return cls(LOCAL if uri in (None, "", local_uri()) else str(uri), experiment, artifacts)
 
     @property
     def key(self) -> str:
