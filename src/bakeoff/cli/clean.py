@@ -65,7 +65,7 @@ def _found(arguments: argparse.Namespace) -> list["Leftover"]:
     from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.named_by import named_by
 
-    runs, names = [run for run in known_runs() if run.state != State.QUEUED], named_by()
+    runs, names = [run for run in known_runs() if not run.waits], named_by()
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")

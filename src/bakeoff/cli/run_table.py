@@ -22,11 +22,12 @@ def in_full(runs: Sequence[KnownRun]) -> list[str]:
 
 
 def in_a_line(run: KnownRun) -> str:
-    words = [run.label, str(run.state)]
-    if run.said and run.state.is_live:
+    words = [f"{run.label} {run.state}"]
+    if run.said:
         words.append(f"{_steps(run.said)} steps")
-        words += [f"{duration(run.said.seconds_left)} left"] if run.said.seconds_left is not None else []
-    return ", ".join(filter(None, [" ".join(words[:2]), *words[2:], _last_words(run)]))
+        if run.state.is_live and run.said.seconds_left is not None:
+            words.append(f"{duration(run.said.seconds_left)} left")
+    return ", ".join(filter(None, [*words, _last_words(run)]))
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def _last_words(run: KnownRun) -> str:
     shown += [name for name in metrics if name.startswith("validation/")][:1]
     words = [f"{name.rpartition('/')[2]} {metrics[name]:.3f}" for name in shown]
     silent = time.time() - run.said.updated
-    if run.state.is_live and silent > SILENT:
+    if run.state.is_live and not run.waits and silent > SILENT:
         words.append(f"no word for {duration(silent)}")
     return ", ".join(words)
 

@@ -7,7 +7,7 @@ from typing import Any
 from bakeoff.config.facts import Facts
 from bakeoff.config.run import Derived, Run
 from bakeoff.records.manifest import Manifest
-from bakeoff.training.footprint import OnDisk
+from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.phases import Leg
 
 

@@ -18,8 +18,9 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.training.continuing import hand_over, parent_of, write_identity
 from bakeoff.training.fingerprint import fingerprint, identity
-from bakeoff.training.footprint import OnDisk, peak_memory_bytes
+from bakeoff.training.footprint import peak_memory_bytes
 from bakeoff.training.history import History, write_plots
+from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.origin import origin_of
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state

@@ -1,13 +1,6 @@
-"""What a training takes: memory at its peak, as the process knows it; disk, foreseen."""
+"""What a process has taken at its peak."""
 
 import sys
-from dataclasses import dataclass
-
-from bakeoff.training.settings import Train
-
-FLOAT_BYTES = 4
-CHECKPOINTS = 3  # two stay while the next is written
-OPTIMIZER_NUMBERS = 2  # of each weight, at most
 
 
 def peak_memory_bytes() -> int:
@@ -19,19 +12,3 @@ def peak_memory_bytes() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-@dataclass(frozen=True)
-class OnDisk:
-    """Bytes that a training writes, at most."""
-
-    in_flight: int  # checkpoints and best weights of each leg
-    outputs: int  # final and best weights; trackers and DVC's cache take as much again
-
-    @classmethod
-    def of(cls, train: Train, parameters: int) -> "OnDisk":
-        weights = parameters * FLOAT_BYTES
-        averaged = train.ema_decay > 0
-        checkpoint = weights * (1 + OPTIMIZER_NUMBERS + averaged)
-        bests = max(1, len(train.phases)) + 1  # in one leg two for a moment
-        return cls(CHECKPOINTS * checkpoint + bests * weights, 2 * weights)

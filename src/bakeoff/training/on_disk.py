@@ -1,0 +1,25 @@
+"""What a training writes, foreseen."""
+
+from dataclasses import dataclass
+
+from bakeoff.training.settings import Train
+
+FLOAT_BYTES = 4
+CHECKPOINTS = 3  # two stay while the next is written
+OPTIMIZER_NUMBERS = 2  # of each weight, at most
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """Bytes, at most."""
+
+    in_flight: int  # checkpoints and best weights of each leg
+    outputs: int  # final and best weights; trackers and DVC's cache take as much again
+
+    @classmethod
+    def of(cls, train: Train, parameters: int) -> "OnDisk":
+        weights = parameters * FLOAT_BYTES
+        averaged = train.ema_decay > 0
+        checkpoint = weights * (1 + OPTIMIZER_NUMBERS + averaged)
+        bests = max(1, len(train.phases)) + 1  # in one leg two for a moment
+        return cls(CHECKPOINTS * checkpoint + bests * weights, 2 * weights)
