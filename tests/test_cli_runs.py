@@ -108,6 +108,11 @@ def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path
     assert bakeoff("stop").out.startswith("5d1c9a3e ")
 
 
+def test_a_run_that_ended_early_says_why(runs: Path, bakeoff: Bakeoff) -> None:
+    made(runs, "5d1c9a3e77", State.SUCCEEDED, ended_by="early_stopping", metrics={"train/loss": 0.5})
+    assert bakeoff("status").out.endswith("loss 0.500, ended by train.early_stopping\n")
+
+
 def test_status_of_one_run_says_all_that_is_known(runs: Path, bakeoff: Bakeoff) -> None:
     made(runs, "5d1c9a3e77", checkpoint=True, phase="head", learning_rate=0.004, metrics={"train/loss": 0.5})
     lines = bakeoff("status", "5d1c").out.splitlines()

@@ -49,6 +49,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             derived.steps,
             memory_estimate_bytes=derived.memory_estimate_bytes,
             can_go_on=work.can_go_on,
+            parent=parent.fingerprint if parent else None,
         ) as report,
     ):
         disk = OnDisk.of(run.train, derived.parameters)
@@ -131,8 +132,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     send=copy.metrics,
                     bar=bar,
                 )
-                if outcome.ended_by == "stop":
-                    report.stopping(outcome.position.step)
+                report.ending(outcome.ended_by, outcome.position.step)
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
