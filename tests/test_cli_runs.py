@@ -1,7 +1,9 @@
 """bakeoff status, stop and clean, on runs that are files and processes that are others."""
 
 import json
+import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -14,6 +16,7 @@ import pytest
 from bakeoff.cli import main, status
 from bakeoff.runs import status as module
 from bakeoff.runs.status import Failure, State
+from imports import ROOT
 from made_runs import NOBODY, made
 
 
@@ -52,6 +55,18 @@ def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
+def test_a_reader_that_has_seen_enough_is_no_error(runs: Path) -> None:
+    for number in range(300):  # more than a pipe holds
+        made(runs, f"{number:016x}", State.SUCCEEDED, failure=Failure("error", "x" * 500))
+    command = [sys.executable, "-m", "bakeoff.cli", "status", "--all"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        assert child.stdout and child.stderr and child.stdout.readline().startswith(b"run ")
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 141
+
+
 def test_before_any_run_status_says_what_begins_one(runs: Path, bakeoff: Bakeoff) -> None:
     assert bakeoff("status") == Said(0, "no run has begun here yet; `dvc repro` begins one\n", "")
     assert json.loads(bakeoff("status", "--json").out) == {"version": 1, "runs": []}
@@ -80,6 +95,22 @@ def test_status_shows_all_that_run_and_the_last_that_ended(runs: Path, bakeoff: 
     shown = [line.split()[0] for line in bakeoff("status").out.splitlines()[1:]]
     assert shown == [f"live{number}" for number in range(8)] + [f"run{number}" for number in range(5)]
     assert len(bakeoff("status", "--all").out.splitlines()) == 1 + 16
+
+
+def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path, bakeoff: Bakeoff) -> None:
+    made(runs.parent / "queued", "sweep-1-2", State.QUEUED, ago=90, experiment="sweep-1-2", steps_done=0)
+    made(runs, "5d1c9a3e77", State.RUNNING, ago=90)
+    lines = bakeoff("status").out.splitlines()
+    assert re.fullmatch(r"5d1c9a3e  ssd_tiny .* RUNNING  50 of 200 +0:00 +no word for 90 s", lines[1])
+    assert re.fullmatch(r"          ssd_tiny · cosine · low \(sweep-1-2\)  QUEUED   0 of 200   0:00", lines[2])
+    assert "waits in a sweep, which was asked not to begin it" in bakeoff("stop", "sweep-1-2").out
+    assert "(sweep-1-2)  STOP_REQUESTED  0 of 200" in bakeoff("status").out
+    assert bakeoff("stop").out.startswith("5d1c9a3e ")
+
+
+def test_a_run_that_ended_early_says_why(runs: Path, bakeoff: Bakeoff) -> None:
+    made(runs, "5d1c9a3e77", State.SUCCEEDED, ended_by="early_stopping", metrics={"train/loss": 0.5})
+    assert bakeoff("status").out.endswith("loss 0.500, ended by train.early_stopping\n")
 
 
 def test_status_of_one_run_says_all_that_is_known(runs: Path, bakeoff: Bakeoff) -> None:
@@ -133,7 +164,7 @@ def test_watching_a_run_through_a_pipe_is_a_line_for_each_change_until_it_ends(
     assert bakeoff("status", "5d1c", "--watch").out.splitlines() == [
         f"{label} RUNNING, 50 of 200 steps, 30 s left",
         f"{label} STOPPING, 50 of 200 steps, 30 s left, loss 0.250",
-        f"{label} STOPPED, loss 0.250",
+        f"{label} STOPPED, 50 of 200 steps, loss 0.250",
     ]
     assert next(looks, None) is None
 
@@ -186,7 +217,8 @@ def test_what_is_not_under_way_is_not_stopped(runs: Path, bakeoff: Bakeoff) -> N
     said = bakeoff("stop", "5d1c")
     assert said.code == 2 and not list(runs.glob("*/stop_requested"))
     assert re.fullmatch(
-        r"5d1c9a3e \(.*\) FAILED, error: process \d+ was killed: it ended without a word; it is not under way, .*\n",
+        r"5d1c9a3e \(.*\) FAILED, 50 of 200 steps, error: process \d+ was killed: it ended without a word; "
+        r"it is not under way, so there is nothing to stop\n",
         said.err,
     )
     assert bakeoff("stop", "5d1c", "--all").err == "5d1c: must not be given with --all, which means every run\n"

@@ -42,6 +42,7 @@ def test_a_run_is_as_it_says_while_its_process_lives(tmp_path: Path) -> None:
 
 def test_a_run_that_was_asked_to_stop_says_so_until_it_has_noticed(tmp_path: Path) -> None:
     for state, shown in [
+        (State.QUEUED, State.STOP_REQUESTED),
         (State.PREPARING, State.STOP_REQUESTED),
         (State.RUNNING, State.STOP_REQUESTED),
         (State.STOPPING, State.STOPPING),
@@ -123,11 +124,13 @@ def test_without_any_run_none_is_known(folder: Path) -> None:
     assert known_runs() == []
 
 
-def test_those_under_way_come_first_and_the_one_heard_of_last(folder: Path) -> None:
+def test_those_under_way_come_first_then_those_that_wait_in_their_order(folder: Path) -> None:
     made(folder, "old", State.SUCCEEDED, ago=900)
     made(folder, "new", State.SUCCEEDED, ago=5)
     made(folder, "going", State.RUNNING, ago=20)
-    assert [run.fingerprint for run in known_runs()] == ["going", "new", "old"]
+    for number, ago in ((3, 70.0), (2, 71.0)):
+        made(folder.parent / "queued", f"sweep-{number}", State.QUEUED, ago=ago)
+    assert [run.fingerprint for run in known_runs()] == ["going", "sweep-2", "sweep-3", "new", "old"]
 
 
 def test_a_run_goes_by_fingerprint_variant_or_experiment(folder: Path) -> None:

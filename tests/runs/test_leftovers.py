@@ -63,8 +63,21 @@ def test_what_the_results_of_the_workspace_came_from_stays_and_what_a_branch_has
 
 def test_named_runs_go_whatever_the_rules_say_unless_they_are_under_way(runs: Path) -> None:
     chosen = [run for run in known_runs() if run.fingerprint in ("going", "stopped", "newest")]
-    found = {left.path.name: left.stays for left in these_runs(chosen, {"newest": ["workspace"]})}
+    left = these_runs(chosen, known_runs(), {"newest": ["workspace"]})
+    found = {leftover.path.name: leftover.stays for leftover in left}
     assert found == {"going": "is under way", "stopped": None, "newest": None}
+
+
+def test_a_run_that_an_unfinished_one_continues_stays(runs: Path) -> None:
+    made(runs, "child", State.STOPPED, ago=0.5 * DAY, checkpoint=True, parent="done")
+    assert fates(runs, Rules())["done"] == "child continues it"
+    known = {run.fingerprint: run for run in known_runs()}
+    [done] = these_runs([known["done"]], list(known.values()), {})
+    assert done.stays == "child continues it"
+    both = these_runs([known["done"], known["child"]], list(known.values()), {})
+    assert [leftover.stays for leftover in both] == [None, None]
+    made(runs, "grown", State.SUCCEEDED, checkpoint=True, parent="older")
+    assert fates(runs, Rules())["older"] is None
 
 
 def test_a_removed_run_is_gone_and_its_size_was_told(runs: Path) -> None:

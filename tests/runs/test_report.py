@@ -22,11 +22,18 @@ def opened(folder: Path, *, has_checkpoint: bool = True) -> Report:
     return Report(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_go_on=lambda: has_checkpoint)
 
 
-def ended(folder: Path, error: BaseException | None, *, has_checkpoint: bool = True, stopped_at: int = 0) -> Status:
+def ended(
+    folder: Path,
+    error: BaseException | None,
+    *,
+    has_checkpoint: bool = True,
+    stopped_at: int = 0,
+    ended_by: str = "stop",
+) -> Status:
     with suppress(BaseException), opened(folder, has_checkpoint=has_checkpoint) as report:
         report.running(0, 0.0)
         if stopped_at:
-            report.stopping(stopped_at)
+            report.ending(ended_by, stopped_at)
         if error:
             raise error
     return status.read(folder)
@@ -99,6 +106,12 @@ def test_every_way_to_end_has_its_state(
     assert said.state == state
     assert (said.failure is not None) == (state in (State.FAILED, State.TRY_AGAIN_LATER))
     assert said.steps_done == stopped_at and said.seconds_left is None
+
+
+@pytest.mark.parametrize("by", ["steps", "max_minutes", "early_stopping"])
+def test_a_run_that_ends_by_its_own_settings_succeeded_and_says_by_which(tmp_path: Path, by: str) -> None:
+    said = ended(tmp_path, None, stopped_at=120, ended_by=by)
+    assert (said.state, said.ended_by, said.steps_done) == (State.SUCCEEDED, by, 120)
 
 
 def test_a_failure_is_said_with_its_kind(tmp_path: Path) -> None:

@@ -1,23 +1,17 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
+import os
+import sys
 
 from bakeoff import workspace
 from bakeoff.cli import clean, config, plan, status, stop, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
-COMMANDS = (
-    plan,
-    config,
-    sweep,
-    status,
-    stop,
-    clean,
-    track,
-    import_config,
-    ui,
-)  # in the order of --help; each adds itself and says what it runs
+# In the order of --help; each adds itself and says what it runs.
+COMMANDS = (plan, config, sweep, status, stop, clean, track, import_config, ui)
+SEEN_ENOUGH = 141  # what a shell reports for a program whose reader went away, such as `head`
 
 
 def main() -> None:
@@ -26,6 +20,10 @@ def main() -> None:
     for command in COMMANDS:
         command.add_to(commands)
     arguments = parser.parse_args()
-    with said_plainly():
-        workspace.enter()
-        arguments.run(arguments)
+    try:
+        with said_plainly():
+            workspace.enter()
+            arguments.run(arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes
+        sys.exit(SEEN_ENOUGH)

@@ -65,12 +65,12 @@ def _found(arguments: argparse.Namespace) -> list["Leftover"]:
     from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.named_by import named_by
 
-    runs, names = [run for run in known_runs() if run.state != State.QUEUED], named_by()
+    runs, names = [run for run in known_runs() if not run.waits], named_by()
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")
         chosen = {run.fingerprint: run for run in (named(which, runs) for which in arguments.which)}
-        return these_runs(list(chosen.values()), names)
+        return these_runs(list(chosen.values()), runs, names)
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     age = seconds_of(arguments.older_than) if arguments.older_than else 0.0

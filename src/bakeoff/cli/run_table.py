@@ -9,6 +9,7 @@ from bakeoff.runs.known import KnownRun
 from bakeoff.runs.status import Status
 
 HEAD = ("run", "variant", "state", "steps", "trained", "left", "examples/s", "")
+ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
 SILENT = 30  # seconds without a word that are worth one
 
 
@@ -22,11 +23,12 @@ def in_full(runs: Sequence[KnownRun]) -> list[str]:
 
 
 def in_a_line(run: KnownRun) -> str:
-    words = [run.label, str(run.state)]
-    if run.said and run.state.is_live:
+    words = [f"{run.label} {run.state}"]
+    if run.said:
         words.append(f"{_steps(run.said)} steps")
-        words += [f"{duration(run.said.seconds_left)} left"] if run.said.seconds_left is not None else []
-    return ", ".join(filter(None, [" ".join(words[:2]), *words[2:], _last_words(run)]))
+        if run.state.is_live and run.said.seconds_left is not None:
+            words.append(f"{duration(run.said.seconds_left)} left")
+    return ", ".join(filter(None, [*words, _last_words(run)]))
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
@@ -63,6 +65,8 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     for name, value in said.metrics.items():
         yield name, f"{value:.4g}"
     yield "checkpoint", "yes, it can go on" if run.can_go_on() else "none yet"
+    if said.parent:
+        yield "continues", said.parent
     machine = said.machine
     if machine.resident_bytes is not None:
         estimate = f", estimated at most {size(said.memory_estimate_bytes)}" if said.memory_estimate_bytes else ""
@@ -92,8 +96,9 @@ def _last_words(run: KnownRun) -> str:
     shown = [name for name in metrics if name == "train/loss"]
     shown += [name for name in metrics if name.startswith("validation/")][:1]
     words = [f"{name.rpartition('/')[2]} {metrics[name]:.3f}" for name in shown]
+    words += [ENDS[run.said.ended_by]] if run.said.ended_by in ENDS and not run.state.is_live else []
     silent = time.time() - run.said.updated
-    if run.state.is_live and silent > SILENT:
+    if run.state.is_live and not run.waits and silent > SILENT:
         words.append(f"no word for {duration(silent)}")
     return ", ".join(words)
 

@@ -32,7 +32,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
     runs = _chosen(arguments.which, everything=arguments.all)
     for run in runs:
         (run.folder / STOP_FILE).touch()
-        say(f"{run.label}: {NOT_BEGIN if run.state == State.QUEUED else END}")
+        say(f"{run.label}: {NOT_BEGIN if run.waits else END}")
     if arguments.wait:
         ends = [_end_of(run) for run in runs]
         if any(end.state == State.FAILED for end in ends):
@@ -53,7 +53,7 @@ def _chosen(which: str | None, *, everything: bool) -> list[KnownRun]:
         say("no run is under way")
     elif not live:
         raise WorkspaceError("no run is under way, so there is nothing to stop; `bakeoff status` lists those that were")
-    live = live if everything else [run for run in live if run.state != State.QUEUED] or live
+    live = live if everything else [run for run in live if not run.waits] or live
     if len(live) > 1 and not everything:
         those = ", ".join(f"{run.label} {run.state}" for run in live)
         raise WorkspaceError(f"{len(live)} runs are under way: {those}; name one, or --all")

@@ -14,6 +14,7 @@ MOST = 1000  # characters of a message
 
 KIND_OF = {
     "MemoryError": OUT_OF_MEMORY,
+    "OutOfMemory": OUT_OF_MEMORY,  # training's own word for it
     "ResourceExhaustedError": OUT_OF_MEMORY,  # TensorFlow's
     "DataError": BAD_DATA,
     "DataLossError": BAD_DATA,  # TensorFlow's, of a file that is not what its checksum says

@@ -34,7 +34,12 @@ class KnownRun:
     @property
     def short(self) -> str:
         """For a table; what waits has no fingerprint, and goes by its experiment."""
-        return "" if self.state == State.QUEUED else self.fingerprint[:SHOWN_OF_FINGERPRINT]
+        return "" if self.waits else self.fingerprint[:SHOWN_OF_FINGERPRINT]
+
+    @property
+    def waits(self) -> bool:
+        """In a sweep, for its turn."""
+        return self.said is not None and self.said.state == State.QUEUED and self.state.is_live
 
     @property
     def label(self) -> str:
@@ -71,10 +76,11 @@ class KnownRun:
 
 
 def known_runs() -> list[KnownRun]:
-    """Those that are under way first, the one heard of last at the top; those that wait after those that run."""
-    waiting = [run for run in map(known, _folders(workspace.queued())) if run.state == State.QUEUED]
-    runs = [*map(known, _folders(workspace.runs())), *waiting]
-    return sorted(runs, key=lambda run: (not run.state.is_live, run.state == State.QUEUED, -run.updated))
+    """Those under way, those that wait in their order, those that ended; the one heard of last at the top."""
+    waiting = [run for run in map(known, _folders(workspace.queued())) if run.waits]
+    runs = sorted(map(known, _folders(workspace.runs())), key=lambda run: -run.updated)
+    live = [run for run in runs if run.state.is_live]
+    return [*live, *sorted(waiting, key=lambda run: run.updated), *(run for run in runs if not run.state.is_live)]
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -92,7 +98,7 @@ def known(folder: Path) -> KnownRun:
     if lost is not None:
         last = _read_again(folder, said)  # it may have ended in between, with a last word
         return KnownRun(folder, State.FAILED, said, lost) if last == said else known(folder)
-    asked = said.state in (State.PREPARING, State.RUNNING) and (folder / status.STOP_FILE).exists()
+    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / status.STOP_FILE).exists()
     return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
 
 

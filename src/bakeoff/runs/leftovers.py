@@ -73,17 +73,31 @@ def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequ
     found = []
     for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):
         names = tuple(named_by.get(run.fingerprint, ()))
-        stays = rules.why_stays(run, rank) or ("models/train is its" if WORKSPACE in names else None)
-        found.append(_leftover(run, names, stays))
+        stays = rules.why_stays(run, rank) or _why_needed(run, runs)
+        found.append(_leftover(run, names, stays or ("models/train is its" if WORKSPACE in names else None)))
     return found
 
 
-def these_runs(runs: Sequence[KnownRun], named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
-    """Those that were named; no rule but that they must not be under way."""
+def these_runs(
+    chosen: Sequence[KnownRun], runs: Sequence[KnownRun], named_by: Mapping[str, Sequence[str]]
+) -> list[Leftover]:
+    """Those that were named, whatever the rules say; not what is under way, or what another of all `runs` needs."""
+    others = [run for run in runs if run not in chosen]
     return [
-        _leftover(run, tuple(named_by.get(run.fingerprint, ())), "is under way" if run.state.is_live else None)
-        for run in runs
+        _leftover(
+            run,
+            tuple(named_by.get(run.fingerprint, ())),
+            "is under way" if run.state.is_live else _why_needed(run, others),
+        )
+        for run in chosen
     ]
+
+
+def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
+    """A run that continues another looks for it whenever it goes on."""
+    children = [other for other in others if other.said and other.said.parent == run.fingerprint]
+    unfinished = [child.short for child in children if child.state != State.SUCCEEDED]
+    return f"{', '.join(unfinished)} continues it" if unfinished else None
 
 
 def other_leftovers(older_than: float) -> Iterator[Leftover]:

@@ -32,15 +32,23 @@ class Report:
     """Of one process on one run; whoever opens it holds the run's lock."""
 
     def __init__(
-        self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool]
+        self,
+        folder: Path,
+        name: str,
+        steps: int,
+        *,
+        memory_estimate_bytes: int,
+        can_go_on: Callable[[], bool],
+        parent: str | None = None,
     ) -> None:
-        """`can_go_on` says at the end whether there is a checkpoint."""
+        """`can_go_on` says at the end whether there is a checkpoint; `parent` is the run that this one continues."""
         self._folder, self._can_go_on = folder, can_go_on
         now = time.time()
         self._said = Status(
             state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
             workspace=str(Path.cwd()), began=now, started=now, updated=now,
             experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
+            parent=parent,
         )  # fmt: skip
         self._tags: Tags | None = None
         self._earlier_seconds, self._training_since = 0.0, math.nan
@@ -97,10 +105,11 @@ class Report:
             metrics=self._said.metrics | numbers,
         )
 
-    def stopping(self, steps_done: int) -> None:
-        """The run ends after this step, because someone asked for it, and saves what it has."""
-        self._stops = steps_done < self._said.steps
-        self._change(State.STOPPING, steps_done=steps_done)
+    def ending(self, by: str, steps_done: int) -> None:
+        """The last step is taken, by `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
+        self._stops = by == "stop" and steps_done < self._said.steps
+        state = State.STOPPING if self._stops else self._said.state
+        self._change(state, steps_done=steps_done, ended_by=by)
 
     # Written.
 

@@ -68,6 +68,7 @@ class Status:
     updated: float
     experiment: str | None = None  # DVC's
     run_id: str | None = None
+    parent: str | None = None  # fingerprint of the run that it continues
     steps: int = 0  # of how many
     steps_done: int = 0
     phase: str | None = None
@@ -78,6 +79,7 @@ class Status:
     metrics: dict[str, float] = field(default_factory=dict)  # the last of each
     machine: Machine = field(default_factory=Machine)
     memory_estimate_bytes: int | None = None
+    ended_by: str | None = None  # steps, stop, max_minutes or early_stopping; None while it trains, or if it failed
     failure: Failure | None = None
 
     def as_tree(self) -> dict[str, Any]:

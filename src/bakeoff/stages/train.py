@@ -51,6 +51,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         Report(
             folder, run.name, derived.steps,
             memory_estimate_bytes=derived.memory_estimate_bytes, can_go_on=work.can_go_on,
+            parent=parent.fingerprint if parent else None,
         ) as report,
     ):  # fmt: skip
         _require_room(run, derived, folder, out)
@@ -147,8 +148,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                         replicas,
                     ).said,
                 )
-                if outcome.ended_by == "stop":
-                    report.stopping(outcome.position.step)
+                report.ending(outcome.ended_by, outcome.position.step)
                 remember_paces(run, derived, history.lines)
                 weights.save(learner.kept, partial / weights.FINAL)
                 digest = weights.digest(learner.kept)
