@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config import batch_trial
-from bakeoff.config.limits import limits_on_this_machine
+from bakeoff.config.limits import Machine, limits_on_this_machine
 from bakeoff.config.run import Run, fitting_manifest
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import ConfigError
-from bakeoff.input.machine import Machine
 from bakeoff.records.manifest import Manifest, Shard, Split
 from imports import ROOT
 
@@ -100,7 +99,7 @@ def test_auto_batch_is_not_tried_again(rendered: Rendered, tries: type[Tries]) -
     first = rendered(train=AUTO_BATCH)
     asked = list(tries.asked)
     assert rendered(train=AUTO_BATCH) == first and tries.asked == asked
-    assert rendered(train="{use: small, batch_size: auto, augment: {mirror: 0.5}}") != first
+    assert rendered(train="{use: small, batch_size: auto, augment: {turn: {mirror: 0.5}}}") != first
     assert len(tries.asked) > len(asked)
 
 

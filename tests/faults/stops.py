@@ -88,12 +88,17 @@ def lines_of(workspace: Workspace) -> int | None:
     return history.read_bytes().count(b"\n") if history.is_file() else None
 
 
+def wait_for_lines(workspace: Workspace, awaited: int) -> None:
+    """Of this life; those of the lives before are there from its beginning."""
+    until(lambda: lines_of(workspace) is not None, "training")
+    start = lines_of(workspace) or 0
+    until(lambda: (lines_of(workspace) or 0) >= start + awaited, "a line")
+
+
 def stopped(workspace: Workspace, way: str, awaited: int) -> tuple[float, dict, dict]:
     """Stop after so many lines; seconds until the training had ended and was saved, its state, and its evaluation."""
     terminal = Terminal(workspace, "dvc", "repro")
-    until(lambda: lines_of(workspace) is not None, "training")
-    start = lines_of(workspace) or 0
-    until(lambda: (lines_of(workspace) or 0) >= start + max(awaited, 1), "a line")
+    wait_for_lines(workspace, awaited)
     asked = time.monotonic()
     if way == "Ctrl-C":
         terminal.type(CTRL_C)
@@ -123,7 +128,7 @@ def broken_off(workspace: Workspace, when: str) -> str:
     terminal = Terminal(workspace, "dvc", "repro")
     until(terminal.training, "the process that trains")
     if when == "twice":
-        until(lambda: lines_of(workspace), "a line")
+        wait_for_lines(workspace, 1)
         terminal.type(CTRL_C)
         until(lambda: b"Ctrl-C again stops at once" in terminal.screen, "an answer")
     else:

@@ -29,7 +29,7 @@ FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
 def takes_its_shell_along() -> bool:
     """Whether Ctrl-C ends the shell by which DVC runs this stage, as soon as the stage has ended.
 
-    Then DVC sees a failure, whatever is said. bash and zsh become the command that they are given, dash does not.
+    Then DVC sees a failure, whatever the stage says. bash and zsh become the command that they are given; not so dash.
     """
     return "DVC_STAGE" in os.environ and psutil.Process(os.getppid()).name() in FRAGILE_SHELLS
 
