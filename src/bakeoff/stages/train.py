@@ -50,6 +50,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             memory_estimate_bytes=derived.memory_estimate_bytes,
             can_go_on=work.can_go_on,
             parent=parent.fingerprint if parent else None,
+            max_minutes=run.train.max_minutes,
         ) as report,
     ):
         disk = OnDisk.of(run.train, derived.parameters)
