@@ -1,5 +1,7 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.origin import origin_of
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
-from bakeoff.training.stopping import Stop
+from bakeoff.training.stopping import CTRL_C, Stop, takes_its_shell_along
 from bakeoff.training.work import Work
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
@@ -143,6 +145,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 write_plots(partial, headline)
                 state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
+                    "stopped_by": stop.by if outcome.ended_by == "stop" else None,
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
@@ -182,6 +185,13 @@ def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
             remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)
 
 
+def evaluate_here() -> None:
+    """What DVC will not do after this, though the result is as good as any."""
+    say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
+    for stage in ("evaluate", "export"):
+        subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], check=False)  # each says what is wrong itself
+
+
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
@@ -191,6 +201,8 @@ def main() -> None:
         say(f"train: {summary(state)}")
         if state["state"] == "STOPPED":
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
+            if state["stopped_by"] == CTRL_C and takes_its_shell_along():
+                evaluate_here()
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 
