@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,6 +85,18 @@ def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, mon
                 report.line(step, {"train/loss": 0.5}, None)
                 left = report._said.seconds_left
                 assert left is None if step == 50 else left == pytest.approx(56.0)
+
+
+def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 seconds were trained before and 20 now, of 60; 140 steps of 0.4 seconds would take 56."""
+    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, max_minutes=1)
+    now = [1000.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    report.running(0, 30.0)
+    for step, then in ((50, 1016.0), (60, 1020.0)):
+        now[0] = then
+        report.line(step, {"train/loss": 0.5}, None)
+    assert report._said.seconds_left == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize(

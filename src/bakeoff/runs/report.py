@@ -40,9 +40,11 @@ class Report:
         memory_estimate_bytes: int,
         can_go_on: Callable[[], bool],
         parent: str | None = None,
+        max_minutes: float | None = None,
     ) -> None:
         """`can_go_on` says at the end whether there is a checkpoint; `parent` is the run that this one continues."""
         self._folder, self._can_go_on = folder, can_go_on
+        self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
         now = time.time()
         self._said = Status(
             state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
@@ -94,6 +96,9 @@ class Report:
         now = time.monotonic()
         first_step, first_time = self._first_line = self._first_line or (step, now)
         per_step = (now - first_time) / (step - first_step) if step > first_step else None
+        left = None
+        if per_step is not None:
+            left = max(0.0, min(per_step * (self._said.steps - step), self._most_seconds - self._seconds))
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._said = replace(
             self._said,
@@ -101,7 +106,7 @@ class Report:
             phase=phase,
             learning_rate=values.get("learning_rate", self._said.learning_rate),
             examples_per_second=values.get("examples_per_second", self._said.examples_per_second),
-            seconds_left=None if per_step is None else per_step * (self._said.steps - step),
+            seconds_left=left,
             metrics=self._said.metrics | numbers,
         )
 
@@ -158,15 +163,18 @@ class Report:
                 self._write()
                 written, at = said, now
 
+    @property
+    def _seconds(self) -> float:
+        """Of training, interruptions apart."""
+        now = 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
+        return self._earlier_seconds + now
+
     def _write(self) -> None:
-        since = time.monotonic() - self._training_since
-        seconds = self._earlier_seconds + (0.0 if math.isnan(since) else since)
-        said = replace(
-            self._said, updated=time.time(), training_seconds=round(seconds, 1), machine=_figures(self._folder)
-        )
         try:
+            figures = _figures(self._folder)
+            said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
             status.write(self._folder, said)
-        except OSError as error:  # nobody's training fails for want of a report
+        except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
                 print(f"warning: {self._folder / status.FILE}: not written ({one_line(error)})", file=sys.stderr)
             self._has_warned = True

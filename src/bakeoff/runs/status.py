@@ -134,4 +134,4 @@ def write(folder: Path, status: Status) -> None:
 
 
 def _text(tree: Mapping[str, Any]) -> str:
-    return json.dumps(tree, indent=1, allow_nan=False, default=str) + "\n"
+    return json.dumps(tree, indent=1, allow_nan=False) + "\n"

@@ -52,6 +52,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             folder, run.name, derived.steps,
             memory_estimate_bytes=derived.memory_estimate_bytes, can_go_on=work.can_go_on,
             parent=parent.fingerprint if parent else None,
+            max_minutes=run.train.max_minutes,
         ) as report,
     ):  # fmt: skip
         _require_room(run, derived, folder, out)
