@@ -83,16 +83,15 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         if runs
     }
     plain = middle.get("plain", {})
-    head = f"{'arm':<12}{'images/s':>10}{'of plain':>10}{'CPU ms':>9}{'peak MB':>10}{'above plain':>13}{'first batch s':>15}"
-    print(head)
+    names = ("images/s", "of plain", "CPU ms", "peak MB", "above plain", "first batch s")
+    print(f"{'arm':<12}" + "".join(f"{name:>14}" for name in names))
     for arm, numbers in middle.items():
         ratio = f"{numbers['rate'] / plain['rate']:.2f}" if plain and numbers["rate"] else ""
         above = f"{(numbers['peak'] - plain['peak']) / 1e6:+.0f}" if plain else ""
         rate = f"{numbers['rate']:.0f}" if numbers["rate"] else ""
         cpu = f"{numbers['cpu']:.2f}" if numbers["rate"] else ""
-        print(
-            f"{arm:<12}{rate:>10}{ratio:>10}{cpu:>9}{numbers['peak'] / 1e6:>10.0f}{above:>13}{numbers['first']:>15.2f}"
-        )
+        cells = (rate, ratio, cpu, f"{numbers['peak'] / 1e6:.0f}", above, f"{numbers['first']:.2f}")
+        print(f"{arm:<12}" + "".join(f"{cell:>14}" for cell in cells))
     if {"resized", "keras"} <= middle.keys():
         print(f"resized is {middle['resized']['rate'] / middle['keras']['rate']:.2f} times keras")
     if {"first", "late"} <= middle.keys():
