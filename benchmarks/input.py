@@ -3,7 +3,8 @@
     python benchmarks/input.py [--images 4000] [--rounds 3] [--threads 2]
 
 JPEGs of about 38 kB are made, built into records twice (as they are, and with data.max_side), and read by each arm in a
-process of its own; the arms take turns, and medians are reported. The machine may be busy: look at the ratios.
+process of its own; the arms take turns, and medians are reported. The machine may be busy: look at the ratios, and at
+the CPU time that an image takes, which other programs hardly change.
 
     bakeoff     this pipeline, shuffled globally           plain        TFRecordDataset, map(decode), batch; unshuffled
     unchecked   the same without checksums                 encoded      plain behind shuffle(2048) of encoded records
@@ -82,12 +83,15 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         if runs
     }
     plain = middle.get("plain", {})
-    print(f"{'arm':<12}{'images/s':>10}{'of plain':>10}{'peak MB':>10}{'above plain':>13}{'first batch s':>15}")
+    names = ("images/s", "of plain", "CPU ms", "peak MB", "above plain", "first batch s")
+    print(f"{'arm':<12}" + "".join(f"{name:>14}" for name in names))
     for arm, numbers in middle.items():
         ratio = f"{numbers['rate'] / plain['rate']:.2f}" if plain and numbers["rate"] else ""
         above = f"{(numbers['peak'] - plain['peak']) / 1e6:+.0f}" if plain else ""
         rate = f"{numbers['rate']:.0f}" if numbers["rate"] else ""
-        print(f"{arm:<12}{rate:>10}{ratio:>10}{numbers['peak'] / 1e6:>10.0f}{above:>13}{numbers['first']:>15.2f}")
+        cpu = f"{numbers['cpu']:.2f}" if numbers["rate"] else ""
+        cells = (rate, ratio, cpu, f"{numbers['peak'] / 1e6:.0f}", above, f"{numbers['first']:.2f}")
+        print(f"{arm:<12}" + "".join(f"{cell:>14}" for cell in cells))
     if {"resized", "keras"} <= middle.keys():
         print(f"resized is {middle['resized']['rate'] / middle['keras']['rate']:.2f} times keras")
     if {"first", "late"} <= middle.keys():
@@ -147,13 +151,14 @@ def measured(arm: str, folder: Path, images: int, threads: int) -> dict[str, flo
     next(upcoming)
     first = time.perf_counter() - begin
     if arm in ("first", "late"):
-        return {"rate": 0.0, "peak": peak(), "first": first}
+        return {"rate": 0.0, "cpu": 0.0, "peak": peak(), "first": first}
     for _ in range(WARM_UP_BATCHES - 1):
         next(upcoming)
-    begin = time.perf_counter()
+    begin, computed = time.perf_counter(), time.process_time()
     for _ in range(wanted):
         next(upcoming)
-    return {"rate": wanted * BATCH / (time.perf_counter() - begin), "peak": peak(), "first": first}
+    rate, computed = wanted * BATCH / (time.perf_counter() - begin), time.process_time() - computed
+    return {"rate": rate, "cpu": 1000 * computed / (wanted * BATCH), "peak": peak(), "first": first}
 
 
 def peak() -> float:

@@ -75,6 +75,7 @@ def _prepared(
     options.autotune.enabled = False
     return (
         read_batches.with_options(options)
+        .prefetch(1)  # so that nobody who decodes waits for Python
         .unbatch()
         .map(
             lambda key, data: prepare(key, tf.ensure_shape(data, [])),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.input.budget import TRACKING_BYTES
+from bakeoff.input.shape import Shape
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
@@ -47,7 +48,11 @@ class Rehearsal:
         self._training, self._held_out = (
             Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
         )
-        self._leg = max(run.auto_legs, key=self._trained_parameters)
+        self._leg = max(run.auto_legs or run.legs, key=self._trained_parameters)
+
+    def _shape(self, batch_size: int) -> Shape:
+        """With the least that may wait, as in the estimate that the answer is compared with."""
+        return replace(self._run.batches_of(batch_size), prefetch_batches=1)
 
     def _trained_parameters(self, leg: Leg) -> int:
         self._learner.require_trainable(leg.trainable, "train.trainable")
@@ -64,14 +69,14 @@ class Rehearsal:
         from bakeoff.training.step import compiled_prediction
 
         run, leg = self._run, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
-        feed = Feed.of(run.train, self._training, run.order, self._task, run.batches_of)
+        feed = Feed.of(run.train, self._training, run.order, self._task, self._shape)
         first = leg.span.first_step
         step = self._learner.begin(leg.trainable, "train.trainable")
         upcoming = iter(feed.batches(leg, range(first, first + STEPS)))
         for _ in range(STEPS):
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
-        held_out = evaluation_batches(self._held_out, run.batches_of(batch_size))
+        held_out = evaluation_batches(self._held_out, self._shape(batch_size))
         predict = compiled_prediction(self._learner.kept, self._task)
         score_all(self._task, predict, itertools.islice(held_out, LOOKS))
         copied = {name: np.array(value) for name, value in self._learner.state().items()}
