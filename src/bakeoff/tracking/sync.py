@@ -8,11 +8,9 @@ from pathlib import Path
 from filelock import Timeout
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.dispatch import all_journals, leave_request, sender_lock
+from bakeoff.tracking.dispatch import LONGEST_REQUEST_S, all_journals, leave_request, sender_lock
 from bakeoff.tracking.journal import entries
 from bakeoff.tracking.target import Place, Target, place_in, target_in
-
-LONGEST_REQUEST_S = 60  # of a sender that is asked to leave
 
 
 @dataclass(frozen=True)
