@@ -1,5 +1,6 @@
 """When a sender sends, waits and ends."""
 
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -90,6 +91,14 @@ def test_a_sender_makes_room_for_whoever_asks(store: type[Courier]) -> None:
     sender.main()
     journal.close()
     assert store.sent == []
+
+
+def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store: type[Courier]) -> None:
+    journal_of("a").close()
+    leave_request(TARGET.key).touch()
+    os.utime(leave_request(TARGET.key), (0, 0))
+    sender.main()
+    assert unsent(TARGET) == []
 
 
 def test_a_sender_stays_while_somebody_writes(store: type[Courier], monkeypatch: pytest.MonkeyPatch) -> None:

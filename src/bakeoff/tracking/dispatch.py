@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -10,6 +11,9 @@ from bakeoff.tracking.journal import FILE
 from bakeoff.tracking.target import FILE as TARGET_FILE
 from bakeoff.tracking.target import Target, place_in, target_in
 from bakeoff.workspace import journals, main_workspace
+
+
+LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
 
 
 def sender_lock(key: str) -> FileLock:
@@ -36,8 +40,16 @@ def start_sender(key: str) -> None:
 
 
 def leave_request(key: str) -> Path:
-    """While this file is there, senders for the store make room."""
+    """A file: whoever makes it wants to send to the store itself."""
     return journals() / f"sender-{key}.leave"
+
+
+def is_asked_to_leave(key: str) -> bool:
+    """One that nobody took away was made by a process that was killed."""
+    try:
+        return time.time() - leave_request(key).stat().st_mtime < LONGEST_REQUEST_S
+    except FileNotFoundError:
+        return False
 
 
 def is_sent(folder: Path, target: Target) -> bool:

@@ -10,7 +10,7 @@ import time
 
 from filelock import Timeout
 
-from bakeoff.tracking.dispatch import all_journals, leave_request, sender_lock, unsent
+from bakeoff.tracking.dispatch import all_journals, is_asked_to_leave, sender_lock, unsent
 from bakeoff.tracking.journal import is_being_written
 from bakeoff.tracking.target import Target, target_in
 
@@ -39,7 +39,7 @@ def send_until_done(target: Target) -> None:
     courier = Courier(target)
     busy_at = fine_at = time.monotonic()
     pause = POLL_S
-    while not leave_request(target.key).exists():
+    while not is_asked_to_leave(target.key):
         folders = [folder for folder in unsent(target) if folder not in courier.deleted]
         now = time.monotonic()
         if folders or is_written(target):
@@ -62,7 +62,7 @@ def is_written(target: Target) -> bool:
 def wait(seconds: float, key: str) -> None:
     """Or until somebody asks for the place."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end and not leave_request(key).exists():
+    while time.monotonic() < end and not is_asked_to_leave(key):
         time.sleep(min(POLL_S, seconds))
 
 

@@ -1,17 +1,16 @@
 """What MLflow lacks of the runs that were made here: told, and sent now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import Timeout
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.dispatch import all_journals, leave_request, sender_lock
+from bakeoff.tracking.dispatch import LONGEST_REQUEST_S, all_journals, leave_request, sender_lock
 from bakeoff.tracking.journal import entries
 from bakeoff.tracking.target import Place, Target, place_in, target_in
-
-LONGEST_REQUEST_S = 60  # of a sender that is asked to leave
 
 
 @dataclass(frozen=True)
@@ -36,43 +35,43 @@ def standings(elsewhere: str | None = None) -> list[Standing]:
 
 def sync(elsewhere: str | None, say: Callable[[str], None]) -> bool:
     """Send everything; whether all of it arrived."""
-    from bakeoff.tracking.courier import Courier
-
-    arrived = True
-    for target in dict.fromkeys(standing.target for standing in standings(elsewhere)):
-        folders = [folder for folder in all_journals() if _target(folder, elsewhere) == target]
-        with _instead_of_the_sender(target):
-            courier = Courier(target)
-            fine = courier.send(folders)  # also those that are sent: the store may be another one by now
-        arrived &= fine and not courier.deleted
-        for folder in folders:
-            place = place_in(folder, target)
-            if place.trouble:
-                say(f"{folder.name}: not sent to {target.shown}: {place.trouble}")
-            for refusal in place.refused:
-                say(f"{folder.name}: {target.shown} does not take {refusal}")
-    return arrived
+    targets = dict.fromkeys(standing.target for standing in standings(elsewhere))
+    return all([_sync(target, elsewhere, say) for target in targets])
 
 
-class _instead_of_the_sender:
+def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None]) -> bool:
+    from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load
+
+    folders = [folder for folder in all_journals() if _target(folder, elsewhere) == target]
+    with _instead_of_the_sender(target):
+        courier = Courier(target)
+        fine = courier.send(folders)  # also those that are sent: the store may be another one by now
+    for folder in folders:
+        place = place_in(folder, target)
+        if place.trouble:
+            say(f"{folder.name}: not sent to {target.shown}: {place.trouble}")
+        for refusal in place.refused:
+            say(f"{folder.name}: {target.shown} does not take {refusal}")
+    return fine and not courier.deleted
+
+
+@contextmanager
+def _instead_of_the_sender(target: Target) -> Iterator[None]:
     """While the block runs, no other process sends to the store."""
-
-    def __init__(self, target: Target) -> None:
-        self._request, self._lock = leave_request(target.key), sender_lock(target.key)
-
-    def __enter__(self) -> None:
-        self._request.touch()
-        try:
-            self._lock.acquire(timeout=LONGEST_REQUEST_S)
-        except Timeout:
-            raise WorkspaceError(
-                f"{self._lock.lock_file}: another process sends to this store and does not end; try again later"
-            ) from None
-        finally:
-            self._request.unlink(missing_ok=True)
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
+    request, lock = leave_request(target.key), sender_lock(target.key)
+    request.touch()
+    try:
+        lock.acquire(timeout=LONGEST_REQUEST_S)
+    except Timeout:
+        raise WorkspaceError(
+            f"{lock.lock_file}: another process sends to this store and does not end; try again later"
+        ) from None
+    finally:
+        request.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _standing(folder: Path, elsewhere: str | None) -> Standing | None:
