@@ -1,6 +1,7 @@
 """Pictures whose changes can be read off their pixels, and changes run as training runs them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
 
 
+@cache
 def change(augment: Augment, view: View) -> Callable[..., dict[str, np.ndarray]]:
     """`example, number -> changed example`, compiled once, as it is inside tf.data."""
     run = tf.function(lambda example, number: pixels.distort(example, view, augment=augment, key=key(number)))

@@ -56,6 +56,18 @@ def test_the_options_of_a_file_compose_to_its_variant(workspace: Path, variant: 
 OTHERS = {"memory": "medium", "evaluate": "standard", "export": "saved_model", "track": "none"}
 
 
+def test_ways_to_crop_are_in_the_option_each_with_what_is_not_the_default(workspace: Path) -> None:
+    text = TF2.with_name("tf1.config").read_text()
+    crop = "ssd_random_crop { operations { min_area: 0.5 max_area: 1 min_aspect_ratio: 0.75 max_aspect_ratio: 1.33 } }"
+    Path("mine.config").write_text(text.replace("ssd_random_crop { }", crop))
+    run("mine.config", "--name", "mine")
+    way = {"min_object_covered": 0.0, "min_area": 0.5, "min_seen": 0.0, "when_empty": "keep"}
+    assert yaml.safe_load(Path("conf/train/mine.yaml").read_text())["augment"] == {
+        "crop": {"kind": "ssd", "ways": [way]},
+        "turn": {"mirror": 0.5},
+    }
+
+
 def test_an_option_says_only_what_is_not_the_default(workspace: Path) -> None:
     run(str(TF2), "--name", "coco")
     option = yaml.safe_load(Path("conf/model/coco.yaml").read_text())

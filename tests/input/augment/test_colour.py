@@ -20,7 +20,7 @@ INCEPTION = Colour(
 
 
 def recoloured(image: np.ndarray, augment: Augment, number: int) -> np.ndarray:
-    return distorted({"image": image}, len(image), augment, number)["image"]
+    return change(augment, View(len(image)))({"image": image}, number)["image"]
 
 
 @pytest.mark.parametrize("number", range(3))

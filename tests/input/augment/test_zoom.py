@@ -2,7 +2,8 @@ import numpy as np
 
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.zoom import Zoom
-from changed_pictures import distorted
+from bakeoff.input.view import View
+from changed_pictures import change, distorted
 
 
 def test_zoomed_out_image_lies_on_grey() -> None:
@@ -27,7 +28,7 @@ def shown_part(augment: Augment, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Centre and size, (y, x) in image sides, of what is shown: read off an image whose pixels hold their own place."""
     ramp = np.stack(np.meshgrid(np.arange(200), np.arange(200), indexing="ij"), axis=-1).astype(np.float32)
     image = np.concatenate([ramp, np.zeros((200, 200, 1), np.float32)], axis=-1)
-    middle = distorted({"image": image}, 50, augment, number)["image"][20:30, 20:30]
+    middle = change(augment, View(50))({"image": image}, number)["image"][20:30, 20:30]
     size = np.array([middle[9, 5, 0] - middle[0, 5, 0], middle[5, 9, 1] - middle[5, 0, 1]]) / 9 * 50 / 200
     return (middle.mean(axis=(0, 1))[:2] + 0.5) / 200, size
 
