@@ -10,13 +10,13 @@ OF_CLIP = 4  # frames shown
 
 
 class Originals:
-    def __init__(self, read: Callable[[np.ndarray], list[bytes]], examples: int) -> None:
-        self._read, self._examples = read, examples
+    def __init__(self, read: Callable[[np.ndarray], list[bytes]]) -> None:
+        self._read = read
 
-    def names(self) -> list[str]:
-        """Of all examples, in order; each is read by itself, so that a large split needs no memory."""
-        found = (self._features(number)["image/filename"] for number in range(self._examples))
-        return [name.decode("utf-8", "backslashreplace") for [name] in found if isinstance(name, bytes)]
+    def name(self, number: int) -> str:
+        [name] = self._features(number)["image/filename"]
+        assert isinstance(name, bytes)
+        return name.decode("utf-8", "backslashreplace")
 
     def images(self, number: int) -> list[bytes]:
         """The encoded image; of a clip a few, evenly apart."""
