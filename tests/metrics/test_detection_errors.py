@@ -84,6 +84,13 @@ def test_a_badly_placed_detection_costs_what_its_box_would_have_given() -> None:
     assert lost(1, (true((BOX, 1)), given((NEAR, 1, 0.9)))) == pytest.approx({"badly_placed": 1.0})
 
 
+def test_of_two_mistakes_that_mean_one_box_only_the_better_would_have_found_it() -> None:
+    """Of other kinds, too: with the wrong name mended there is nothing left to be placed better."""
+    pairs = [(true((BOX, 1)), given((BOX, 2, 0.9), (NEAR, 1, 0.8)))]
+    assert kinds(*pairs) == ["wrong_class", "badly_placed"]
+    assert lost(1, *pairs) == pytest.approx({"wrong_class": 1.0})
+
+
 def test_a_wrong_detection_costs_precision_only_if_it_is_surer_than_a_right_one() -> None:
     """Precision is 1/2 at every recall because of the surer one on nothing; without it, 1."""
     assert lost(1, (true((BOX, 1)), given((BOX, 1, 0.5), (FAR, 1, 0.9)))) == pytest.approx({"background": 0.5})

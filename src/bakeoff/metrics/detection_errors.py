@@ -79,11 +79,12 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
 
 
 def _mended(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
-    rows = np.flatnonzero(errors.found == kind)
-    free = ~np.isin(errors.meant[rows], matches.taken)
-    rows = rows[free]
+    """(found,) whether an error of the kind means a free box, and is the best of all, of any kind, that mean it."""
+    rows = np.flatnonzero(errors.meant != NONE)
+    rows = rows[~np.isin(errors.meant[rows], matches.taken)]
+    best = rows[np.unique(errors.meant[rows], return_index=True)[1]]
     mended = np.zeros(len(matches.found), bool)
-    mended[rows[np.unique(errors.meant[rows], return_index=True)[1]]] = True  # the best of those that mean the same
+    mended[best] = errors.found[best] == kind
     return mended
 
 

@@ -36,5 +36,5 @@ def _table(counts: Mapping[tuple[str, str], int], labels: Sequence[str]) -> Iter
 def _cell(count: int, total: int, *, same: bool) -> str:
     if not count:
         return "<td>"
-    colour, shade = "74,123,208" if same else "214,84,70", 0.12 + 0.6 * count / total
+    colour, shade = "74,123,208" if same else "240,150,0", 0.12 + 0.6 * count / total
     return f"<td{' class=same' if same else ''} style='background:rgba({colour},{shade:.2f})'>{count:,}"

@@ -1,6 +1,6 @@
 """Names and images of a split's examples, from their records: what the page shows of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,14 +10,13 @@ OF_CLIP = 4  # frames shown
 
 
 class Originals:
-    def __init__(self, read: Callable[[np.ndarray], Sequence[bytes | None]], examples: Sequence[int]) -> None:
-        """`examples`: the numbers, in `read`, of those that were judged; here they go by their places in that list."""
-        self._read, self._examples = read, examples
+    def __init__(self, read: Callable[[np.ndarray], list[bytes | None]]) -> None:
+        self._read = read
 
-    def names(self) -> list[str]:
-        """Of all examples, in order; each is read by itself, so that a large split needs no memory."""
-        found = (self._features(number)["image/filename"] for number in range(len(self._examples)))
-        return [name.decode("utf-8", "backslashreplace") for [name] in found if isinstance(name, bytes)]
+    def name(self, number: int) -> str:
+        [name] = self._features(number)["image/filename"]
+        assert isinstance(name, bytes)
+        return name.decode("utf-8", "backslashreplace")
 
     def images(self, number: int) -> list[bytes]:
         """The encoded image; of a clip a few, evenly apart."""
@@ -29,5 +28,5 @@ class Originals:
         return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
     def _features(self, number: int) -> dict[str, Value]:
-        [data] = self._read(np.array([self._examples[number]]))
+        [data] = self._read(np.array([number]))
         return decode_features(data or b"")

@@ -1,13 +1,16 @@
-"""The page's colours and measures: dark on light, light on dark as the reader has it, and on paper."""
+"""The page's colours and measures: dark on light, light on dark as the reader has it, and on paper.
+
+Right is blue, wrong is orange and dashed: they differ for the colour-blind and in print.
+"""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1f24; --paper: #fff; --soft: #5d6673; --line: #8885; --faint: #8882;
- --bar: #4a7bd0; --right: #17803d; --wrong: #c62828; --true: #f5c518; --card: #8881;
+ --bar: #4a7bd0; --right: #0b6fb8; --wrong: #b35900; --card: #8881;
 
  --c0: #1f77b4; --c1: #d9730d; --c2: #2a9a3a; --c3: #c0392b; --c4: #8458b3; --c5: #8c5a4a; --c6: #d160a8; --c7: #5b6670;
  --c8: #9a9a1f; --c9: #14a3b8 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --paper: #16181c; --soft: #9aa3af; --bar: #6b9bef;
- --right: #4cc76a; --wrong: #ff6b62; --c0: #62aee8; --c1: #ffa04d; --c2: #63cf73; --c3: #f07c6c; --c4: #b797e0;
+ --right: #56b4e9; --wrong: #f0a030; --c0: #62aee8; --c1: #ffa04d; --c2: #63cf73; --c3: #f07c6c; --c4: #b797e0;
  --c5: #c49a8a; --c6: #ee9ad0; --c7: #aab4be; --c8: #d5d55f; --c9: #5fd3e6 } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 76rem;
  margin: 2rem auto; padding: 0 1rem }
@@ -44,17 +47,17 @@ figcaption { font-size: .82rem; overflow-wrap: anywhere }
 figure rect { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke }
 figure text { font-family: system-ui, sans-serif; font-weight: 600; paint-order: stroke;
  stroke: #000c; stroke-width: .25em; stroke-linejoin: round }
-rect.true { stroke: #fff } text.true { fill: #fff } rect.missed { stroke: #f5c518; stroke-dasharray: 6 3 }
-text.missed { fill: #f5c518 } rect.right { stroke: #40dc78 } text.right { fill: #40dc78 }
-rect.wrong { stroke: #ff5c5c } text.wrong { fill: #ff8080 }
-.true-key { border-bottom: 2px solid var(--soft) } .missed-key { border-bottom: 2px dashed #c79a00 }
+rect.true { stroke: #fff } text.true { fill: #fff } rect.missed { stroke: #f09600; stroke-dasharray: 6 3 }
+text.missed { fill: #f09600 } rect.right { stroke: #56b4e9 } text.right { fill: #56b4e9 }
+rect.wrong { stroke: #f09600; stroke-dasharray: 6 3 } text.wrong { fill: #f09600 }
+.true-key { border-bottom: 2px solid var(--soft) } .missed-key { border-bottom: 2px dashed var(--wrong) }
 .confusion { font-size: .8rem; overflow-x: auto }
 .confusion td, .confusion th { padding: .2rem .4rem; border: 1px solid var(--faint); text-align: center;
  font-variant-numeric: tabular-nums }
 .confusion th { max-width: 6rem; overflow-wrap: anywhere }
 .confusion .same { font-weight: 700 }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --bar: #4a7bd0;
- --right: #0a6b2d; --wrong: #b00020 }
+ --right: #0b5c99; --wrong: #994c00 }
  body { margin: 0; max-width: none; font-size: 11px } h2 { break-after: avoid } .pair, .strip { width: 32% }
  .one { width: 18% }
  * { print-color-adjust: exact; -webkit-print-color-adjust: exact }

@@ -41,30 +41,30 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     answer = compiled_answers(task, lambda images: as_float32(network(images, training=False)))
     store = Store(records, manifest.splits[VALIDATION], run.memory.on_bad_record)
     score = task.score()
+    judged: list[int] = []  # the numbers of the examples in the records, of which damaged ones may be left out
     shown: list[tuple[np.ndarray, dict]] = []
-    judged: list[int] = []  # the numbers of examples; damaged ones may be left out
     with progress("evaluate", derived.validation_examples, "examples") as bar, plain_errors_of(store):
         for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
             found = answer(batch)
             score = score + task.judge(batch, found)
-            shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             judged += batch["number"].numpy().tolist()
+            shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             bar.advance(len(batch["image"]))
-    originals = Originals(store.read, judged)
-    names = originals.names()
-    groups = [run.evaluate.group_of(name) for name in names]
+    originals = Originals(store.read)
+    files = {number: originals.name(number) for number in judged}
+    groups = [run.evaluate.group_of(files[number]) for number in judged]
     numbers, tables = score.result(), score.plots()
     intervals = score.intervals(groups, run.evaluate.interval_samples)
     metrics = numbers | ({"interval": intervals} if intervals else {})
     metrics |= {"bad_records": len(store.bad)} if store.bad else {}
-    rows = [row | {"file": name} for row, name in zip(score.rows(), names, strict=True)]
-    order, most = score.worst_first().tolist(), run.evaluate.report_examples
+    rows = [row | {"example": at, "file": files[at]} for row, at in zip(score.rows(), judged, strict=True)]
+    order, most = [rows[place] for place in score.worst_first()], run.evaluate.report_examples
     worst, best = order[:most], order[most:][::-1][:most]
     report = page.Report(
         run.name, _facts(run, derived, state), task.headline, numbers, intervals, _drawn(groups), tables,
         counts=manifest.splits[VALIDATION].counts,
-        worst=[Shown(rows[number], originals.images(number)) for number in worst],
-        best=[Shown(rows[number], originals.images(number)) for number in best],
+        worst=[Shown(row, originals.images(row["example"])) for row in worst],
+        best=[Shown(row, originals.images(row["example"])) for row in best],
     )  # fmt: skip
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
