@@ -23,7 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from workspace_copy import Workspace, environment, tiny_workspace
 
-SETTINGS = "log_every_steps: 2, validate_every_steps: 8, checkpoint_every_steps: 5, ema_decay: 0.9"
+SETTINGS = (
+    "log_every_steps: 2, validate_every_steps: 8, checkpoint_every_steps: 5, keep_every_steps: 40, ema_decay: 0.9, "
+    "tensorboard: true"
+)
 VARIANTS = {
     "detection": {
         "model": "model: {use: ssd_tiny, input_size: 64, width: 0.25, pyramid_channels: 8}",
@@ -96,6 +99,23 @@ def repeated(workspace: Workspace) -> list[tuple[int, str]]:
     return [place for place, count in seen.items() if count > 1]
 
 
+def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
+    """What TensorBoard is given more than once, and what of the history it lacks."""
+    import tensorflow as tf
+
+    events = [
+        (event.step, value.tag)
+        for file in sorted((workspace.folder / "models/train/tensorboard").glob("*tfevents*"))
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+    ]
+    lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    wanted = {(row["step"], key) for row in rows for key in row if key not in ("step", "phase")}
+    missing = [(step, f"{tag} is missing") for step, tag in wanted - set(events)]
+    return [place for place, count in Counter(events).items() if count > 1] + missing
+
+
 def curve(workspace: Workspace) -> list[str]:
     """The history without what the clock says."""
     lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
@@ -119,7 +139,8 @@ def main() -> None:
         print(f"{kills} kills, went on after steps {state['resumed_at_steps']}")
         print(f"uninterrupted {expected}\ninterrupted   {state['weights_sha256']}")
         print(f"history the same: {curve(whole) == curve(cut)}, repeated in it: {repeated(cut)}")
-        sys.exit(0 if same and not repeated(cut) else 1)
+        print(f"repeated in TensorBoard's events, or missing: {repeated_events(cut)}")
+        sys.exit(0 if same and not repeated(cut) and not repeated_events(cut) else 1)
 
 
 if __name__ == "__main__":
