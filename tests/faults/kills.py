@@ -23,10 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from workspace_copy import Workspace, environment, tiny_workspace
 
-SETTINGS = (
-    "log_every_steps: 2, validate_every_steps: 8, checkpoint_every_steps: 5, keep_every_steps: 40, ema_decay: 0.9, "
-    "tensorboard: true"
-)
+SETTINGS = "log_every_steps: 2, validate_every_steps: 8, checkpoint_every_steps: 5, ema_decay: 0.9"
 VARIANTS = {
     "detection": {
         "model": "model: {use: ssd_tiny, input_size: 64, width: 0.25, pyramid_channels: 8}",
@@ -35,13 +32,13 @@ VARIANTS = {
     "classification": {
         "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
         "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
-        "train": f"train: {{use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, {SETTINGS}}}",
+        "train": f"train: {{use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, tensorboard: true, {SETTINGS}}}",
     },
     "video": {
         "data": "data: {use: digits_motion, train_examples: 24, validation_examples: 8, frames: 4, side: 32}",
         "model": "model: {use: clip_small, width: 0.25, input_size: 32, frames: 4}",
         "train": (
-            f"train: {{use: demo, batch_size: 4, steps: null, {SETTINGS}, phases: ["
+            f"train: {{use: demo, batch_size: 4, steps: null, tensorboard: true, {SETTINGS}, phases: ["
             "{name: head, steps: 41, trainable: [head], lr: {kind: constant, peak: 0.1}}, "
             "{name: whole, steps: 60, start: best, batch_size: 2, lr: {kind: constant, peak: 0.001}}, "
             "{name: slow, epochs: 10, lr: {kind: cosine, peak: 0.0001}}]}"
@@ -100,7 +97,7 @@ def repeated(workspace: Workspace) -> list[tuple[int, str]]:
 
 
 def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
-    """What TensorBoard is given more than once, and what of the history it lacks."""
+    """What TensorBoard, if it is used, is given more than once, and what of the history it lacks."""
     import tensorflow as tf
 
     events = [
@@ -109,6 +106,8 @@ def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
         for event in tf.compat.v1.train.summary_iterator(str(file))
         for value in event.summary.value
     ]
+    if not (workspace.folder / "models/train/tensorboard").is_dir():
+        return []
     lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     wanted = {(row["step"], key) for row in rows for key in row if key not in ("step", "phase")}
