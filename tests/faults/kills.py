@@ -32,7 +32,9 @@ VARIANTS = {
     "classification": {
         "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
         "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
-        "train": f"train: {{use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, tensorboard: true, {SETTINGS}}}",
+        "train": (
+            "train: {use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, tensorboard: true, " + SETTINGS + "}"
+        ),
     },
     "video": {
         "data": "data: {use: digits_motion, train_examples: 24, validation_examples: 8, frames: 4, side: 32}",
