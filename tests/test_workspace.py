@@ -63,3 +63,18 @@ def test_what_a_killed_build_left_does_not_get_into_the_next(folder: Path) -> No
     with workspace.building(folder / "out") as partial:
         assert list(partial.iterdir()) == []
     assert [path.name for path in folder.rglob("*")] == ["out"]
+
+
+def test_a_promise_is_taken_back_without_touching_what_the_file_is_a_link_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC may have linked it into its cache."""
+    monkeypatch.chdir(tmp_path)
+    workspace.PROMISE.parent.mkdir(parents=True)
+    workspace.promise(trained_to_its_end=True)
+    cached = tmp_path / "cached"
+    cached.hardlink_to(workspace.PROMISE)
+    workspace.promise(trained_to_its_end=False)
+    assert workspace.PROMISE.read_text() == "trained_to_its_end: false\n"
+    assert cached.read_text() == "trained_to_its_end: true\n"
+    assert [path.name for path in workspace.PROMISE.parent.iterdir()] == ["promise.yaml"]

@@ -43,9 +43,14 @@ def sweeps() -> Path:
     return main_workspace() / IN_FLIGHT / "sweeps"
 
 
+def runs() -> Path:
+    """All work in flight, in every workspace of one clone the same folder."""
+    return main_workspace() / IN_FLIGHT / "runs"
+
+
 def in_flight(fingerprint: str) -> Path:
-    """Where a run's work is until it is finished, in every workspace of one clone the same folder."""
-    return main_workspace() / IN_FLIGHT / "runs" / fingerprint
+    """Where a run's work is."""
+    return runs() / fingerprint
 
 
 def enter() -> None:

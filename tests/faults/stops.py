@@ -5,7 +5,8 @@
 
 The first makes a small workspace in a temporary folder and runs `dvc repro` in it on a terminal of its own, once to the
 end and once with stops at random steps: by Ctrl-C typed into the terminal, by SIGTERM to the training process, by the
-file that `bakeoff stop` writes. The second says how long a training with `max_minutes` takes.
+file that `bakeoff stop` writes; then by Ctrl-C before the first step, and twice. The second says how long a training
+with `max_minutes` takes.
 """
 
 import argparse
@@ -107,11 +108,32 @@ def stopped(workspace: Workspace, way: str, awaited: int) -> tuple[float, dict, 
     until(saved.is_file, "the end of training")
     seconds = time.monotonic() - asked
     state = json.loads(saved.read_text(encoding="utf-8"))
-    code = terminal.wait()
-    assert code == 0, terminal.screen.decode()
+    by_dvc = terminal.wait() == 0
+    said = terminal.screen.decode()
+    if by_dvc:
+        assert "Running stage 'evaluate'" in said and "Running stage 'export'" in said, said
+    else:
+        assert way == "Ctrl-C" and "DVC runs stages by a shell that Ctrl-C ends" in said and "export: " in said, said
     metrics = json.loads((workspace.folder / "models/evaluation/metrics.json").read_text(encoding="utf-8"))
-    assert b"Running stage 'evaluate'" in terminal.screen and b"Running stage 'export'" in terminal.screen
     return seconds, state, metrics
+
+
+def broken_off(workspace: Workspace, when: str) -> str:
+    """Ctrl-C where nothing is to be saved, or twice; what DVC says of the end of the stage."""
+    terminal = Terminal(workspace, "dvc", "repro")
+    until(terminal.training, "the process that trains")
+    if when == "twice":
+        until(lambda: lines_of(workspace), "a line")
+        terminal.type(CTRL_C)
+        until(lambda: b"Ctrl-C again stops at once" in terminal.screen, "an answer")
+    else:
+        time.sleep(3)  # TensorFlow is being loaded
+    terminal.type(CTRL_C)
+    assert terminal.wait() != 0, terminal.screen.decode()
+    left = [path.name for path in (workspace.folder / "models").glob("train*")]
+    left += [path.name for path in (workspace.folder / ".bakeoff").rglob("*.partial")]
+    assert left == [] and b"Running stage 'evaluate'" not in terminal.screen, left
+    return terminal.screen.decode().rpartition("exited with ")[2].split()[0]
 
 
 def repro(workspace: Workspace) -> dict:
@@ -132,6 +154,8 @@ def compare_stops(folder: Path, variant: str, stops: int, chance: random.Random)
             f"saved {seconds:.2f} s later; evaluated: {numbers}",
             flush=True,
         )
+    for when in ("while TensorFlow is loaded", "twice"):
+        print(f"Ctrl-C {when}: stage train exits with {broken_off(cut, when)}, and leaves nothing", flush=True)
     state = repro(cut)
     nothing = "Running stage" not in cut.run("dvc", "repro").stdout
     print(f"then {state['state']}, went on after steps {state['resumed_at_steps']}; then nothing to do: {nothing}")

@@ -45,6 +45,14 @@ def test_examples_may_be_asked_for_in_any_order_and_again(split: Split, open_sto
         assert store.read(np.array(numbers, np.int64)) == [expected[number] for number in numbers]
 
 
+def test_examples_are_known_by_the_files_that_they_were_made_of(split: Split, open_store: Open, tmp_path: Path) -> None:
+    store = open_store(tmp_path, split)
+    assert store.names(np.array([10, 3])) == ["r10", "r3"]
+    nameless = tf.train.Example(features=tf.train.Features(feature={})).SerializeToString()
+    store.read = lambda examples: [nameless] * len(examples)  # type: ignore[method-assign]
+    assert store.names(np.array([10])) == ["no. 10"]
+
+
 @pytest.fixture
 def impatient_threads() -> Iterator[None]:
     """They change places after every few operations."""

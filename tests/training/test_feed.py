@@ -43,3 +43,5 @@ def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
     first, second = (np.random.default_rng([5, epoch]).permutation(12) for epoch in (0, 1))
     assert asked == [*first[9:12], *second[0:5]]
     assert [images.shape[0] for images, _ in given] == [2, 2, 2, 2]
+    # The step after which five are done is the leg's second: its examples, by their names.
+    assert feed.names(leg, 5) == ", ".join(f"train/{number:06d}" for number in [*first[9:12], second[0]])

@@ -32,6 +32,7 @@ def changed(tree: dict[str, Any], key: str, value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "key",
     ["seed", "model.width", "lr.peak", "optimizer.beta_1", "train.steps", "train.log_every_steps", "train.ema_decay",
+     "train.best_by", "train.max_minutes", "train.early_stopping.patience",
      "derived.train_examples", "derived.num_classes", "train.augment.mirror"],
 )  # fmt: skip
 def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> None:
@@ -40,8 +41,8 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(
     "key",
-    ["train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds", "train.keep_every_steps",
-     "train.steps_per_call", "train.samples", "train.tensorboard", "memory.budget",
+    ["train.fresh", "train.continue_from", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
+     "train.keep_every_steps", "train.steps_per_call", "train.samples", "train.tensorboard", "memory.budget",
      "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:

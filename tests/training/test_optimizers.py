@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
+from bakeoff.training.early_stopping import EarlyStopping
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.training.settings import Train
 from bakeoff.training.step import compiled_step
@@ -141,6 +142,21 @@ def test_gradients_are_clipped_by_their_norm_all_together() -> None:
             Train,
             {"batch_size": 1, "steps": 1, "validate_every_steps": -1},
             r"^validate_every_steps: must be 0 or more, got -1$",
+        ),
+        (
+            Train,
+            {"batch_size": 1, "steps": 1, "early_stopping": EarlyStopping(patience=1)},
+            r"^validate_every_steps: must be 1 or more for early_stopping, which counts looks at validation, got 0$",
+        ),
+        (
+            Train,
+            {"batch_size": 1, "steps": 1, "max_minutes": 0.0},
+            r"^max_minutes: must be above 0, or null, got 0\.0$",
+        ),
+        (
+            Train,
+            {"batch_size": 1, "steps": 1, "continue_from": " "},
+            r"^continue_from: must be a run, or null, got ' '$",
         ),
     ],
 )

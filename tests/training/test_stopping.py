@@ -3,11 +3,13 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bakeoff.errors import Canceled, said_plainly
-from bakeoff.training.stopping import REQUEST, Stop
+from bakeoff.training import stopping
+from bakeoff.training.stopping import REQUEST, Stop, takes_its_shell_along
 
 
 @pytest.fixture
@@ -88,3 +90,14 @@ def test_afterwards_signals_do_what_they_did_before() -> None:
     with Stop().listening():
         assert signal.getsignal(signal.SIGTERM) != before[1]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize(("parent", "expected"), [("dash", True), ("sh", True), ("bash", False), ("dvc", False)])
+def test_a_shell_that_stays_between_dvc_and_a_stage_is_told_from_one_that_does_not(
+    parent: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping.psutil, "Process", lambda number: SimpleNamespace(name=lambda: parent))
+    monkeypatch.setenv("DVC_STAGE", "train")
+    assert takes_its_shell_along() is expected
+    monkeypatch.delenv("DVC_STAGE")
+    assert not takes_its_shell_along()

@@ -1,5 +1,7 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
+from bakeoff.training.stopping import CTRL_C, takes_its_shell_along
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
@@ -28,11 +31,12 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     from bakeoff.input.store import Store
     from bakeoff.tasks.task import task_of
     from bakeoff.training import loop, weights
+    from bakeoff.training.continuing import hand_over, parent_of, write_identity
     from bakeoff.training.course import run_legs
     from bakeoff.training.devices import strategy_of
     from bakeoff.training.ending import Clock, Ends, TimeLimit
     from bakeoff.training.feed import Feed
-    from bakeoff.training.fingerprint import fingerprint
+    from bakeoff.training.fingerprint import fingerprint, identity
     from bakeoff.training.footprint import peak_memory_bytes
     from bakeoff.training.history import History, write_plots
     from bakeoff.training.learner import new_learner
@@ -56,7 +60,10 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     first = load_first_weights(learner.network, run.model, run.train.init, origin)
     replicas = strategy.num_replicas_in_sync
-    name = fingerprint(as_tree(run), records=manifest.digest, first_weights=origin.digest, devices=str(replicas))
+    parent = parent_of(run.train, workspace.runs())
+    others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(replicas)}
+    others["parent"] = parent.digest if parent else "none"
+    name = fingerprint(as_tree(run), **others)
     folder = workspace.in_flight(name)
     stop = Stop(folder)
     looked_at = evenly_spread(run.train.validate_examples or held_out.examples, held_out.examples)
@@ -64,6 +71,11 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     names, keep = [leg.span.name for leg in legs], run.train.keep_every_steps
     with Work(folder, names, fresh=run.train.fresh, keep_every=keep) as work, stop.listening():
         found = work.newest()
+        remarks: list[str] = []
+        write_identity(itself := identity(as_tree(run), **others), folder)
+        if parent and found.arrays is None:
+            remarks = hand_over(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
+            found = work.newest()
         samples = Samples(folder / SAMPLES, task, manifest.classes, drawn)
         validate = Validation(
             task,
@@ -79,7 +91,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             rehearse_look=validate.seconds,
             saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
         )
-        for line in [*in_words(first), *found.in_words(derived.steps, work.folder)]:
+        for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
         copy = tracker.attach(run.track, work.mlflow_run)
         if copy.run_id is None:
@@ -122,13 +134,19 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 file_away(folder, samples, history.lines, headline, partial)
                 state = outcome.summary(headline, legs) | {
                     "classes": list(manifest.classes),
+                    "stopped_by": stop.by if outcome.ended_by == "stop" else None,
                     "steps": derived.steps,
                     "seconds": round(limit.clock.seconds, 1),
                     "parameters": learner.kept.count_params(),
                     "peak_memory_bytes": peak_memory_bytes(),
                     "memory_estimate_bytes": derived.memory_estimate_bytes,
                     "weights_sha256": digest,
-                    "lineage": {"fingerprint": name, "started_from": first["source"], "first_weights": origin.digest},
+                    "lineage": {
+                        "fingerprint": name,
+                        "started_from": first["source"],
+                        "first_weights": origin.digest,
+                        "parents": found.facts["parents"],
+                    },
                     "mlflow_run_id": copy.run_id,
                 }
                 write_report(first, partial)
@@ -154,6 +172,13 @@ def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
             remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)
 
 
+def evaluate_here() -> None:
+    """What DVC will not do after this, though the result is as good as any."""
+    say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
+    for stage in ("evaluate", "export"):
+        subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], check=False)  # each says what is wrong itself
+
+
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
@@ -163,6 +188,8 @@ def main() -> None:
         say(f"train: {summary(state)}")
         if state["state"] == "STOPPED":
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
+            if state["stopped_by"] == CTRL_C and takes_its_shell_along():
+                evaluate_here()
         kept = f", MLflow run {state['mlflow_run_id']}" if state["mlflow_run_id"] else ""
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/{kept}")
 

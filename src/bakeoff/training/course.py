@@ -107,6 +107,7 @@ def run_legs(
             "seconds": ends.limit.clock.seconds,
             "resumed": resumed,
             "paths": learner.kept_in_state,
+            "parents": found.facts["parents"],
             "history": list(history.lines),  # as they are now: writing happens beside training
         }
         work.save(

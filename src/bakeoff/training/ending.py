@@ -34,7 +34,8 @@ class TimeLimit:
     clock: Clock
     rehearse_look: Callable[[], float] = lambda: 0.0  # about the seconds that a look at validation takes
     saving: Callable[[], float] = lambda: 0.0  # seconds that writing checkpoint and weights takes
-    look: float = 0.0  # seconds that the last look took
+    look: float = 0.0  # seconds that the slowest look took, or, before there was one, the rehearsal's guess
+    _is_guess: bool = True
     _pace: float = 0.0
     _logged: tuple[int, float] = (0, 0.0)  # steps and seconds when the device was last known to have caught up
 
@@ -42,6 +43,9 @@ class TimeLimit:
         self.clock.start()
         if self.minutes is not None:
             self.look = self.rehearse_look()
+
+    def looked(self, seconds: float) -> None:
+        self.look, self._is_guess = seconds if self._is_guess else max(seconds, self.look), False
 
     def logged(self, done: int, seconds_per_step: float) -> None:
         self._pace, self._logged = seconds_per_step, (done, self.clock.seconds)

@@ -14,26 +14,32 @@ HERE = Path(__file__).resolve().parents[1]
 CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "training", "stages/train.py")
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases")
-NO_MATTER = (  # of `train`: how, not what
-    "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "keep_every_steps", "steps_per_call",
-    "samples", "tensorboard",
+# Of `train`: how, not what. The run that is gone on from counts by its content.
+NO_MATTER = (
+    "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "keep_every_steps", "steps_per_call", "samples",
+    "tensorboard", "continue_from",
 )  # fmt: skip
 LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16
 
 
 def fingerprint(tree: Mapping[str, Any], **others: str) -> str:
-    """Of the rendered variant as plain values, and what else decides: the records, first weights, libraries."""
+    """A hash of `identity`."""
+    content = json.dumps(identity(tree, **others), sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()[:LENGTH]
+
+
+def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
+    """Of the rendered variant as plain values, and what else decides: the records, first weights, libraries, code."""
     said = {group: tree[group] for group in DECIDING_GROUPS} | {
         "derived": {key: tree["derived"][key] for key in DECIDING_NUMBERS}
     }
     said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
-    versions = {name: version(name) for name in LIBRARIES}
-    content = hashlib.sha256(json.dumps([said, others, versions], sort_keys=True).encode())
+    code = hashlib.sha256()
     for file in _code():
-        content.update(f"\n{file.relative_to(HERE).as_posix()}\n".encode())
-        content.update(file.read_bytes())
-    return content.hexdigest()[:LENGTH]
+        code.update(f"\n{file.relative_to(HERE).as_posix()}\n".encode())
+        code.update(file.read_bytes())
+    return said | others | {"versions": {name: version(name) for name in LIBRARIES}, "code": code.hexdigest()}
 
 
 def _code() -> Iterator[Path]:

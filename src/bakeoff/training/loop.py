@@ -131,8 +131,9 @@ def fit(
         if best.is_beaten_by(value):
             best = Best(done, value)
             keep_best(done)
-        ends.limit.look = time.monotonic() - before
-        since += ends.limit.look
+        took = time.monotonic() - before
+        ends.limit.looked(took)
+        since += took
         return Standing(best, ends.early.after(standing.patience, value))
 
     if standing.owes_look:
@@ -168,9 +169,8 @@ def fit(
             standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
         is_due = rhythm.wants_checkpoint(done, time.monotonic() - saved)
-        is_measured = (
-            ends.limit.minutes is None or done > steps.start + 1
-        )  # how long writing takes counts for the limit
+        # How long writing takes counts for the limit.
+        is_measured = ends.limit.minutes is None or done > steps.start + 1
         if is_over or is_due or not is_measured:
             losses_so_far.require_finite()  # or the checkpoint before would be lost for it
             checkpoint(done, standing)

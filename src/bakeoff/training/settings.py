@@ -41,6 +41,7 @@ class Train:
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
     keep_every_steps: int = 0  # the checkpoints of these steps stay, beside the newest; 0: none
+    continue_from: str | None = None  # another run, whose last checkpoint is the first of this one
     fresh: bool = False  # start over, also if this very variant was interrupted or is finished
     log_every_steps: int = 10
     steps_per_call: int | Literal["auto"] = "auto"  # of a compiled graph, at most; auto: as many as half a second holds
@@ -76,6 +77,8 @@ class Train:
         kept, written = self.keep_every_steps, self.checkpoint_every_steps
         rule = f"0 or a multiple of checkpoint_every_steps={written}"
         require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
+        parent = self.continue_from
+        require(parent is None or bool(parent.strip()), "continue_from", parent, "a run, or null")
         require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")

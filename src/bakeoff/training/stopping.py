@@ -13,11 +13,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import psutil
+
 from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
 
 REQUEST = "stop_requested"
 SECONDS_BETWEEN_LOOKS = 0.05
 SAID = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
+
+
+CTRL_C = "Ctrl-C"
+FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
+
+
+def takes_its_shell_along() -> bool:
+    """Whether Ctrl-C ends the shell by which DVC runs this stage, as soon as the stage has ended.
+
+    Then DVC sees a failure, whatever the stage says. bash and zsh become the command that they are given; not so dash.
+    """
+    return "DVC_STAGE" in os.environ and psutil.Process(os.getppid()).name() in FRAGILE_SHELLS
 
 
 class Stop:
@@ -60,7 +74,7 @@ class Stop:
         self._has_stepped = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        name, code = ("Ctrl-C", INTERRUPTED) if number == signal.SIGINT else ("SIGTERM", TERMINATED)
+        name, code = (CTRL_C, INTERRUPTED) if number == signal.SIGINT else ("SIGTERM", TERMINATED)
         if not self._has_stepped:
             raise Canceled(f"stopped by {name} before the first step; run the same command again", code)
         if self.by is not None and number == signal.SIGINT:
@@ -71,7 +85,7 @@ class Stop:
         if self.by is None:
             self.by = by
             # Python's own streams may be in the middle of a line when a signal comes.
-            os.write(2, SAID.format(by, "Ctrl-C again" if by == "Ctrl-C" else "Ctrl-C").encode())
+            os.write(2, SAID.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
 
     def _consume(self) -> None:
         if self._request:

@@ -30,7 +30,7 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
-NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": []}
+NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
 
 
 @dataclass(frozen=True, order=True)
@@ -136,6 +136,14 @@ class Work:
         self._submit(job)
         if now:
             self.wait()
+
+    def adopt(self, other: "Work", found: Found) -> None:
+        """A checkpoint of another run as the first of this one, along with the best weights that it names."""
+        for path in other._bests_in(found.facts):
+            best = checkpoint.read(path)
+            checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
+        assert found.arrays is not None
+        self.save(found.position, found.facts, lambda: found.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""

@@ -1,0 +1,191 @@
+"""`train.continue_from`: the last checkpoint of another run as the first of this one.
+
+The other may have fewer steps, another time limit, other rates; what both have done up to its last step must be the
+same, so that one run of 2,000 steps equals 1,000 and 1,000 more.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bakeoff.errors import ConfigError, WorkspaceError
+from bakeoff.training.fingerprint import LENGTH
+from bakeoff.training.settings import Train
+from bakeoff.training.state import FILE as STATE
+from bakeoff.training.state import read_state
+from bakeoff.training.work import Found, Work
+
+KEY = "train.continue_from"
+IDENTITY = "identity.json"
+SHOWN = 5
+# What has no say in the steps that were taken, or only through what was done, which comes along.
+FREE = (
+    "train.steps", "train.epochs", "train.init", "train.max_minutes", "train.early_stopping", "train.best_by",
+    "train.log_every_steps", "train.validate_every_steps", "train.round_up_steps", "derived.phases.*.steps",
+    "train.phases.*.steps", "train.phases.*.epochs", "first_weights", "parent",
+)  # fmt: skip
+# What may be another from here on, though it was not before; it is said.
+SAID = ("lr", "train.phases.*.lr", "derived.phases.*.rate_factor", "code", "versions")
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A run that another goes on from."""
+
+    folder: Path
+    digest: str  # of its last checkpoint
+
+    @property
+    def fingerprint(self) -> str:
+        return self.folder.name
+
+
+def write_identity(identity: Mapping[str, Any], folder: Path) -> None:
+    """Into a run's folder: what its fingerprint is a hash of."""
+    partial = folder / f"{IDENTITY}.partial"
+    partial.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder / IDENTITY)
+
+
+def parent_of(train: Train, runs: Path) -> Parent | None:
+    """`runs` is the folder of all work in flight."""
+    if train.continue_from is None:
+        return None
+    folder = _folder_of(train.continue_from, runs)
+    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_leg(path), path.name))
+    if not checkpoints or not (folder / IDENTITY).is_file():
+        raise ConfigError(
+            f"{KEY}: {folder.as_posix()} holds no checkpoint to go on from; train its variant again, "
+            "or train this one without continue_from"
+        )
+    with checkpoints[-1].open("rb") as file:
+        return Parent(folder, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
+    """Into `work`, which has nothing yet; `ends` are the last steps of its legs. Returns what is to be said."""
+    lock = FileLock(parent.folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise WorkspaceError(
+            f"{KEY}: {parent.fingerprint} is being trained right now; stop it or wait for it"
+        ) from None
+    try:
+        other = Work(parent.folder, _legs(parent.folder))
+        found = other.newest()
+        remarks = _require_same_past(parent, identity, found.position.leg)
+        _require_something_to_do(parent, found, train, ends)
+        work.adopt(other, _opened_again(found, parent, ends))
+    finally:
+        lock.release()
+    return remarks
+
+
+def _opened_again(found: Found, parent: Parent, ends: list[int]) -> Found:
+    """As this run would stand there: whatever ended the other one ends it no more."""
+    facts = json.loads(json.dumps(found.facts))
+    if found.position.step < ends[found.position.leg]:
+        facts["legs"][found.position.leg]["ended_by"] = None
+    facts["parents"] = [*facts["parents"], {"fingerprint": parent.fingerprint, "step": found.position.step}]
+    return Found(found.position, facts, found.arrays)
+
+
+def _require_same_past(parent: Parent, identity: Mapping[str, Any], leg: int) -> list[str]:
+    there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
+    here = dict(_flat(json.loads(json.dumps(identity))))
+    differ = [
+        key
+        for key in sorted(there.keys() | here.keys())
+        if there.get(key) != here.get(key) and not _is_one_of(key, FREE) and not _is_of_a_later_leg(key, leg)
+    ]
+    said = [key for key in differ if _is_one_of(key, SAID)]
+    refused = [f"{key} {there.get(key)!r}, here {here.get(key)!r}" for key in differ if key not in said]
+    if refused:
+        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+        raise ConfigError(
+            f"{KEY}: {parent.fingerprint} is another training: it has {'; '.join(refused[:SHOWN])}{more}; "
+            "set these as they were there, or start from its weights with train.init.weights"
+        )
+    return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in said]
+
+
+def _require_something_to_do(parent: Parent, found: Found, train: Train, ends: list[int]) -> None:
+    at, facts = found.position, found.facts
+    if at.leg >= len(ends) or at.step > ends[at.leg] or at.step >= ends[-1]:
+        raise ConfigError(
+            f"{KEY}: {parent.fingerprint} has done {at.step:,} steps, this variant is to have {ends[-1]:,}; "
+            "raise train.steps (or train.epochs)"
+        )
+    standing = facts["legs"][at.leg]
+    waited = standing["patience"]["waited"]
+    if at.step < ends[at.leg] and 0 < train.early_stopping.patience <= waited:
+        raise ConfigError(
+            f"{KEY}: {parent.fingerprint} was no better for {waited} looks; raise train.early_stopping.patience"
+        )
+    if train.max_minutes is not None and facts["seconds"] >= 60 * train.max_minutes:
+        raise ConfigError(
+            f"{KEY}: {parent.fingerprint} has trained for {facts['seconds'] / 60:.1f} minutes; raise train.max_minutes"
+        )
+
+
+def _folder_of(name: str, runs: Path) -> Path:
+    given = Path(name).expanduser()
+    if (given / IDENTITY).is_file():
+        return given
+    if (given / STATE).is_file():
+        fingerprint = read_state(given)["lineage"]["fingerprint"]
+        own_clone = given.resolve().parents[1] / runs.parent.name / runs.name
+        found = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
+    elif re.fullmatch(r"[0-9a-f]{32}", name):
+        found = [file.parent for file in runs.glob("*/mlflow_run") if file.read_text(encoding="utf-8") == name]
+    elif re.fullmatch(rf"[0-9a-f]{{1,{LENGTH}}}", name):
+        found = sorted(runs.glob(f"{name}*"))
+    else:
+        found = []
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(sorted(folder.name for folder in runs.glob("*"))) or "(none)"
+    what = f"{len(found)} runs begin with {name!r}" if found else f"no work in flight of a run {name!r}"
+    raise ConfigError(
+        f"{KEY}: {what}; give a fingerprint or its beginning, a run's folder in {runs.as_posix()}, models/train of "
+        f"another clone or the id of an MLflow run. Of these there is work: {there}"
+    )
+
+
+def _flat(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else None
+    if pairs is None or not tree:
+        yield key, tree
+        return
+    for name, value in pairs:
+        yield from _flat(value, f"{key}.{name}" if key else str(name))
+
+
+def _is_one_of(key: str, names: tuple[str, ...]) -> bool:
+    plain = re.sub(r"\.\d+(\.|$)", r".*\1", key)
+    return any(plain == name or plain.startswith(f"{name}.") for name in names)
+
+
+def _is_of_a_later_leg(key: str, leg: int) -> bool:
+    number = re.match(r"(?:derived|train)\.phases\.(\d+)", key)
+    return number is not None and int(number[1]) > leg
+
+
+def _legs(folder: Path) -> list[str]:
+    """Names of phases, from the folders of their checkpoints."""
+    return [path.name.partition("-")[2] for path in sorted(folder.glob("[0-9]*-*"), key=_number)]
+
+
+def _leg(checkpoint: Path) -> int:
+    return _number(checkpoint.parent)
+
+
+def _number(leg: Path) -> int:
+    return int(leg.name.partition("-")[0])
