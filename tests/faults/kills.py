@@ -100,12 +100,16 @@ def repeated(workspace: Workspace) -> list[tuple[int, str]]:
 
 def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
     """What TensorBoard, if it is used, is given more than once, and what of the history it lacks."""
+    from bakeoff.quiet import load_tensorflow
+
+    load_tensorflow()
     import tensorflow as tf
+    from tensorflow.core.util.event_pb2 import Event
 
     events = [
         (event.step, value.tag)
         for file in sorted((workspace.folder / "models/train/tensorboard").glob("*tfevents*"))
-        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for event in (Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(file)))
         for value in event.summary.value
     ]
     if not (workspace.folder / "models/train/tensorboard").is_dir():
