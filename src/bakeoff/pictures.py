@@ -142,7 +142,7 @@ def _tag(draw: ImageDraw.ImageDraw, corners: np.ndarray, text: str, colour: Colo
     top, left = (float(side) * (SIDE - 1) for side in corners[:2])
     width = draw.textlength(text, font=_font()) + 4
     place = (max(0.0, min(left - 1, SIDE - width)), max(0.0, top - LINE_HEIGHT + 2))
-    draw.rectangle((*place, place[0] + width, place[1] + LINE_HEIGHT - 3), fill=colour)
+    draw.rectangle((*place, place[0] + width, place[1] + LINE_HEIGHT - 3), fill=colour, outline=INK)
     draw.text((place[0] + 2, place[1]), text, fill=INK, font=_font())
 
 

@@ -32,13 +32,15 @@ VARIANTS = {
     "classification": {
         "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
         "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
-        "train": f"train: {{use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, {SETTINGS}}}",
+        "train": (
+            "train: {use: demo, batch_size: 4, steps: 200, accumulate_batches: 2, tensorboard: true, " + SETTINGS + "}"
+        ),
     },
     "video": {
         "data": "data: {use: digits_motion, train_examples: 24, validation_examples: 8, frames: 4, side: 32}",
         "model": "model: {use: clip_small, width: 0.25, input_size: 32, frames: 4}",
         "train": (
-            f"train: {{use: demo, batch_size: 4, steps: null, {SETTINGS}, phases: ["
+            f"train: {{use: demo, batch_size: 4, steps: null, tensorboard: true, {SETTINGS}, phases: ["
             "{name: head, steps: 41, trainable: [head], lr: {kind: constant, peak: 0.1}}, "
             "{name: whole, steps: 60, start: best, batch_size: 2, lr: {kind: constant, peak: 0.001}}, "
             "{name: slow, epochs: 10, lr: {kind: cosine, peak: 0.0001}}]}"
@@ -96,6 +98,29 @@ def repeated(workspace: Workspace) -> list[tuple[int, str]]:
     return [place for place, count in seen.items() if count > 1]
 
 
+def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
+    """What TensorBoard, if it is used, is given more than once, and what of the history it lacks."""
+    from bakeoff.quiet import load_tensorflow
+
+    load_tensorflow()
+    import tensorflow as tf
+    from tensorflow.core.util.event_pb2 import Event
+
+    events = [
+        (event.step, value.tag)
+        for file in sorted((workspace.folder / "models/train/tensorboard").glob("*tfevents*"))
+        for event in (Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(file)))
+        for value in event.summary.value
+    ]
+    if not (workspace.folder / "models/train/tensorboard").is_dir():
+        return []
+    lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    wanted = {(row["step"], key) for row in rows for key in row if key not in ("step", "phase")}
+    missing = [(step, f"{tag} is missing") for step, tag in wanted - set(events)]
+    return [place for place, count in Counter(events).items() if count > 1] + missing
+
+
 def curve(workspace: Workspace) -> list[str]:
     """The history without what the clock says."""
     lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
@@ -119,7 +144,8 @@ def main() -> None:
         print(f"{kills} kills, went on after steps {state['resumed_at_steps']}")
         print(f"uninterrupted {expected}\ninterrupted   {state['weights_sha256']}")
         print(f"history the same: {curve(whole) == curve(cut)}, repeated in it: {repeated(cut)}")
-        sys.exit(0 if same and not repeated(cut) else 1)
+        print(f"repeated in TensorBoard's events, or missing: {repeated_events(cut)}")
+        sys.exit(0 if same and not repeated(cut) and not repeated_events(cut) else 1)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
 """Memory that ran out, for real: allocations that no machine grants."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.training.phases import Leg
 from bakeoff.training.shortage import OutOfMemory, Shortage, memory_left
+from bakeoff.training.step import Batch
+from kitchen import Kitchen, Ones, leg
 
 PETABYTES = 10**15
 
@@ -57,6 +62,24 @@ def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(allocate: C
     with pytest.raises(OutOfMemory, match=message) as caught, shortage(6.05e9).said("train.batch_size", 64):
         allocate()
     assert caught.value.__cause__ is not None and "\n" not in str(caught.value)
+
+
+def test_the_batch_is_that_of_the_phase(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Huge(Ones):
+        def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+            if leg.span.name == "whole":
+                yield tf.zeros([PETABYTES]), {}
+            yield from super().batches(leg, steps)
+
+    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.1), leg("whole", 2, 2, 0.1, batch_size=32)])
+    kitchen.feed = Huge()
+    message = (
+        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when"
+    )
+    with pytest.raises(OutOfMemory, match=message):
+        kitchen.bake(within_memory=shortage(1e9).said)
+    assert len(list(tmp_path.glob("1-head/00000002"))) == 1
 
 
 def test_where_the_estimate_was_too_low_three_quarters_are_expected_to_fit() -> None:

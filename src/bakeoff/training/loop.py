@@ -169,9 +169,8 @@ def fit(
             standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
         is_due = rhythm.wants_checkpoint(done, time.monotonic() - saved)
-        is_measured = (
-            ends.limit.minutes is None or done > steps.start + 1
-        )  # how long writing takes counts for the limit
+        # How long writing takes counts for the limit.
+        is_measured = ends.limit.minutes is None or done > steps.start + 1
         if is_over or is_due or not is_measured:
             losses_so_far.require_finite()  # or the checkpoint before would be lost for it
             checkpoint(done, standing)

@@ -47,7 +47,11 @@ class Samples:
         if not self._seen:
             return None
         sheet = self.folder / f"{done:08d}.jpg"
-        draw_sheet(self._seen, self._classes, MIN_SCORE, sheet)
+        try:
+            draw_sheet(self._seen, self._classes, MIN_SCORE, sheet)
+        except OSError:
+            sheet.unlink(missing_ok=True)  # half of one, on a full disk
+            raise
         for file in set(self.folder.glob("*.jpg")) - self.staying(history, headline):
             file.unlink()
         return sheet
