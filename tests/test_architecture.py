@@ -31,7 +31,10 @@ ALLOWED = {
     "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"progress", "workspace"},
-    "training": {"input", "lr", "machine", "networks", "pictures", "progress", "runs", "tables", "tasks"},
+    "training": {
+        "input", "lr", "machine", "networks", "pictures", "progress", "records", "runs", "tables",
+        "tasks",
+    },
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "networks", "records"},
     "networks": set(),
@@ -93,7 +96,8 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
     [keys] = [
         entry["models/config/run.yaml"] for entry in PIPELINE[stage]["params"] if "models/config/run.yaml" in entry
     ]
-    source = (SRC / "stages" / f"{stage}.py").read_text(encoding="utf-8")
+    readers = [SRC / "stages" / f"{stage}.py", *([SRC / "training/rig.py"] if stage == "train" else [])]
+    source = "".join(file.read_text(encoding="utf-8") for file in readers)
     read = set(re.findall(r"\brun\.(?!yaml)(\w+)", source)) - {"track", "name", "variant", "batches_of", "order"}
     read = read - {"legs"} | {"lr"} if "legs" in read else read  # they are made of train, lr and derived
     assert read | {"derived"} == set(keys)

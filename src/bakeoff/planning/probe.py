@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bakeoff.config.run import Derived, Run
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
-from bakeoff.records.record import TRAIN
 from bakeoff.training.phases import Leg
 
 if TYPE_CHECKING:
@@ -23,21 +22,11 @@ MOST_STEPS = 50
 def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Path) -> dict[str, float]:
     """By leg. Weights are random ones: they change the loss, not the time."""
     load_tensorflow()
-    from bakeoff.input.store import Store
-    from bakeoff.tasks.task import task_of
-    from bakeoff.training.devices import strategy_of
-    from bakeoff.training.feed import Feed
-    from bakeoff.training.learner import new_learner
-    from bakeoff.training.loop import seed_everything
+    from bakeoff.training.rig import Rig
 
-    legs = run.legs
-    strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
-    seed_everything(run.seed, deterministic=run.train.deterministic)
-    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
-    learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
-    store = Store(records, manifest.splits[TRAIN], run.memory.on_bad_record)
-    feed = Feed.of(run.train, store, run.order, task, run.batches_of)
-    return {leg.span.name: _measured(leg, learner.begin(leg.trainable, "train"), feed) for leg in legs}
+    rig = Rig.of(run, manifest, records)
+    feed = rig.feed()
+    return {leg.span.name: _measured(leg, rig.learner.begin(leg.trainable, "train"), feed) for leg in run.legs}
 
 
 def _measured(leg: Leg, step: "Step", feed: "Feed") -> float:

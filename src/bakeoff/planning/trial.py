@@ -20,7 +20,6 @@ from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.input.budget import TRACKING_BYTES
 from bakeoff.input.shape import Shape
 from bakeoff.quiet import load_tensorflow
-from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
 from bakeoff.training.phases import Leg
 
@@ -33,21 +32,10 @@ class Rehearsal:
 
     def __init__(self, run: Run, derived: Derived, records: Path) -> None:
         load_tensorflow()
-        from bakeoff.input.store import Store
-        from bakeoff.tasks.task import task_of
-        from bakeoff.training.devices import strategy_of
-        from bakeoff.training.learner import new_learner
-        from bakeoff.training.loop import seed_everything
+        from bakeoff.training.rig import Rig
 
-        manifest = fitting_manifest(records, derived)
         self._run = run
-        strategy = strategy_of(run.train.devices, [])
-        seed_everything(run.seed, deterministic=run.train.deterministic)
-        self._task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
-        self._learner = new_learner(run.model, derived.num_classes, self._task, run.optimizer, run.train, strategy)
-        self._training, self._held_out = (
-            Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
-        )
+        self._rig = Rig.of(run, fitting_manifest(records, derived), records)
         self._leg = max(run.auto_legs or run.legs, key=self._trained_parameters)
 
     def _shape(self, batch_size: int) -> Shape:
@@ -55,8 +43,9 @@ class Rehearsal:
         return replace(self._run.batches_of(batch_size), prefetch_batches=1)
 
     def _trained_parameters(self, leg: Leg) -> int:
-        self._learner.require_trainable(leg.trainable, "train.trainable")
-        return sum(prod(variable.shape) for variable in self._learner.network.trainable_variables)
+        learner = self._rig.learner
+        learner.require_trainable(leg.trainable, "train.trainable")
+        return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
 
     def peak_bytes(self, batch_size: int) -> int:
         """Of the process so far, with such batches the last."""
@@ -65,21 +54,20 @@ class Rehearsal:
 
         from bakeoff.input.batches import evaluation_batches
         from bakeoff.tasks.task import score_all
-        from bakeoff.training.feed import Feed
         from bakeoff.training.step import compiled_prediction
 
-        run, leg = self._run, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
-        feed = Feed.of(run.train, self._training, run.order, self._task, self._shape)
+        rig, leg = self._rig, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
+        feed = rig.feed(self._shape)
         first = leg.span.first_step
-        step = self._learner.begin(leg.trainable, "train.trainable")
+        step = rig.learner.begin(leg.trainable, "train.trainable")
         upcoming = iter(feed.batches(leg, range(first, first + STEPS)))
         for _ in range(STEPS):
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
-        held_out = evaluation_batches(self._held_out, self._shape(batch_size))
-        predict = compiled_prediction(self._learner.kept, self._task)
-        score_all(self._task, predict, itertools.islice(held_out, LOOKS))
-        copied = {name: np.array(value) for name, value in self._learner.state().items()}
+        held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
+        predict = compiled_prediction(rig.learner.kept, rig.task)
+        score_all(rig.task, predict, itertools.islice(held_out, LOOKS))
+        copied = {name: np.array(value) for name, value in rig.learner.state().items()}
         assert copied
         return peak_memory_bytes() + TRACKING_BYTES
 

@@ -12,15 +12,15 @@ from bakeoff.errors import said_plainly
 from bakeoff.input.bad_records import BadRecords
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
+from bakeoff.records.manifest import Manifest
 from bakeoff.records.page import FILE as REPORT
-from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.tracking.target import own_id
-from bakeoff.training.continuing import hand_over, parent_of, write_identity
+from bakeoff.training.continuing import parent_of, taken_up, write_identity
 from bakeoff.training.fingerprint import fingerprint, identity
 from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, write_plots
@@ -42,7 +42,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     parent = parent_of(run.train, workspace.runs(), own_id)
     others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
     others["parent"] = parent.digest if parent else "none"
-    name = fingerprint(as_tree(run), **others)
+    itself, name = identity(as_tree(run), **others), fingerprint(as_tree(run), **others)
     folder, names = workspace.in_flight(name), [leg.span.name for leg in legs]
     stop, footprint, bad = Stop(folder), Footprint(), BadRecords()
     with (
@@ -57,54 +57,27 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     ):  # fmt: skip
         _require_room(run, derived, folder, out)
         load_tensorflow()
-        from bakeoff.input.batches import evaluation_batches
-        from bakeoff.input.store import Store, plain_errors_of
-        from bakeoff.tasks.task import task_of
-        from bakeoff.training import loop, weights
+        from bakeoff.input.store import plain_errors_of
+        from bakeoff.training import weights
         from bakeoff.training.course import run_legs
-        from bakeoff.training.devices import has_gpus, strategy_of
+        from bakeoff.training.devices import has_gpus
         from bakeoff.training.ending import Clock, Ends, TimeLimit
-        from bakeoff.training.feed import Feed
-        from bakeoff.training.learner import new_learner
-        from bakeoff.training.samples import Samples, evenly_spread
+        from bakeoff.training.loop import Rhythm
+        from bakeoff.training.rig import Rig
         from bakeoff.training.shortage import Shortage, memory_left
         from bakeoff.training.showing import SAMPLES, Show, events_of, file_away
         from bakeoff.training.starting import in_words, load_first_weights, write_report
-        from bakeoff.training.validation import Validation, judged_by
 
-        strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in legs])
-        replicas = strategy.num_replicas_in_sync
+        rig = Rig.of(run, manifest, records, bad)
+        learner, headline = rig.learner, rig.headline
         if has_gpus():
-            require_gpu_room(derived.memory_parts.on_device(), replicas)
-        loop.seed_everything(run.seed, deterministic=run.train.deterministic)
-        task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
-        headline = judged_by(task, run.train.best_by)
-        learner = new_learner(run.model, derived.num_classes, task, run.optimizer, run.train, strategy)
+            require_gpu_room(derived.memory_parts.on_device(), rig.replicas)
         first = load_first_weights(learner.network, run.model, run.train.init, origin)
         footprint.mark(BUILT)
-        examples, held_out = (
-            Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split))
-            for split in (TRAIN, VALIDATION)
-        )
-        bad.keep_in(work.folder)
-        feed = Feed.of(run.train, examples, run.order, task, run.batches_of)
-        looked_at = evenly_spread(run.train.validate_examples or held_out.examples, held_out.examples)
-        drawn = looked_at[evenly_spread(run.train.samples, len(looked_at))]
-        samples = Samples(folder / SAMPLES, task, manifest.classes, drawn)
-        validate = Validation(
-            task,
-            learner.kept,
-            evaluation_batches(held_out, run.batches_of(run.train.batch), looked_at),
-            examples=len(looked_at),
-            is_unwanted=lambda: stop.asked,
-            samples=samples,
-        )
-        found = work.newest()
-        remarks: list[str] = []
-        write_identity(itself := identity(as_tree(run), **others), folder)
-        if parent and found.arrays is None:
-            remarks = hand_over(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
-            found = work.newest()
+        bad.keep_in(folder)
+        validate, samples = rig.looks(folder / SAMPLES, lambda: stop.asked)
+        write_identity(itself, folder)
+        found, remarks = taken_up(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
         limit = TimeLimit(
             run.train.max_minutes,
             Clock(found.facts["seconds"]),
@@ -115,16 +88,11 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             say(f"train: {line}")
         copy = tracker.start(run.track, run.name, source_tags(manifest.digest, name), run_id=work.run_id)
         with copy.ending(), report.tracked(copy.run_id, copy.tags):
-            copy.params(as_tree(run))
-            copy.folder(workspace.RUN.parent, "config")
-            copy.file(records / REPORT, "data")
-            counts = {split: content.examples for split, content in manifest.splits.items()}
-            copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
-            copy.changes()
+            _introduce(copy, run, manifest, records)
             with (
                 workspace.building(out) as partial,
                 History(partial, found.facts["history"], told=report.line) as history,
-                plain_errors_of(examples, held_out),
+                plain_errors_of(rig.examples, rig.held_out),
                 progress("train", derived.steps, "steps", found.position.step) as bar,
                 events_of(run.train, folder, found) as events,
             ):
@@ -134,8 +102,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     learner,
                     work,
                     found=found,
-                    feed=feed,
-                    rhythm=loop.Rhythm.of(run.train, derived.train_examples),
+                    feed=rig.feed(),
+                    rhythm=Rhythm.of(run.train, derived.train_examples),
                     ends=Ends(stop, limit, run.train.early_stopping),
                     validate=footprint.around(validate),
                     headline=headline,
@@ -144,9 +112,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                     bar=bar,
                     show=Show(learner.kept, samples, events, headline),
                     within_memory=Shortage(
-                        lambda batch_size: _memory_estimate(derived, batch_size),
-                        lambda: memory_left(replicas),
-                        replicas,
+                        lambda size: _memory_estimate(derived, size), lambda: memory_left(rig.replicas), rig.replicas
                     ).said,
                 )
                 report.ending(outcome.ended_by, outcome.position.step)
@@ -180,6 +146,16 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
             copy.tags({f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
             copy.folder(out, "train")
     return state
+
+
+def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:
+    """What is trained, on what, by which code."""
+    copy.params(as_tree(run))
+    copy.folder(workspace.RUN.parent, "config")
+    copy.file(records / REPORT, "data")
+    counts = {split: content.examples for split, content in manifest.splits.items()}
+    copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
+    copy.changes()
 
 
 def _require_room(run: Run, derived: Derived, folder: Path, out: Path) -> None:

@@ -68,6 +68,17 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
         return Parent(folder, hashlib.file_digest(file, "sha256").hexdigest())
 
 
+def taken_up(
+    parent: Parent | None, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]
+) -> tuple[Found, list[str]]:
+    """Where a run goes on: in its own work, else in its parent's, else nowhere; and what is to be said of that."""
+    found = work.newest()
+    if parent is None or found.arrays is not None:
+        return found, []
+    remarks = hand_over(parent, work, train, identity, ends)
+    return work.newest(), remarks
+
+
 def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
     """Into `work`, which has nothing yet; `ends` are the last steps of its legs. Returns what is to be said."""
     lock = FileLock(parent.folder / "lock")
