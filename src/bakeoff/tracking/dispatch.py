@@ -12,7 +12,6 @@ from bakeoff.tracking.target import FILE as TARGET_FILE
 from bakeoff.tracking.target import Target, place_in, target_in
 from bakeoff.workspace import journals, main_workspace
 
-
 LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
 
 
