@@ -71,7 +71,8 @@ def test_a_second_sender_leaves_the_work_to_the_first(store: type[Courier]) -> N
     assert store.sent == []
 
 
-def test_a_sender_tries_again(store: type[Courier]) -> None:
+def test_a_sender_tries_again(store: type[Courier], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "PATIENCE_S", 600.0)
     journal_of("a").close()
     store.failures = 3
     sender.main()
