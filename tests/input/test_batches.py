@@ -1,6 +1,6 @@
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,83 +10,24 @@ import tensorflow as tf
 
 from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
-from bakeoff.input.augment.colour import Colour
-from bakeoff.input.augment.crop import SsdCrop
-from bakeoff.input.augment.expand import Expand
-from bakeoff.input.augment.turn import Turn
-from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.decode import decoder
 from bakeoff.input.order import Order
-from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
-from bakeoff.networks.anchors import Anchors
-from bakeoff.networks.cnn import ClipCnn, Cnn
-from bakeoff.networks.sampling import Sampling
-from bakeoff.networks.ssd import Ssd
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Box, Record
 from bakeoff.tasks.task import task_of
-
-EXAMPLES = 7
-CLASSES = tuple("abcdefg")
-SIZE = {"detection": 32, "classification": 16, "video": 16}
-MODELS = {
-    "detection": Ssd(input_size=32, anchors=Anchors(scale=1.0, aspect_ratios=(1.0,))),
-    "classification": Cnn(input_size=16),
-    "video": ClipCnn(input_size=16, frames=3),
-}
-ANY_PART = {task: {"sampling": Sampling("part")} if task == "video" else {} for task in MODELS}  # of a clip
-STEPS = ("brightness", "contrast", "saturation", "hue")
-CHANGES = Augment(
-    expand=Expand(largest=1.5),
-    crop=SsdCrop(),
-    zoom=Zoom(smallest=0.6, largest=1.3),
-    resize=("smooth", "nearest"),
-    turn=Turn(mirror=0.5, upside_down=0.5, quarter=0.5),
-    colour=Colour(brightness=0.2, contrast=0.2, saturation=0.3, hue=0.2, grey=0.1, orders=(STEPS, STEPS[::-1])),
-)
-
-
-@dataclass(frozen=True)
-class Kitchen:
-    """Seven examples of one task, each with a class of its own, and the ways to batch them."""
-
-    task: str
-    records: list[Record]
-    raw: list[list[np.ndarray]]  # the pixels of each example's frames
-    store: Store
-
-    @property
-    def shape(self) -> Shape:
-        frames = 3 if self.task == "video" else 1
-        return Shape(self.task, SIZE[self.task], frames, batch_size=3, decode_threads=2, prefetch_batches=2)
-
-    def training(
-        self, steps: range, *, seed: int = 0, augment: Augment = CHANGES, **shape: Any
-    ) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        batches = training_batches(
-            self.store,
-            replace(self.shape, **shape),
-            order=Order(EXAMPLES, seed),
-            steps=steps,
-            augment=augment,
-            encode=task_of(MODELS[self.task], CLASSES).encode,
-        )
-        return list(batches.as_numpy_iterator())
-
-    def evaluation(self, **shape: int) -> list[dict[str, np.ndarray]]:
-        return list(evaluation_batches(self.store, replace(self.shape, **shape)).as_numpy_iterator())
+from task_batches import ANY_PART, CHANGES, CLASSES, EXAMPLES, MODELS, SIZE, Batcher
 
 
 @pytest.fixture
-def kitchen(
+def batcher(
     request: pytest.FixtureRequest,
     png: Callable[[np.ndarray], bytes],
     write_train: Callable[..., Split],
     open_store: Callable[[Path, Split], Store],
     tmp_path: Path,
-) -> Kitchen:
+) -> Batcher:
     """Parametrised by the task, indirectly."""
     task = request.param
     draw = np.random.default_rng(4)
@@ -109,11 +50,11 @@ def kitchen(
             )
         )
         raw.append(frames)
-    return Kitchen(task, records, raw, open_store(tmp_path, write_train(records, CLASSES)))
+    return Batcher(task, records, raw, open_store(tmp_path, write_train(records, CLASSES)))
 
 
 def in_the_kitchen(*tasks: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("kitchen", tasks or list(MODELS), indirect=True)
+    return pytest.mark.parametrize("batcher", tasks or list(MODELS), indirect=True)
 
 
 def assert_equal(a: Any, b: Any) -> None:
@@ -126,21 +67,21 @@ def assert_equal(a: Any, b: Any) -> None:
 
 
 @in_the_kitchen()
-def test_batches_from_a_step_on_equal_those_of_a_run_from_the_start(kitchen: Kitchen) -> None:
-    drawn = ANY_PART[kitchen.task]
-    whole = kitchen.training(range(7), **drawn)
-    assert_equal(kitchen.training(range(5, 7), **drawn), whole[5:])
+def test_batches_from_a_step_on_equal_those_of_a_run_from_the_start(batcher: Batcher) -> None:
+    drawn = ANY_PART[batcher.task]
+    whole = batcher.training(range(7), **drawn)
+    assert_equal(batcher.training(range(5, 7), **drawn), whole[5:])
 
 
 @in_the_kitchen()
-def test_threads_and_waiting_batches_change_nothing(kitchen: Kitchen) -> None:
-    drawn = ANY_PART[kitchen.task]
-    usual = kitchen.training(range(5), **drawn)
-    assert_equal(kitchen.training(range(5), decode_threads=7, prefetch_batches=5, **drawn), usual)
+def test_threads_and_waiting_batches_change_nothing(batcher: Batcher) -> None:
+    drawn = ANY_PART[batcher.task]
+    usual = batcher.training(range(5), **drawn)
+    assert_equal(batcher.training(range(5), decode_threads=7, prefetch_batches=5, **drawn), usual)
 
 
 @in_the_kitchen()
-def test_example_of_an_epoch_looks_the_same_in_batches_of_any_size(kitchen: Kitchen) -> None:
+def test_example_of_an_epoch_looks_the_same_in_batches_of_any_size(batcher: Batcher) -> None:
     def one_by_one(batches: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> list[Any]:
         return [
             (image, {name: value[row] for name, value in targets.items()})
@@ -148,53 +89,53 @@ def test_example_of_an_epoch_looks_the_same_in_batches_of_any_size(kitchen: Kitc
             for row, image in enumerate(images)
         ]
 
-    expected = one_by_one(kitchen.training(range(12), batch_size=1))
+    expected = one_by_one(batcher.training(range(12), batch_size=1))
     for batch_size in (4, 12):
-        assert_equal(one_by_one(kitchen.training(range(12 // batch_size), batch_size=batch_size)), expected)
+        assert_equal(one_by_one(batcher.training(range(12 // batch_size), batch_size=batch_size)), expected)
 
 
 @in_the_kitchen("classification", "video")
-def test_every_example_is_trained_on_once_an_epoch_though_batches_cross_epochs(kitchen: Kitchen) -> None:
-    labels = np.concatenate([targets["label"] for _, targets in kitchen.training(range(7))])
+def test_every_example_is_trained_on_once_an_epoch_though_batches_cross_epochs(batcher: Batcher) -> None:
+    labels = np.concatenate([targets["label"] for _, targets in batcher.training(range(7))])
     for epoch in range(3):
         assert sorted(labels[epoch * EXAMPLES : (epoch + 1) * EXAMPLES]) == [1, 2, 3, 4, 5, 6, 7]
 
 
 @in_the_kitchen("classification", "video")
-def test_examples_come_in_the_order_named_with_their_own_pixels(kitchen: Kitchen) -> None:
+def test_examples_come_in_the_order_named_with_their_own_pixels(batcher: Batcher) -> None:
     _, numbers = Order(EXAMPLES, seed=3).at(np.arange(9))
-    batches = kitchen.training(range(3), seed=3, augment=Augment())
+    batches = batcher.training(range(3), seed=3, augment=Augment())
     images = np.concatenate([images for images, _ in batches])
     assert np.concatenate([targets["label"] for _, targets in batches]).tolist() == (numbers + 1).tolist()
     for image, number in zip(images, numbers, strict=True):
         # Frames 0, 1.5 and 3 of four are wanted; the one in the middle is rounded to the even one.
-        frames = [kitchen.raw[number][frame] for frame in ((0, 2, 3) if kitchen.task == "video" else (0,))]
+        frames = [batcher.raw[number][frame] for frame in ((0, 2, 3) if batcher.task == "video" else (0,))]
         expected = [tf.image.resize(frame, (16, 16), antialias=True) for frame in frames]
-        np.testing.assert_allclose(image if kitchen.task == "video" else image[None], expected, atol=1e-2)
+        np.testing.assert_allclose(image if batcher.task == "video" else image[None], expected, atol=1e-2)
 
 
 @in_the_kitchen("detection")
-def test_boxes_become_the_targets_of_their_own_image(kitchen: Kitchen) -> None:
+def test_boxes_become_the_targets_of_their_own_image(batcher: Batcher) -> None:
     """Example n has n boxes of class n + 1, so that its targets hold no other class."""
     _, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
-    batches = kitchen.training(range(3), augment=Augment())
+    batches = batcher.training(range(3), augment=Augment())
     classes = np.concatenate([targets["classes"] for _, targets in batches])
     assert [set(row) - {0} for row in classes] == [{number + 1} if number else set() for number in numbers]
 
 
 @in_the_kitchen()
-def test_batch_is_to_the_bit_what_direct_execution_gives(kitchen: Kitchen) -> None:
+def test_batch_is_to_the_bit_what_direct_execution_gives(batcher: Batcher) -> None:
     """Each example changed alone, outside tf.data, by the key of its seed, epoch and number."""
-    shape = replace(kitchen.shape, **ANY_PART[kitchen.task])
-    encode = task_of(MODELS[kitchen.task], CLASSES).encode
+    shape = replace(batcher.shape, **ANY_PART[batcher.task])
+    encode = task_of(MODELS[batcher.task], CLASSES).encode
     epochs, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
     rows = []
-    for data, epoch, number in zip(kitchen.store.read(numbers), epochs, numbers, strict=True):
+    for data, epoch, number in zip(batcher.store.read(numbers), epochs, numbers, strict=True):
         key = keys.key(0, epoch=tf.constant(epoch), example=tf.constant(number))
         parsed = decoder(shape)(tf.constant(data))
         example = pixels.distort(parsed, shape.view, augment=CHANGES, key=key)
         rows.append((example["image"], encode(example)))
-    for number, (images, targets) in enumerate(kitchen.training(range(3), **ANY_PART[kitchen.task])):
+    for number, (images, targets) in enumerate(batcher.training(range(3), **ANY_PART[batcher.task])):
         alone = rows[3 * number : 3 * number + 3]
         np.testing.assert_array_equal(images, np.stack([image for image, _ in alone]))
         for name, value in targets.items():
@@ -202,39 +143,39 @@ def test_batch_is_to_the_bit_what_direct_execution_gives(kitchen: Kitchen) -> No
 
 
 @in_the_kitchen("classification")
-def test_example_looks_different_in_each_epoch_and_under_each_seed(kitchen: Kitchen) -> None:
+def test_example_looks_different_in_each_epoch_and_under_each_seed(batcher: Batcher) -> None:
     looks = set()
     for seed in (0, 1):
-        for images, targets in kitchen.training(range(21), seed=seed, batch_size=1):
+        for images, targets in batcher.training(range(21), seed=seed, batch_size=1):
             looks.add((int(targets["label"][0]), images.tobytes()))
     assert len(looks) == 2 * 21
 
 
 @in_the_kitchen()
-def test_shapes_of_batches_are_known_beforehand(kitchen: Kitchen) -> None:
+def test_shapes_of_batches_are_known_beforehand(batcher: Batcher) -> None:
     batches = training_batches(
-        kitchen.store,
-        kitchen.shape,
+        batcher.store,
+        batcher.shape,
         order=Order(EXAMPLES, 0),
         steps=range(2),
         augment=CHANGES,
-        encode=task_of(MODELS[kitchen.task], CLASSES).encode,
+        encode=task_of(MODELS[batcher.task], CLASSES).encode,
     )
-    frames, size = ((3,) if kitchen.task == "video" else ()), SIZE[kitchen.task]
+    frames, size = ((3,) if batcher.task == "video" else ()), SIZE[batcher.task]
     images, targets = batches.element_spec
     assert images.shape.as_list() == [3, *frames, size, size, 3] and images.dtype == tf.float32
     anchors = 4 * 4 + 2 * 2 + 1
-    expected = {"classes": [3, anchors], "boxes": [3, anchors, 4]} if kitchen.task == "detection" else {"label": [3]}
+    expected = {"classes": [3, anchors], "boxes": [3, anchors, 4]} if batcher.task == "detection" else {"label": [3]}
     assert {name: spec.shape.as_list() for name, spec in targets.items()} == expected
 
 
 @in_the_kitchen("classification")
-def test_every_batch_is_full(kitchen: Kitchen) -> None:
-    assert [len(images) for images, _ in kitchen.training(range(4), batch_size=5)] == [5, 5, 5, 5]
+def test_every_batch_is_full(batcher: Batcher) -> None:
+    assert [len(images) for images, _ in batcher.training(range(4), batch_size=5)] == [5, 5, 5, 5]
 
 
 @in_the_kitchen("classification")
-def test_deterministic_mode_still_reads_ahead(kitchen: Kitchen, deterministic_operations: None) -> None:
+def test_deterministic_mode_still_reads_ahead(batcher: Batcher, deterministic_operations: None) -> None:
     """TensorFlow takes prefetching away from pipelines that it thinks have state, unless they say otherwise."""
     ahead = threading.Event()
 
@@ -245,11 +186,11 @@ def test_deterministic_mode_still_reads_ahead(kitchen: Kitchen, deterministic_op
             self.reads += 1
             if self.reads >= 3:
                 ahead.set()
-            return kitchen.store.read(examples)
+            return batcher.store.read(examples)
 
     batches = training_batches(
         Watched(),  # type: ignore[arg-type]
-        replace(kitchen.shape, prefetch_batches=4),
+        replace(batcher.shape, prefetch_batches=4),
         order=Order(EXAMPLES, 0),
         steps=range(20),
         augment=Augment(),
@@ -261,65 +202,65 @@ def test_deterministic_mode_still_reads_ahead(kitchen: Kitchen, deterministic_op
 
 
 @in_the_kitchen()
-def test_deterministic_mode_gives_the_same_batches(kitchen: Kitchen, deterministic_operations: None) -> None:
-    whole = kitchen.training(range(5))
-    assert_equal(kitchen.training(range(2, 5), decode_threads=4), whole[2:])
+def test_deterministic_mode_gives_the_same_batches(batcher: Batcher, deterministic_operations: None) -> None:
+    whole = batcher.training(range(5))
+    assert_equal(batcher.training(range(2, 5), decode_threads=4), whole[2:])
 
 
 # Evaluation.
 
 
 @in_the_kitchen()
-def test_evaluation_takes_every_example_once_in_the_order_of_the_shards(kitchen: Kitchen) -> None:
-    batches = kitchen.evaluation()
+def test_evaluation_takes_every_example_once_in_the_order_of_the_shards(batcher: Batcher) -> None:
+    batches = batcher.evaluation()
     assert [batch["number"].tolist() for batch in batches] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 @in_the_kitchen()
-def test_last_short_batch_of_an_evaluation_is_kept(kitchen: Kitchen) -> None:
+def test_last_short_batch_of_an_evaluation_is_kept(batcher: Batcher) -> None:
     for batch_size, sizes in ((7, [7]), (4, [4, 3]), (100, [7])):
-        assert [len(batch["image"]) for batch in kitchen.evaluation(batch_size=batch_size)] == sizes
+        assert [len(batch["image"]) for batch in batcher.evaluation(batch_size=batch_size)] == sizes
 
 
 @in_the_kitchen("classification", "video")
-def test_evaluation_shows_the_whole_image_with_its_label(kitchen: Kitchen) -> None:
-    batches = kitchen.evaluation()
+def test_evaluation_shows_the_whole_image_with_its_label(batcher: Batcher) -> None:
+    batches = batcher.evaluation()
     assert np.concatenate([batch["label"] for batch in batches]).tolist() == [1, 2, 3, 4, 5, 6, 7]
-    for image, frames in zip(np.concatenate([batch["image"] for batch in batches]), kitchen.raw, strict=True):
-        shown = frames if kitchen.task == "classification" else [frames[0], frames[2], frames[3]]
+    for image, frames in zip(np.concatenate([batch["image"] for batch in batches]), batcher.raw, strict=True):
+        shown = frames if batcher.task == "classification" else [frames[0], frames[2], frames[3]]
         expected = [tf.image.resize(frame, (16, 16), antialias=True) for frame in shown]
         np.testing.assert_allclose(image.reshape(-1, 16, 16, 3), expected, atol=1e-2)
 
 
 @in_the_kitchen("detection")
-def test_evaluation_pads_boxes_with_the_background_class(kitchen: Kitchen) -> None:
-    first, second, third = kitchen.evaluation()
+def test_evaluation_pads_boxes_with_the_background_class(batcher: Batcher) -> None:
+    first, second, third = batcher.evaluation()
     assert first["classes"].tolist() == [[0, 0], [2, 0], [3, 3]]
     assert second["classes"].tolist() == [[4] * 3 + [0] * 2, [5] * 4 + [0], [6] * 5]
     assert third["classes"].tolist() == [[7] * 6]
     for batch in (first, second, third):
         for row, number in enumerate(batch["number"]):
-            given = [(box.ymin, box.xmin, box.ymax, box.xmax) for box in kitchen.records[number].boxes]
+            given = [(box.ymin, box.xmin, box.ymax, box.xmax) for box in batcher.records[number].boxes]
             np.testing.assert_allclose(batch["boxes"][row][: len(given)], np.reshape(given, (-1, 4)), rtol=1e-6)
             assert not batch["boxes"][row][len(given) :].any()
 
 
 @in_the_kitchen("detection")
-def test_evaluation_keeps_the_size_of_the_original_image(kitchen: Kitchen) -> None:
-    batches = kitchen.evaluation(batch_size=7)
+def test_evaluation_keeps_the_size_of_the_original_image(batcher: Batcher) -> None:
+    batches = batcher.evaluation(batch_size=7)
     assert batches[0]["height"].tolist() == [20, 21, 22, 23, 24, 25, 26]
     assert batches[0]["width"].tolist() == [30, 29, 28, 27, 26, 25, 24]
     assert batches[0]["image"].shape == (7, 32, 32, 3)
 
 
 @in_the_kitchen()
-def test_evaluation_does_not_depend_on_threads_and_batch_size(kitchen: Kitchen) -> None:
-    usual = np.concatenate([batch["image"] for batch in kitchen.evaluation()])
-    other = kitchen.evaluation(batch_size=2, decode_threads=5, prefetch_batches=1)
+def test_evaluation_does_not_depend_on_threads_and_batch_size(batcher: Batcher) -> None:
+    usual = np.concatenate([batch["image"] for batch in batcher.evaluation()])
+    other = batcher.evaluation(batch_size=2, decode_threads=5, prefetch_batches=1)
     np.testing.assert_array_equal(np.concatenate([batch["image"] for batch in other]), usual)
 
 
 @in_the_kitchen("classification")
-def test_evaluation_can_be_gone_through_again(kitchen: Kitchen) -> None:
-    batches = evaluation_batches(kitchen.store, kitchen.shape)
+def test_evaluation_can_be_gone_through_again(batcher: Batcher) -> None:
+    batches = evaluation_batches(batcher.store, batcher.shape)
     assert_equal(list(batches.as_numpy_iterator()), list(batches.as_numpy_iterator()))

@@ -1,0 +1,73 @@
+"""Seven examples of each task, all their changes, and the ways to batch them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bakeoff.input.augment import Augment
+from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.crop import SsdCrop
+from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.turn import Turn
+from bakeoff.input.augment.zoom import Zoom
+from bakeoff.input.batches import evaluation_batches, training_batches
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.networks.anchors import Anchors
+from bakeoff.networks.cnn import ClipCnn, Cnn
+from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.ssd import Ssd
+from bakeoff.records.record import Record
+from bakeoff.tasks.task import task_of
+
+EXAMPLES = 7
+CLASSES = tuple("abcdefg")
+SIZE = {"detection": 32, "classification": 16, "video": 16}
+MODELS = {
+    "detection": Ssd(input_size=32, anchors=Anchors(scale=1.0, aspect_ratios=(1.0,))),
+    "classification": Cnn(input_size=16),
+    "video": ClipCnn(input_size=16, frames=3),
+}
+ANY_PART = {task: {"sampling": Sampling("part")} if task == "video" else {} for task in MODELS}  # of a clip
+STEPS = ("brightness", "contrast", "saturation", "hue")
+CHANGES = Augment(
+    expand=Expand(largest=1.5),
+    crop=SsdCrop(),
+    zoom=Zoom(smallest=0.6, largest=1.3),
+    resize=("smooth", "nearest"),
+    turn=Turn(mirror=0.5, upside_down=0.5, quarter=0.5),
+    colour=Colour(brightness=0.2, contrast=0.2, saturation=0.3, hue=0.2, grey=0.1, orders=(STEPS, STEPS[::-1])),
+)
+
+
+@dataclass(frozen=True)
+class Batcher:
+    """Seven examples of one task, each with a class of its own, and the ways to batch them."""
+
+    task: str
+    records: list[Record]
+    raw: list[list[np.ndarray]]  # the pixels of each example's frames
+    store: Store
+
+    @property
+    def shape(self) -> Shape:
+        frames = 3 if self.task == "video" else 1
+        return Shape(self.task, SIZE[self.task], frames, batch_size=3, decode_threads=2, prefetch_batches=2)
+
+    def training(
+        self, steps: range, *, seed: int = 0, augment: Augment = CHANGES, **shape: Any
+    ) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        batches = training_batches(
+            self.store,
+            replace(self.shape, **shape),
+            order=Order(EXAMPLES, seed),
+            steps=steps,
+            augment=augment,
+            encode=task_of(MODELS[self.task], CLASSES).encode,
+        )
+        return list(batches.as_numpy_iterator())
+
+    def evaluation(self, **shape: int) -> list[dict[str, np.ndarray]]:
+        return list(evaluation_batches(self.store, replace(self.shape, **shape)).as_numpy_iterator())
