@@ -38,7 +38,7 @@ class Store:
         """`noticed` is called with a damaged example and what is wrong with it, if such are left out."""
         self.examples = split.examples
         self.bad: dict[int, str] = {}  # examples that were left out, and why
-        self.failed: DataError | None = None  # why one could not be read
+        self.failed: str | None = None  # why one could not be read; no error, which would hold this very store
         self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
         self._files: list[BinaryIO] = []
         indexes = [_read_index(folder, shard) for shard in split.shards]
@@ -55,8 +55,8 @@ class Store:
 
     def failure(self, said: str) -> DataError:
         """To be raised, and remembered for `plain_errors_of`."""
-        self.failed = DataError(said)
-        return self.failed
+        self.failed = said
+        return DataError(said)
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
@@ -118,8 +118,8 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
         yield
     except Exception as error:
         for store in stores:
-            if store.failed is not None and str(store.failed) in str(error):
-                raise store.failed from None
+            if store.failed is not None and store.failed in str(error):
+                raise DataError(store.failed) from None
         raise
 
 
