@@ -107,7 +107,7 @@ def frozen(clone: Clone, server: Server) -> None:
     clone.reach(STEPS // 2)
     server.freeze()
     ended(process)
-    time.sleep(12)  # until requests that were made have run out of time; thawed, the server still answers them
+    time.sleep(25)  # until requests that were made have run out of time; thawed, the server still answers them
     server.thaw()
 
 

@@ -82,7 +82,7 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(tmp_path: Path) 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = track(tmp_path, "lost", wait_s=0.5, MLFLOW_TRACKING_URI=f"http://me:secret@127.0.0.1:{port}")
+    process = track(tmp_path, "lost", MLFLOW_TRACKING_URI=f"http://me:secret@127.0.0.1:{port}")
     said = process.communicate()[1]
     assert process.returncode == 0
     [warning] = re.findall(r"^warning: .*$", said, re.M)

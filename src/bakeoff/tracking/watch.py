@@ -8,10 +8,11 @@ from bakeoff.progress import say
 from bakeoff.tracking import system
 from bakeoff.tracking.dispatch import is_running, is_sent, start_sender
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.target import Target, place_in
+from bakeoff.tracking.target import Place, Target, place_in
 
 LOOK_EVERY_S = 1.0
 RESTART_AFTER_S = 10.0  # a sender that just ended, such as at a store that takes nothing
+VAIN_TRIES = 2  # one after the other; then nobody waits
 TROUBLE_AFTER_S = 5.0  # a server that is being restarted is none
 
 
@@ -25,19 +26,18 @@ class Watch:
         self._thread.start()
 
     def end(self, wait_s: float) -> None:
-        """Wait for MLflow to have everything, but not longer."""
+        """Wait for MLflow to have everything, but not longer, and not for one that takes nothing."""
         self._ending.set()
         self._thread.join()
         end = time.monotonic() + wait_s
         self._started_at = float("-inf")
-        while not self._is_sent() and time.monotonic() < end:
+        while not self._is_sent() and time.monotonic() < end and self._place.tries < VAIN_TRIES:
             self._keep_sending()
             time.sleep(0.05)
         self._keep_sending()
         if wait_s and not self._is_sent():
-            trouble = place_in(self._journal.folder, self._target).trouble
-            if trouble:
-                self._warn(trouble)
+            if self._place.trouble:
+                self._warn(self._place.trouble)
             elif not self._warned:
                 where = f"MLflow ({self._target.shown})"
                 say(f"{where} is being sent the rest of this run; `bakeoff track sync` waits for it")
@@ -66,11 +66,15 @@ class Watch:
     def _look_for_trouble(self) -> None:
         if self._journal.trouble:
             self._warn(str(self._journal.trouble))
-        trouble, now = place_in(self._journal.folder, self._target).trouble, time.monotonic()
+        trouble, now = self._place.trouble, time.monotonic()
         if not trouble:
             self._trouble_since = now
         elif now - self._trouble_since > TROUBLE_AFTER_S:
             self._warn(trouble)
+
+    @property
+    def _place(self) -> Place:
+        return place_in(self._journal.folder, self._target)
 
     def _is_sent(self) -> bool:
         return is_sent(self._journal.folder, self._target)
