@@ -25,7 +25,8 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.tasks.classification import Classification
 from bakeoff.training import loop, weights
-from bakeoff.training.loop import Best, Rhythm, fit
+from bakeoff.training.ending import Ends
+from bakeoff.training.loop import Rhythm, Standing, fit
 from bakeoff.training.optimizers import Adam
 from bakeoff.training.step import _share, compiled_prediction, compiled_step
 from slope import Slope, batches, sgd, weight_of
@@ -99,9 +100,11 @@ def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
         validate=lambda: {"accuracy": 0.0},
         headline="accuracy",
         log=lambda step, values: None,
-        best=Best(),
+        standing=Standing(),
         keep_best=lambda step: None,
-        checkpoint=lambda step, best: None,
+        checkpoint=lambda step, standing: None,
+        examples_per_step=4,
+        ends=Ends.none(),
         bar=Bar("train", 4, "steps", None),
     )
     return weights.digest(network)

@@ -27,7 +27,8 @@ SHOWN = 5
 # What has no say in the steps that were taken, or only through what was done, which comes along.
 FREE = (
     "train.steps", "train.epochs", "train.init", "train.max_minutes", "train.early_stopping", "train.best_by",
-    "train.log_every_steps", "train.validate_every_steps", "train.round_up_steps", "derived.phases.*.steps",
+    "train.log_every_steps", "train.validate_every_steps", "train.validate_every_epochs", "train.validate_examples",
+    "train.round_up_steps", "derived.phases.*.steps",
     "train.phases.*.steps", "train.phases.*.epochs", "first_weights", "parent",
 )  # fmt: skip
 # What may be another from here on, though it was not before; it is said.
