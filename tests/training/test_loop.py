@@ -11,10 +11,11 @@ from bakeoff.lr import Constant, Cosine, Schedule
 from bakeoff.progress import Bar
 from bakeoff.training import loop
 from bakeoff.training.divergence import Diverged
-from bakeoff.training.ending import Ends
+from bakeoff.training.ending import Clock, Ends, TimeLimit
 from bakeoff.training.loop import Best, Rhythm, Standing, fit
 from bakeoff.training.settings import Train
 from bakeoff.training.step import Batch, compiled_step
+from bakeoff.training.stopping import Stop
 from slope import Slope, batches, one_weight, sgd, weight_of
 
 
@@ -221,6 +222,15 @@ def test_a_run_that_goes_on_keeps_its_best() -> None:
     oven = Oven(steps=range(2, 4), validate_every=1)
     assert oven.bake(Constant(0.1), [0.3, 0.4], best=Best(1, 0.5)) == Best(1, 0.5)
     assert not [call for call in oven.calls if call.startswith("keep")]
+
+
+def test_a_look_that_was_quicker_than_rehearsed_lets_training_go_on() -> None:
+    oven = Oven(steps=3, log_every=100)
+    oven.ends = Ends(Stop(), TimeLimit(60.0, Clock(), rehearse_look=lambda: 1e6))
+    oven.ends.limit.begin()
+    oven.bake(Constant(0.1), [0.1, 0.2])
+    assert [step for step, values in oven.lines if "validation/goodness" in values] == [1, 3]
+    assert oven.standing.ended_by == "steps"
 
 
 def test_a_finished_leg_takes_no_step() -> None:

@@ -165,6 +165,7 @@ def fit(
         bar.advance(len(call))
         if last or (rhythm.validate_every and done % rhythm.validate_every == 0):
             standing = look(done, standing)
+            time_is_up = time_is_up and ends.limit.is_up(done)  # a look can be quicker than it was thought to be
         if not standing.owes_look:
             standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
