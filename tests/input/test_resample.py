@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.input.resample import KERNELS, resampled
+from bakeoff.input.resample import KERNELS, resampled, whole_resampled
 from changed_pictures import noise
 
 WHOLE = [0.0, 0.0, 40.0, 30.0]
@@ -34,3 +34,12 @@ def test_window_shows_its_part_and_zeros_beside_the_image(method: str) -> None:
     assert not found[8:].any() and not found[:, 8:].any()
     part = resampled(tf.constant(image)[None], tf.constant([2.0, 4.0, 6.0, 8.0]), 4, method)[0]
     np.testing.assert_allclose(part, image[2:6, 4:8], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "size"), [(40, 30, 64), (37, 53, 64), (64, 64, 64), (64, 65, 64), (90, 41, 64)]
+)
+def test_whole_images_are_resampled_as_windows_of_all_that_they_are(height: int, width: int, size: int) -> None:
+    image = tf.constant(noise(height, width, 3))[None]
+    expected = resampled(image, tf.constant([0.0, 0.0, height, width]), size)
+    np.testing.assert_allclose(whole_resampled(image, size), expected, atol=1e-3)

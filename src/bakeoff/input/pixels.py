@@ -16,7 +16,7 @@ from bakeoff.input.augment.zoom_graph import zoomed
 from bakeoff.input.clip import chosen_frames
 from bakeoff.input.decode import Example
 from bakeoff.input.keys import PHILOX, parts
-from bakeoff.input.resample import resampled
+from bakeoff.input.resample import resampled, whole_resampled
 from bakeoff.input.view import View
 
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
@@ -29,7 +29,9 @@ def fit(example: Example, view: View) -> Example:
     margin = (1 - view.central_crop) / 2
     window = tf.constant([margin, margin, 1 - margin, 1 - margin])
     region, corners = _region(frames, size, window, cuts=view.central_crop < 1)
-    image = _of_rank(example, view, _blackened(resampled(region, corners, view.size), black))
+    is_whole = view.central_crop == 1
+    image = whole_resampled(region, view.size) if is_whole else resampled(region, corners, view.size)
+    image = _of_rank(example, view, _blackened(image, black))
     return _without_size(example) | {"image": image}
 
 
@@ -96,6 +98,8 @@ def _resized(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment,
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
+    if not (augment.cuts or augment.shows_beyond) and augment.resize == ("smooth",):
+        return whole_resampled(region, size)
     ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
     if len(ways) == 1:
         image = ways[0]()

@@ -25,3 +25,17 @@ def resampled(frames: tf.Tensor, corners: tf.Tensor, size: int, method: str = "s
         antialias=widens,
     )
     return tf.ensure_shape(image, [frames.shape[0], size, size, frames.shape[3]])
+
+
+def whole_resampled(frames: tf.Tensor, size: int) -> tf.Tensor:
+    """All of (t, h, w, 3), smoothly: what `resampled` gives, at half its cost or less if no side shrinks."""
+
+    def smoothly() -> tf.Tensor:
+        return resampled(frames, tf.cast(tf.concat([[0, 0], sides], axis=0), tf.float32), size)
+
+    def bilinearly() -> tf.Tensor:
+        image = tf.raw_ops.ResizeBilinear(images=frames, size=[size, size], half_pixel_centers=True)
+        return tf.ensure_shape(image, [frames.shape[0], size, size, frames.shape[3]])
+
+    sides = tf.shape(frames)[1:3]
+    return tf.cond(tf.reduce_all(sides <= size), bilinearly, smoothly)
