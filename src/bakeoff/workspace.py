@@ -16,6 +16,7 @@ CONF = Path("conf")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
 PROMISE = Path("models/config/promise.yaml")
+PROMISED = {"trained_to_its_end": True}
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")

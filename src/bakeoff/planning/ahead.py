@@ -47,6 +47,7 @@ def stages_ahead(
     `known` spares reading it again for the next variant; `until` leaves out what that stage does not need.
     """
     known = known or read_known()
+    files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
     ahead = {}
     for name in _in_order(known.stages, known.stages if until is None else [until]):
