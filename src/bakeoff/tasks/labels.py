@@ -28,7 +28,7 @@ class OneLabel:
     classes: tuple[str, ...]
     background: bool
     headline: ClassVar[str] = "accuracy"
-    measures: ClassVar[tuple[str, ...]] = ("accuracy",)
+    measures: ClassVar[tuple[str, ...]] = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
     key: ClassVar[str] = "label"
 
     def loss(self, label: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:

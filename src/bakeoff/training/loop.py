@@ -88,6 +88,9 @@ class Standing:
 
 def seed_everything(seed: int, deterministic: bool) -> None:
     keras.utils.set_random_seed(seed)
+    # TensorFlow's pass that thins out control dependencies loses some that a step needs: an optimizer may then change a
+    # weight before the forward pass has read it, now and then (2.21, CPU).
+    tf.config.optimizer.set_experimental_options({"dependency_optimization": False})
     if deterministic:
         tf.config.experimental.enable_op_determinism()
 
