@@ -1,5 +1,9 @@
+from types import SimpleNamespace
+
+import pytest
+
 from bakeoff.metrics.detection import DetectionScore
-from bakeoff.stages.evaluate import summary
+from bakeoff.stages.evaluate import _facts, summary
 from coco_sets import given, true
 
 
@@ -22,3 +26,11 @@ def test_summary_without_intervals() -> None:
 def test_summary_of_images_without_true_boxes_says_so() -> None:
     score = DetectionScore(("ant",)).update(true(), given(([0.0, 0.0, 9.0, 9.0], 1, 0.5)))
     assert summary(score.result()) == "nothing to count numbers on"
+
+
+@pytest.mark.parametrize(("weights", "step"), [("best", 30), ("final", 40)])
+def test_the_page_says_which_step_of_a_stopped_run_its_weights_are_of(weights: str, step: int) -> None:
+    run = SimpleNamespace(evaluate=SimpleNamespace(weights=weights))
+    derived = SimpleNamespace(task="detection", validation_examples=9, num_classes=2, parameters=7)
+    facts = _facts(run, derived, {"best_step": 30, "step": 40, "steps": 100})  # type: ignore[arg-type]
+    assert facts["weights"] == f"{weights}, of step {step} of 100"

@@ -81,7 +81,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
 
 def _facts(run: Run, derived: Derived, state: Mapping[str, Any]) -> dict[str, str]:
     """What the page says below its title."""
-    step = state["best_step"] if run.evaluate.weights == "best" else state["steps"]
+    step = state["best_step"] if run.evaluate.weights == "best" else state["step"]
     return {
         "task": derived.task,
         "validation examples": f"{derived.validation_examples:,}",
