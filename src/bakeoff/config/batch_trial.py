@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -125,8 +126,6 @@ class ChildTries:
             self._child.wait()
             for pipe in (self._child.stdin, self._child.stdout):
                 assert pipe is not None
-                try:
+                with suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
         self._child, self._largest = None, 0

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import bakeoff.networks
+from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.networks import Network
 from bakeoff.networks.selection import select
 from bakeoff.quiet import load_tensorflow
-
-FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.tags import source_tags
 from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import parent_of, taken_up, write_identity
-from bakeoff.training.fingerprint import fingerprint, identity
+from bakeoff.training.fingerprint import identity, name_of
 from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, write_plots
 from bakeoff.training.on_disk import OnDisk
@@ -42,7 +42,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
     parent = parent_of(run.train, workspace.runs(), own_id)
     others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
     others["parent"] = parent.digest if parent else "none"
-    itself, name = identity(as_tree(run), **others), fingerprint(as_tree(run), **others)
+    itself = identity(as_tree(run), **others)
+    name = name_of(itself)
     folder, names = workspace.in_flight(name), [leg.span.name for leg in legs]
     stop, footprint, bad = Stop(folder), Footprint(), BadRecords()
     with (

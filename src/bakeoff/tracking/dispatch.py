@@ -5,9 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from bakeoff.tracking.journal import FILE
+from bakeoff.tracking.journal import FILE, is_held
 from bakeoff.tracking.target import FILE as TARGET_FILE
 from bakeoff.tracking.target import Target, place_in, target_in
 from bakeoff.workspace import journals, main_workspace
@@ -20,13 +20,7 @@ def sender_lock(key: str) -> FileLock:
 
 
 def is_running(key: str) -> bool:
-    lock = sender_lock(key)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    lock.release()
-    return False
+    return is_held(sender_lock(key))
 
 
 def start_sender(key: str) -> None:

@@ -53,7 +53,11 @@ def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
 
 
 def is_being_written(folder: Path) -> bool:
-    lock = FileLock(folder / "writing")
+    return is_held(FileLock(folder / "writing"))
+
+
+def is_held(lock: FileLock) -> bool:
+    """By another process, or by another object of this one."""
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -24,9 +24,12 @@ LENGTH = 16
 
 
 def fingerprint(tree: Mapping[str, Any], **others: str) -> str:
-    """A hash of `identity`."""
-    content = json.dumps(identity(tree, **others), sort_keys=True).encode()
-    return hashlib.sha256(content).hexdigest()[:LENGTH]
+    return name_of(identity(tree, **others))
+
+
+def name_of(identity: Mapping[str, Any]) -> str:
+    """A hash of it."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:LENGTH]
 
 
 def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:

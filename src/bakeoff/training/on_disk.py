@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.training.settings import Train
 
-FLOAT_BYTES = 4
 CHECKPOINTS = 3  # two stay while the next is written
 OPTIMIZER_NUMBERS = 2  # of each weight, at most
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from bakeoff import machine
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, is_disk_full
 
 REFUSED = re.compile(  # said where TensorFlow has no class of its own for it
     r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc", re.IGNORECASE
@@ -75,7 +75,7 @@ def memory_left(devices: int) -> int:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    if "No space left on device" in str(error):  # a full disk is an exhausted resource to TensorFlow as well
+    if is_disk_full(error):  # a full disk is an exhausted resource to TensorFlow as well
         return False
     known = isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError))
     return known or REFUSED.search(str(error)) is not None
