@@ -21,6 +21,7 @@ COMMANDS = {
     "read run.yaml": [sys.executable, "-c", READ],
     "compose params.yaml": [sys.executable, "-c", COMPOSE],
     "dvc repro, nothing to do": ["dvc", "repro"],
+    "load_tensorflow": [sys.executable, "-c", "from bakeoff.quiet import load_tensorflow; load_tensorflow()"],
     "import tensorflow": [sys.executable, "-c", "import tensorflow"],
 }
 REPEATS = 5
