@@ -1,10 +1,10 @@
 """Images per second and peak memory of the input pipeline, beside what one would write without it.
 
-    python benchmarks/input.py [--images 4000] [--rounds 3] [--threads 2]
+    python benchmarks/input.py [--images 4000] [--width 500] [--rounds 3] [--threads 2]
 
-JPEGs of about 38 kB are made, built into records twice (as they are, and with data.max_side), and read by each arm in a
-process of its own; the arms take turns, and medians are reported. The machine may be busy: look at the ratios, and at
-the CPU time that an image takes, which other programs hardly change.
+JPEGs (of about 38 kB, if 500 pixels wide) are made, built into records twice (as they are, and with data.max_side), and
+read by each arm in a process of its own; the arms take turns, and medians are reported. The machine may be busy: look
+at the ratios, and at the CPU time that an image takes, which other programs hardly change.
 
     bakeoff     this pipeline, shuffled globally           plain        TFRecordDataset, map(decode), batch; unshuffled
     unchecked   the same without checksums                 encoded      plain behind shuffle(2048) of encoded records
@@ -36,7 +36,7 @@ ARMS = (
     "bakeoff", "plain", "unchecked", "encoded", "decoded", "buffer", "resized", "keras", "decoding", "first", "late",
 )  # fmt: skip
 SIZE, BATCH, BUFFER = 224, 32, 2048
-WIDTH, HEIGHT, MAX_SIDE = 500, 375, 256
+WIDTH, MAX_SIDE = 500, 256
 CLASSES = 4
 LATE_STEP = 100_000
 WARM_UP_BATCHES = 10
@@ -46,6 +46,7 @@ SHARE_READ = 0.75  # of the images, after the warm-up
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=4000)
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the JPEGs; they are three quarters as high")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
@@ -56,7 +57,7 @@ def main() -> None:
         print(json.dumps(measured(arguments.run, arguments.folder, arguments.images, arguments.threads)))
         return
     with TemporaryDirectory() as folder:
-        prepare(Path(folder), arguments.images)
+        prepare(Path(folder), arguments.images, arguments.width)
         found: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
         for _ in range(arguments.rounds):
             for arm in arguments.arms:
@@ -98,13 +99,13 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         print(f"a resume at step {LATE_STEP:,} costs {middle['late']['first'] - middle['first']['first']:+.2f} s")
 
 
-def prepare(folder: Path, images: int) -> None:
+def prepare(folder: Path, images: int, width: int) -> None:
     """Pictures in folders by class, and records of them in `whole/` and `small/`."""
     draw = np.random.default_rng(0)
     for number in range(images):
         path = folder / f"whole/data/raw/images/class{number % CLASSES}/{number:05d}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
-        picture(draw).save(path, quality=80)
+        picture(draw, width, width * 3 // 4).save(path, quality=80)
     (folder / "small/data").mkdir(parents=True)
     (folder / "small/data/raw").symlink_to(folder / "whole/data/raw")
     for name, option in (("whole", {}), ("small", {"max_side": MAX_SIDE})):
@@ -118,16 +119,16 @@ def prepare(folder: Path, images: int) -> None:
         )
 
 
-def picture(draw: np.random.Generator) -> Image.Image:
+def picture(draw: np.random.Generator, width: int, height: int) -> Image.Image:
     """Shapes on clouds, with a little noise: about as many bytes as a photograph."""
     clouds = Image.fromarray(draw.integers(0, 256, (12, 16, 3), np.uint8)).resize(
-        (WIDTH, HEIGHT), Image.Resampling.BICUBIC
+        (width, height), Image.Resampling.BICUBIC
     )
     pen = ImageDraw.Draw(clouds)
     for _ in range(12):
-        x, y = draw.integers(0, WIDTH), draw.integers(0, HEIGHT)
+        x, y = draw.integers(0, width), draw.integers(0, height)
         pen.ellipse([x, y, x + draw.integers(10, 90), y + draw.integers(10, 90)], fill=tuple(draw.integers(0, 256, 3)))
-    noise = draw.normal(0, 9, (HEIGHT, WIDTH, 3))
+    noise = draw.normal(0, 9, (height, width, 3))
     return Image.fromarray(np.clip(np.asarray(clouds) + noise, 0, 255).astype(np.uint8))
 
 
@@ -228,9 +229,10 @@ def _decoded(serialized: Any, threads: int) -> Any:
     """With the same decoding and resizing as ours."""
     from bakeoff.input import pixels
     from bakeoff.input.decode import classification
+    from bakeoff.input.view import View
 
     def prepare(data: Any) -> Any:
-        example = pixels.fit(classification(data), SIZE, 1)
+        example = pixels.fit(classification(data), View(SIZE))
         return example["image"], example["label"]
 
     return serialized.map(prepare, num_parallel_calls=threads)

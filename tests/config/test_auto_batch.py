@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.auto_batch import Choice, Trial, evidence_name, kept_choice, ladder, search
+from bakeoff.config.auto_batch import Choice, NothingFits, Trial, evidence_name, kept_choice, ladder, search
 from bakeoff.input.budget import Load, estimate
 
 
@@ -97,7 +97,11 @@ def test_kept_choice_that_was_cut_off_is_found_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_of_a_budget_into_which_nothing_fits(tmp_path: Path) -> None:
-    assert kept_choice(tmp_path / "batch.json", lambda: None) is None
+    def find() -> Choice:
+        raise NothingFits(None)
+
+    with pytest.raises(NothingFits):
+        kept_choice(tmp_path / "batch.json", find)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -66,7 +66,8 @@ class Tries:
     asked: list[int]
 
     def __init__(self, run: Run, records: Path, budget: int) -> None:
-        assert (run.train.batch_size, budget) == (1, 4_000_000_000)
+        assert run.train.batch_size == 1
+        self.budget = budget
 
     def __enter__(self) -> "Tries":
         return self
@@ -122,6 +123,17 @@ def test_budget_into_which_no_batch_fits_is_said(
 ) -> None:
     monkeypatch.setattr(Tries, "peak", lambda self, size: None)
     message = r"memory\.budget: must be more, got '4GB'; not even batches of 1 fit when tried$"
+    with pytest.raises(ConfigError, match=message):
+        rendered(train=AUTO_BATCH)
+
+
+def test_budget_into_which_no_batch_fits_is_said_with_what_one_takes_if_there_is_so_much(
+    rendered: Rendered, tries: type[Tries], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ended when it went over 4 GB, it is let go on where the machine has more."""
+    monkeypatch.setattr("bakeoff.machine.available_memory", lambda: 9 * 10**9)
+    monkeypatch.setattr(Tries, "peak", lambda self, size: 5 * 10**9 + size if self.budget > 5 * 10**9 else None)
+    message = r"memory\.budget: must be at least 5001MB, got '4GB'; not even batches of 1 fit when tried$"
     with pytest.raises(ConfigError, match=message):
         rendered(train=AUTO_BATCH)
 

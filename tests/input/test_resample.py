@@ -36,10 +36,22 @@ def test_window_shows_its_part_and_zeros_beside_the_image(method: str) -> None:
     np.testing.assert_allclose(part, image[2:6, 4:8], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("height", "width", "size"), [(40, 30, 64), (37, 53, 64), (64, 64, 64), (64, 65, 64), (90, 41, 64)]
-)
-def test_whole_images_are_resampled_as_windows_of_all_that_they_are(height: int, width: int, size: int) -> None:
+@pytest.mark.parametrize(("height", "width"), [(40, 30), (37, 53), (64, 64), (90, 41), (81, 20)])
+def test_whole_images_are_resampled_as_windows_of_all_that_they_are(height: int, width: int) -> None:
     image = tf.constant(noise(height, width, 3))[None]
-    expected = resampled(image, tf.constant([0.0, 0.0, height, width]), size)
-    np.testing.assert_allclose(whole_resampled(image, size), expected, atol=1e-3)
+    expected = resampled(image, tf.constant([0.0, 0.0, height, width]), 64)
+    np.testing.assert_allclose(whole_resampled(image, 64), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("height", "width"), [(80, 80), (65, 30)])
+def test_whole_images_that_shrink_a_little_are_bilinear(height: int, width: int) -> None:
+    image = noise(height, width, 3)
+    np.testing.assert_allclose(
+        whole_resampled(tf.constant(image)[None], 64)[0], tf.image.resize(image, (64, 64)), atol=1e-3
+    )
+
+
+def test_bilinear_is_at_any_size_what_that_is_for_tensorflow() -> None:
+    image = noise(200, 90, 3)
+    found = whole_resampled(tf.constant(image)[None], 64, "bilinear")[0]
+    np.testing.assert_allclose(found, tf.image.resize(image, (64, 64)), atol=1e-3)

@@ -145,6 +145,14 @@ def test_the_memory_knobs_stand_in_both_readers(written: Callable[..., tuple[Any
     assert text.count("The next two are deprecated: its training programs do not read them") == 2
 
 
+def test_memory_knobs_that_are_stated_are_said_as_stated(written: Callable[..., tuple[Any, str]]) -> None:
+    knobs = {"shuffle_buffer_size": 256, "queue_capacity": 1000, "min_after_dequeue": 500}
+    read, text = written(memory={"budget": "4GB", "shuffle": "buffer", **knobs})
+    for reader in (read.train_input_reader, read.eval_input_reader[0]):
+        assert {name: getattr(reader, name) for name in knobs} == knobs
+    assert text.count("Records that wait to be shuffled: as stated.") == 2
+
+
 def test_the_shuffle_buffer_fits_into_a_tenth_of_the_budget(manifest: Manifest) -> None:
     split = manifest.splits["train"]  # 1,200 records of 50 kB
     assert shuffle_buffer_size(10_000_000, split) == 20

@@ -50,6 +50,14 @@ class Choice:
         return f"{took}; {min(over)} did not fit" if over else took
 
 
+class NothingFits(Exception):
+    """Not even the smallest batch does; it takes `least_bytes`, unless that could not be found out either."""
+
+    def __init__(self, least_bytes: int | None) -> None:
+        super().__init__(least_bytes)
+        self.least_bytes = least_bytes
+
+
 class Tries(Protocol):
     def peak(self, batch_size: int) -> int | None:
         """Bytes that training with such batches took at its peak; None if it did not fit."""
@@ -102,18 +110,17 @@ def _next_rung(
     return fits if len(measured) > 1 else min(fits + 1, fails - 1)
 
 
-def kept_choice(path: Path, find: Callable[[], Choice | None]) -> Choice | None:
+def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
     """Read from the file, or found and then kept there."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         return Choice(tree["batch_size"], tuple(Trial(**trial) for trial in tree["trials"]))
     except (OSError, ValueError, KeyError, TypeError):
         choice = find()  # nothing yet, or cut off by a crash
-    if choice is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
-        partial.replace(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
+    partial.replace(path)
     return choice
 
 

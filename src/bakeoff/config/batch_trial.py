@@ -18,7 +18,8 @@ from typing import Self
 
 import psutil
 
-from bakeoff.config.auto_batch import Choice, evidence_name, kept_choice, ladder, search
+from bakeoff import machine
+from bakeoff.config.auto_batch import Choice, NothingFits, evidence_name, kept_choice, ladder, search
 from bakeoff.config.run import Run, write
 from bakeoff.input.budget import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
@@ -31,7 +32,7 @@ MOST_SECONDS = 300.0  # for one size
 
 
 def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept_in: Path) -> Choice | None:
-    """For a variant that is rendered with batches of 1. None if not even those fit."""
+    """For a variant that is rendered with batches of 1. None without an example; raises NothingFits."""
     assert smallest.derived is not None
     split = read_manifest(records).splits[TRAIN]
     sizes = (split.examples, split.decoded_bytes, sum(shard.bytes for shard in split.shards))
@@ -43,9 +44,13 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
     devices = smallest.train.devices
     rungs = ladder(split.examples, multiple_of=devices if isinstance(devices, int) else 1)
 
-    def find() -> Choice | None:
+    def find() -> Choice:
         with ChildTries(smallest, records, limits.bytes) as tries:
-            return search(rungs, limits.bytes, tries, lambda size: estimate(load, size))
+            choice = search(rungs, limits.bytes, tries, lambda size: estimate(load, size))
+        if choice is not None:
+            return choice
+        with ChildTries(smallest, records, machine.available_memory()) as tries:
+            raise NothingFits(tries.peak(rungs[0]))
 
     return kept_choice(kept_in / evidence_name(*decided_by), find) if rungs else None
 

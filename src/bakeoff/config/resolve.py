@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from bakeoff.config.auto_batch import Choice
+from bakeoff.config.auto_batch import Choice, NothingFits
 from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts
 from bakeoff.config.limits import stated_limits
@@ -48,10 +48,12 @@ def resolve(
             return None
         alone = Problems(lambda key: key)
         smallest = resolve(first, records, alone, facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits)
-        choice = largest_batch(smallest, load, limits) if smallest else None
-        if smallest and choice is None:
-            said = draft.memory.budget if draft.memory else ""
-            problems.add("memory.budget", f"must be more, got {said!r}; not even batches of 1 fit when tried")
+        try:
+            choice = largest_batch(smallest, load, limits) if smallest else None
+        except NothingFits as found:
+            said, least = draft.memory.budget if draft.memory else "", found.least_bytes
+            needed = f"at least {-(-least // 10**6)}MB" if least and least > limits.bytes else "more"
+            problems.add("memory.budget", f"must be {needed}, got {said!r}; not even batches of 1 fit when tried")
             return None
         draft = _with_batch(draft, draft.train, choice.batch_size) if choice else first
         if choice:

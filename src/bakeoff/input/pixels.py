@@ -98,9 +98,10 @@ def _resized(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment,
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
-    if not (augment.cuts or augment.shows_beyond) and augment.resize == ("smooth",):
-        return whole_resampled(region, size)
-    ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
+    if augment.cuts or augment.shows_beyond:
+        ways = [lambda method=method: resampled(region, corners, size, method) for method in augment.resize]
+    else:
+        ways = [lambda method=method: whole_resampled(region, size, method) for method in augment.resize]
     if len(ways) == 1:
         image = ways[0]()
     else:

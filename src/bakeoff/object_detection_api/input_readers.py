@@ -46,16 +46,19 @@ def _reader(run: Run, manifest: Manifest, name: str) -> list[Lines]:
     split = manifest.splits[name]
     shards = len(split.shards)
     files = f"{name}-?????-of-{shards:05d}"
-    budget = run.derived.memory_budget_bytes
-    buffer = shuffle_buffer_size(budget, split)
+    budget, memory = run.derived.memory_budget_bytes, run.memory
+    stated = memory.shuffle_buffer_size
+    buffer = stated or shuffle_buffer_size(budget, split)
+    why = "as stated" if stated else f"at most {SHUFFLE_SHARE:.0%} of the budget, {budget / 1e9:g} GB"
+    capacity = memory.queue(run.train.batch) or buffer
     return [
         field("label_map_path", LABEL_MAP.as_posix()),
         block("tf_record_input_reader", field("input_path", (workspace.RECORDS / files).as_posix())),
-        comment(f"Records that wait to be shuffled: at most {SHUFFLE_SHARE:.0%} of the budget, {budget / 1e9:g} GB."),
+        comment(f"Records that wait to be shuffled: {why}."),
         field("shuffle_buffer_size", buffer),
         comment(DEPRECATED),
-        field("queue_capacity", buffer),
-        field("min_after_dequeue", buffer),
+        field("queue_capacity", capacity),
+        field("min_after_dequeue", memory.min_after_dequeue or capacity),
         field("num_readers", min(shards, MOST_READERS)),
         field("num_parallel_batches", run.derived.decode_threads),
         field("num_prefetch_batches", run.derived.prefetch_batches),
