@@ -9,12 +9,15 @@ Keys are written in sorted order, so equal features give equal bytes.
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
 Value = Sequence[bytes] | Sequence[float] | Sequence[int]
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # field numbers of Feature
 VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # wire types
+TAGS = {kind: bytes([kind << 3 | DELIMITED]) for kind in (BYTES, FLOATS, INTEGERS)}
+SHORT = [bytes((number,)) for number in range(0x80)]  # the numbers that are one byte
 
 
 def texts(values: Iterable[str]) -> tuple[int, list[bytes]]:
@@ -44,15 +47,20 @@ def encode_features(features: Mapping[str, tuple[int, list[bytes]]]) -> bytes:
     length = 0
     for key in sorted(features):
         kind, value = features[key]
-        name, size = key.encode(), sum(map(len, value))
-        feature = [bytes([kind << 3 | DELIMITED]), _varint(size), *value]
-        feature_size = 1 + len(feature[1]) + size
-        entry = [b"\n", _varint(len(name)), name, b"\x12", _varint(feature_size), *feature]
-        entry_size = 2 + len(entry[1]) + len(name) + len(entry[4]) + feature_size
-        head = b"\n" + _varint(entry_size)
-        parts += [head, *entry]
-        length += len(head) + entry_size
+        size = sum(map(len, value))
+        feature = TAGS[kind] + _varint(size)
+        entry = _named(key) + _varint(len(feature) + size) + feature
+        head = b"\n" + _varint(len(entry) + size)
+        parts += [head, entry, *value]
+        length += len(head) + len(entry) + size
     return b"".join([b"\n", _varint(length), *parts])
+
+
+@cache
+def _named(key: str) -> bytes:
+    """What an entry of the map begins with, up to the length of its feature."""
+    name = key.encode()
+    return b"\n" + _varint(len(name)) + name + b"\x12"
 
 
 def decode_features(data: bytes) -> dict[str, Value]:
@@ -143,7 +151,7 @@ def _read_varint(data: memoryview, place: int) -> tuple[int, int]:
 
 def _varint(number: int) -> bytes:
     if number < 0x80:
-        return bytes((number,))
+        return SHORT[number]
     parts = bytearray()
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)

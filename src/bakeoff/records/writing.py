@@ -67,10 +67,10 @@ def write_shard(
     (folder / f"{order.file}.json").unlink(missing_ok=True)
     ids, tally, boxes = class_ids(classes), Tally(), []
     partial = f"partial-{order.file}"
+    roots = [dataset.folder() for dataset in datasets]
     with ShardWriter(folder, partial) as shard:
         for source, item, verdict in catalogue.shard(order.split, order.number):
-            dataset = datasets[source]
-            record, sha256 = record_of(dataset, dataset.folder(), item, verdict)
+            record, sha256 = record_of(datasets[source], roots[source], item, verdict)
             shard.write(encode_with(record, ids, sha256))
             tally.add(record)
             if order.split == TRAIN:
