@@ -16,15 +16,21 @@ from workspace_copy import Workspace, environment, tiny_workspace
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """With records and a long training ahead."""
     workspace = tiny_workspace(
-        tmp_path / "clone", {"train": "train: {use: smoke, steps: 100000}", "track": "track: {use: none}"}
+        tmp_path_factory.mktemp("rendered") / "clone",
+        {"train": "train: {use: smoke, steps: 100000}", "track": "track: {use: none}"},
     )
     workspace.run("python", "-m", "bakeoff.stages.build_records")
     workspace.run("python", "-m", "bakeoff.stages.render_config")
     return workspace
+
+
+@pytest.fixture
+def workspace(rendered: Workspace, tmp_path: Path) -> Workspace:
+    return rendered.copy(tmp_path / "clone")
 
 
 def start_training(workspace: Workspace) -> subprocess.Popen[str]:
