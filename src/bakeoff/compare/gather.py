@@ -1,0 +1,103 @@
+"""Journals and the MLflow store -> every run that can be compared, each once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+from bakeoff.compare.contender import Contender
+from bakeoff.compare.entering import contender_of
+from bakeoff.errors import WorkspaceError, choices
+from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.tracking import told
+from bakeoff.tracking.dispatch import is_sent
+from bakeoff.tracking.reading import Store, runs_in
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.stored_run import StoredRun
+from bakeoff.tracking.target import Target
+from bakeoff.workspace import RUN
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What every run is; `filled` reads the params and numbers of those that are wanted."""
+
+    runs: Sequence[StoredRun]
+    target: Target
+    remarks: Sequence[str] = ()
+    store: Store | None = None
+    in_store: frozenset[str] = frozenset()
+    known: Mapping[str, KnownRun] = field(default_factory=dict)  # in flight, by our id
+
+    def own(self) -> list[StoredRun]:
+        """Of this project, without those that are nothing but the head of others."""
+        heads = {run.parent for run in self.runs if run.parent}
+        return [
+            run for run in self.runs
+            if run.run_id not in heads and run.mlflow_experiment == self.target.experiment and not run.is_deleted
+        ]  # fmt: skip
+
+    def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
+        """In the same order. What the store has not whole is read from its journal."""
+        stored = [run for run in runs if self._is_in_store(run)]
+        full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
+        for run in runs:
+            if run.run_id not in full and run.journal:
+                full[run.run_id] = told.told_in_full(run.journal)
+        return [contender_of(full[run.run_id], self.known.get(run.run_id)) for run in runs]
+
+    def _is_in_store(self, run: StoredRun) -> bool:
+        return run.run_id in self.in_store and (run.journal is None or is_sent(run.journal, self.target))
+
+
+def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
+    """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet."""
+    target = _own_target(uri, experiment)
+    journals = [] if uri or experiment else told.told_runs()
+    remarks, found = [], None
+    try:
+        found = runs_in(target)
+        if found is None and uri:
+            raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
+    except WorkspaceError as error:
+        if not journals:
+            raise
+        remarks.append(f"{error}; compared is what the journals of this clone hold")
+    store, stored = found or (None, [])
+    names = {str(run.mlflow_experiment) for run in stored}
+    if experiment and experiment not in names:
+        raise WorkspaceError(
+            f"--experiment: must be one that has runs in {target.shown}, got {experiment!r}; {choices(experiment, names)}"
+        )
+    known = {run.said.run_id: run for run in known_runs() if run.said and run.said.run_id}
+    in_store = frozenset(run.run_id for run in stored)
+    return Gathered(_each_once(stored, journals), target, remarks, store, in_store, known)
+
+
+def _own_target(uri: str | None, experiment: str | None) -> Target:
+    try:
+        track = (yaml.safe_load(_track_lines(RUN.read_text(encoding="utf-8"))) or {}).get("track") or {}
+    except (OSError, ValueError, yaml.YAMLError, AttributeError):
+        track = {}
+    own = Mlflow(track.get("experiment") or Mlflow.experiment, uri or track.get("uri"))
+    return Target.of(replace(own, experiment=experiment) if experiment else own)
+
+
+def _track_lines(text: str) -> str:
+    """The one group that is needed, of a file that takes long to read."""
+    found = text.partition("\ntrack:")[2]
+    lines = []
+    for line in found.splitlines()[1:]:
+        if not line.startswith(" "):
+            break
+        lines.append(line)
+    return "\n".join(["track:", *lines])
+
+
+def _each_once(stored: Sequence[StoredRun], journals: Sequence[StoredRun]) -> list[StoredRun]:
+    """The newest first."""
+    runs = {run.run_id: run for run in stored}
+    for run in journals:
+        there = runs.get(run.run_id)
+        runs[run.run_id] = replace(there, journal=run.journal, parent=there.parent or run.parent) if there else run
+    return sorted(runs.values(), key=lambda run: -(run.began or 0))
