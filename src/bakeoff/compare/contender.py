@@ -58,6 +58,11 @@ class Contender:
         return f"{self.short} ({self.experiment or self.name})"
 
     @property
+    def variant(self) -> str:
+        """Its name without the experiment's."""
+        return self.name.removesuffix(f" ({self.experiment})")
+
+    @property
     def headline(self) -> str | None:
         """The metric by which its task is judged; None if nothing was looked at yet."""
         for place in ("", "validation/"):

@@ -34,11 +34,11 @@ def _parts(table: Table) -> Iterator[str]:
     yield from _cards(table)
     yield "<div class=wide><table class=runs><thead><tr>"
     yield from (_head(column) for column in table.columns)
-    yield "<th>report<tbody>"
+    yield "<tbody>"
     scales = {column.name: _scale(column) for column in table.metrics}
     for at, contender in enumerate(table.contenders):
         cells = "".join(_cell(column, at, contender, scales) for column in table.columns)
-        yield f"<tr>{cells}<td>{_report(contender)}"
+        yield f"<tr>{cells}"
     yield f"</table></div><script>{look.SCRIPT}</script>"
 
 
@@ -62,7 +62,7 @@ def _cards(table: Table) -> Iterator[str]:
             continue
         cell, contender = column.cells[best[0]], table.contenders[best[0]]
         keys = [f"{one.name} {one.cells[best[0]].text}" for one in table.columns if one.kind == KEY][:3]
-        words = ", ".join(keys) or contender.name
+        words = ", ".join(keys) or contender.variant
         big = " class=big" if number == 0 else ""
         yield f"<div{big}><b>best {escape(column.name)}</b><strong>{cell.number.value if cell.number else 0:.3f}</strong>"
         yield f"<span class=soft>{escape(contender.short)}: {escape(words)}</span></div>"
@@ -88,7 +88,8 @@ def _content(column: Column, cell: Cell, contender: Contender, scales: dict[str,
         return _drawn(cell.number, *scales[column.name])
     if column.name == "run":
         title = escape(f"{contender.name}, {contender.run_id}", quote=True)
-        return f"<code title='{title}'>{escape(cell.text)}</code><span class=ends>{escape(contender.name)}</span>"
+        words = f"{escape(contender.variant)} {_report(contender)}"
+        return f"<code title='{title}'>{escape(cell.text)}</code><span class=ends>{words}</span>"
     if column.name == "state":
         kind = contender.state if contender.state in ("SUCCEEDED", "RUNNING", "FAILED") else "other"
         return f"<span class=state-{kind}>{escape(cell.text)}</span>"

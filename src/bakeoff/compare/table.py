@@ -1,7 +1,7 @@
 """Contenders -> columns: what they are called, the keys in which they differ, numbers, cost, state, where they are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bakeoff.compare.contender import DERIVED, SEED, Contender
@@ -150,12 +150,8 @@ def _param_cell(text: str | None) -> Cell:
 def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
-    best = _best([number.value if number else None for number in numbers], higher)
-    cells = [
-        Cell(in_words(number), number.value, number, at in best) if number else Cell()
-        for at, number in enumerate(numbers)
-    ]
-    return Column(name, METRIC, tuple(cells), rank, higher)
+    cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
+    return Column(name, METRIC, _with_best(cells, higher), rank, higher)
 
 
 def _of_cost(
@@ -164,19 +160,17 @@ def _of_cost(
     values = [contender.cost.tree[key] for contender in contenders]
     if all(value is None for value in values):
         return None
-    best = _best(values, higher=False)
-    cells = [Cell(text_of(value), value, is_best=at in best) if value is not None else Cell()
-             for at, value in enumerate(values)]  # fmt: skip
-    return Column(name, COST, tuple(cells), rank, False)
+    cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
+    return Column(name, COST, _with_best(cells, False), rank, False)
 
 
-def _best(values: Sequence[float | None], higher: bool | None) -> set[int]:
-    """Where the best stands, of several that are equal all; nowhere if there is nothing to choose from."""
-    known = [value for value in values if value is not None]
-    if higher is None or len(known) < 2 or len(set(known)) == 1:
-        return set()
-    best = max(known) if higher else min(known)
-    return {at for at, value in enumerate(values) if value == best}
+def _with_best(cells: Sequence[Cell], higher: bool | None) -> tuple[Cell, ...]:
+    """The best marked, with all that look the same; none where there is nothing to choose from."""
+    words = {cell.text.partition(" (")[0]: float(cell.value) for cell in cells if cell.value is not None}
+    if higher is None or len(words) < 2:
+        return tuple(cells)
+    best = max(words, key=words.__getitem__) if higher else min(words, key=words.__getitem__)
+    return tuple(replace(cell, is_best=cell.text.partition(" (")[0] == best) for cell in cells)
 
 
 def _state(contender: Contender) -> str:
