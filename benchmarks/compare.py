@@ -3,8 +3,8 @@
     python benchmarks/compare.py                        # 1,000 runs of 60 params and 150 numbers each
     python benchmarks/compare.py --runs 200 --params 30
 
-The store is made by MLflow and filled by SQL, in a workspace of its own with this one's code. Prints the median and the range of
-seven runs each, and the start of the command itself (`--help`) for comparison; beside it what the processor was busy.
+The store is made by MLflow and filled by SQL, in a workspace of its own with this one's code. Prints the median and the
+range of seven runs each, and the start of the command itself (`--help`) for comparison; beside it the processor's time.
 """
 
 import argparse
@@ -86,11 +86,16 @@ def fill(file: Path, runs: int, params: int) -> int:
             store.executemany("INSERT INTO params (run_uuid, key, value) VALUES (?, ?, ?)", _rows(run, values))
             metrics = dict(_metrics(draw))
             store.executemany(
-                "INSERT INTO latest_metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, 0, 2000, 0)",
+                "INSERT INTO latest_metrics (run_uuid, key, value, timestamp, step, is_nan)"
+                " VALUES (?, ?, ?, 0, 2000, 0)",
                 _rows(run, metrics),
             )
             tags = {"bakeoff.run": f"{draw.getrandbits(128):032x}", "bakeoff.state": "SUCCEEDED"}
-            tags |= {"bakeoff.git_commit": "aa6cff0", "bakeoff.records_digest": "e260", "bakeoff.peak_memory_bytes": "1e9"}
+            tags |= {
+                "bakeoff.git_commit": "aa6cff0",
+                "bakeoff.records_digest": "e260",
+                "bakeoff.peak_memory_bytes": "1e9",
+            }
             store.executemany("INSERT INTO tags (run_uuid, key, value) VALUES (?, ?, ?)", _rows(run, tags))
     return len(metrics)
 

@@ -19,7 +19,9 @@ NEWEST = 20
 
 
 def add_to(commands: Any) -> None:
-    compare = commands.add_parser("compare", help="runs side by side: what they differ in, how good they are, what they cost")
+    compare = commands.add_parser(
+        "compare", help="runs side by side: what they differ in, how good they are, what they cost"
+    )
     compare.add_argument(
         "which", nargs="*", metavar="RUN",
         help="an id or its beginning (MLflow's or ours), a DVC experiment, a sweep, a folder, a branch, tag or commit; "
@@ -35,7 +37,11 @@ def add_to(commands: Any) -> None:
     compare.add_argument("--sort", metavar="KEY", help="by this, the best first; else by the metric of the task")
     compare.add_argument("--top", type=int, metavar="K", help="no more than K rows, the best")
     compare.add_argument("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
-    compare.add_argument("--all-keys", action="store_true", help="also keys that only follow from others: derived ones, those of one option")
+    compare.add_argument(
+        "--all-keys",
+        action="store_true",
+        help="also keys that only follow from others: derived ones, those of one option",
+    )
     compare.add_argument("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
     compare.add_argument("--json", action="store_true", help="everything, for scripts")
     compare.add_argument("--md", action="store_true", help="as a table in Markdown")

@@ -47,6 +47,7 @@ class Contender:
     artifacts: str | None = None
     journal: Path | None = None
     files: Path | None = None  # a workspace that holds it, if it is known from there alone
+    revision: str | None = None  # of git, if it is known from there alone
     seeds: tuple["Contender", ...] = ()  # those that it stands for
 
     @property

@@ -58,6 +58,7 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
         experiment=result.experiment,
         sweep=sweep_of(result.experiment),
         files=files,
+        revision=None if files else name,
     )
 
 

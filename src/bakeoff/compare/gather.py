@@ -67,7 +67,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     names = {str(run.mlflow_experiment) for run in stored}
     if experiment and experiment not in names:
         raise WorkspaceError(
-            f"--experiment: must be one that has runs in {target.shown}, got {experiment!r}; {choices(experiment, names)}"
+            f"--experiment: must have runs in {target.shown}, got {experiment!r}; {choices(experiment, names)}"
         )
     known = {run.said.run_id: run for run in known_runs() if run.said and run.said.run_id}
     in_store = frozenset(run.run_id for run in stored)

@@ -8,12 +8,12 @@ body { max-width: 110rem } .wide { overflow-x: auto; margin-top: 1rem }
 .runs th[aria-sort=ascending] button::after { content: ' ▲' }
 .runs th[aria-sort=descending] button::after { content: ' ▼' }
 .runs td { padding: .35rem 1.1rem .35rem 0; white-space: nowrap } .runs td.key { white-space: normal; max-width: 18rem }
-.runs td.best { font-weight: 700 } .runs td.best::after { content: '' } .runs tbody tr:hover { background: var(--card) }
+.runs td.best { font-weight: 700 } .runs tbody tr:hover { background: var(--card) }
 .runs .ends { display: block; font-weight: 400; font-size: .8rem; color: var(--soft) }
 .runs .scale { min-width: 7rem; margin: .25rem 0 .1rem } .runs .best .point { background: var(--right); width: 3px }
 .runs tr + tr td, .runs tbody tr:first-child td { border-top: 1px solid var(--line) }
-.state-SUCCEEDED::before, .state-RUNNING::before, .state-other::before { content: ''; display: inline-block; width: .55rem;
- height: .55rem; border-radius: 50%; margin-right: .4rem; background: var(--c7) }
+.state-SUCCEEDED::before, .state-RUNNING::before, .state-other::before { content: ''; display: inline-block;
+ width: .55rem; height: .55rem; border-radius: 50%; margin-right: .4rem; background: var(--c7) }
 .state-SUCCEEDED::before { background: var(--c2) } .state-RUNNING::before { background: var(--bar) }
 .state-FAILED { color: var(--wrong) } .state-FAILED::before { content: '✗ ' } a { color: var(--right) }
 code { font-size: .9em }

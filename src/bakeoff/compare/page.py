@@ -64,7 +64,8 @@ def _cards(table: Table) -> Iterator[str]:
         keys = [f"{one.name} {one.cells[best[0]].text}" for one in table.columns if one.kind == KEY][:3]
         words = ", ".join(keys) or contender.variant
         big = " class=big" if number == 0 else ""
-        yield f"<div{big}><b>best {escape(column.name)}</b><strong>{cell.number.value if cell.number else 0:.3f}</strong>"
+        value = cell.text.partition(" ")[0]
+        yield f"<div{big}><b>best {escape(column.name)}</b><strong>{escape(value)}</strong>"
         yield f"<span class=soft>{escape(contender.short)}: {escape(words)}</span></div>"
     yield "</div>"
 
@@ -78,7 +79,10 @@ def _head(column: Column) -> str:
 def _cell(column: Column, at: int, contender: Contender, scales: dict[str, tuple[float, float]]) -> str:
     cell = column.cells[at]
     value = "" if cell.value is None else f" data-value='{escape(str(cell.value), quote=True)}'"
-    classes = [*(["n"] if column.is_number else ["key"] if column.kind == KEY else []), *(["best"] if cell.is_best else [])]
+    classes = [
+        *(["n"] if column.is_number else ["key"] if column.kind == KEY else []),
+        *(["best"] if cell.is_best else []),
+    ]
     attribute = f" class='{' '.join(classes)}'" if classes else ""
     return f"<td{attribute}{value}>{_content(column, cell, contender, scales)}"
 
@@ -113,7 +117,9 @@ def _drawn(number: Number, low: float, high: float) -> str:
 
 
 def _scale(column: Column) -> tuple[float, float]:
-    values = [value for cell in column.cells if cell.number for value in (*(_ends(cell.number) or ()), cell.number.value)]
+    values = [
+        value for cell in column.cells if cell.number for value in (*(_ends(cell.number) or ()), cell.number.value)
+    ]
     low, high = min(values), max(values)
     room = (high - low) * MARGIN or 1.0
     return low - room, high + room
@@ -127,7 +133,9 @@ def _ends(number: Number) -> tuple[float, float] | None:
 
 def _report(contender: Contender) -> str:
     """One for each seed, by the address that MLflow keeps it under."""
-    links = [_link(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [_link(contender, "report")]
+    links = [_link(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [
+        _link(contender, "report")
+    ]
     return " ".join(filter(None, links))
 
 

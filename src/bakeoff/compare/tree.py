@@ -42,7 +42,9 @@ def _run(contender: Contender, shown: list[str]) -> dict[str, Any]:
         "records": contender.records,
         "began": None if contender.began is None else contender.began / 1000,
         "reused_from": contender.reused_from,
-        "mlflow": {"run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts},
+        "mlflow": {
+            "run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts,
+        },
         "params": dict(contender.params),
         "metrics": {key: value if value == value else None for key, value in contender.metrics.items()},
         "seeds": [_run(seed, shown) for seed in contender.seeds],

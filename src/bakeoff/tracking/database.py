@@ -74,4 +74,3 @@ class Database:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True)) as store:
             yield store
-

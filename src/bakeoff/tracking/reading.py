@@ -6,7 +6,6 @@ from typing import Protocol
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.database import KNOWN_SCHEMAS, Database, NoStore, UnknownSchema
-from bakeoff.tracking.local import local_uri
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target, without_secrets
 
