@@ -27,7 +27,7 @@ def _key(contender: Contender) -> object:
 def _one(group: Sequence[Contender]) -> Contender:
     """Of several runs with one seed the newest counts: they are the same again."""
     newest: dict[str | None, Contender] = {}
-    for contender in sorted(group, key=lambda one: one.began or 0):
+    for contender in sorted(reversed(group), key=lambda one: one.began or 0):
         newest[contender.params.get(SEED)] = contender
     seeds = tuple(newest.values())
     if len(seeds) == 1:

@@ -95,9 +95,9 @@ def _track_lines(text: str) -> str:
 
 
 def _each_once(stored: Sequence[StoredRun], journals: Sequence[StoredRun]) -> list[StoredRun]:
-    """The newest first."""
+    """The newest first, of those that began at once the one that was told of last."""
     runs = {run.run_id: run for run in stored}
     for run in journals:
         there = runs.get(run.run_id)
         runs[run.run_id] = replace(there, journal=run.journal, parent=there.parent or run.parent) if there else run
-    return sorted(runs.values(), key=lambda run: -(run.began or 0))
+    return sorted(reversed(runs.values()), key=lambda run: -(run.began or 0))

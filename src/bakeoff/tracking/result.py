@@ -62,8 +62,10 @@ def result_of(experiment: str) -> Result:
     """Of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
     run_yaml = git.file_at(experiment, RUN.as_posix())
     lock = _parsed(_read_yaml, git.file_at(experiment, "dvc.lock"))
-    trained = _trained_files(lock) if _is_trained(lock, _parsed(_read_yaml, run_yaml)) else {}
-    metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if trained and _is_evaluated(lock) else None
+    is_trained = _is_trained(lock, _parsed(_read_yaml, run_yaml))
+    trained = _trained_files(lock) if is_trained else {}
+    is_judged = is_trained and _is_evaluated(lock)
+    metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if is_judged else None
     return _result(run_yaml, _cached(trained.get(STATE)), _cached(trained.get(HISTORY)), metrics, experiment)
 
 
@@ -81,8 +83,9 @@ def _result(
 
 def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     """Whether the last training is of this variant; an experiment may have ended before it came to that."""
-    trained = (_stage(lock, "train").get("params") or {}).get(RUN.as_posix()) or {}
-    return all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
+    stage = _stage(lock, "train")
+    trained = (stage.get("params") or {}).get(RUN.as_posix()) or {}
+    return bool(stage) and all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
 
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
