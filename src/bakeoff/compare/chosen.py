@@ -61,8 +61,13 @@ def _require_no_others(gathered: Gathered) -> None:
 
 def _named(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
     own = gathered.own()
-    whole = [run for run in own if name in _names(run)]
-    found = whole or [run for run in own if len(name) >= LEAST_OF_AN_ID and _starts(run, name)]
+    whole = [run for run in own if name in (run.run_id, run.mlflow_id)]
+    whole = whole or [run for run in own if name == _experiment(run)][:1]  # its last attempt
+    found = (
+        whole
+        or [run for run in own if name == run.name]
+        or [run for run in own if len(name) >= LEAST_OF_AN_ID and _starts(run, name)]
+    )
     if len(found) == 1:
         return [found[0]]
     if found:
@@ -83,7 +88,9 @@ def _named(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
 def _require_own(name: str, gathered: Gathered) -> None:
     """What is there, but not to be compared, is said to be there."""
     for run in gathered.runs:
-        if name in _names(run) or (len(name) >= LEAST_OF_AN_ID and _starts(run, name)):
+        if name in (run.run_id, run.mlflow_id, run.name, _experiment(run)) or (
+            len(name) >= LEAST_OF_AN_ID and _starts(run, name)
+        ):
             if run.is_deleted:
                 back = f"`mlflow runs restore --run-id {run.mlflow_id}` brings it back"
                 raise WorkspaceError(f"{name}: this run was deleted in MLflow; {back}")
@@ -112,10 +119,6 @@ def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
     if not contender.metrics:
         raise WorkspaceError(f"{name}: has no results: {RUN.as_posix()} is there, but nothing was trained of it")
     return contender
-
-
-def _names(run: StoredRun) -> tuple[str | None, ...]:
-    return run.run_id, run.mlflow_id, _experiment(run), run.name
 
 
 def _starts(run: StoredRun, name: str) -> bool:

@@ -13,6 +13,7 @@ from bakeoff.tracking.tracker import POINT_OF_A_SWEEP
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
 OPTION, CHANGED = "variant.", "changed."
+LATENCY = "export/saved_model.latency_ms"  # the one form that every run is exported in
 
 
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
@@ -74,6 +75,11 @@ def sweep_of(experiment: str | None) -> str | None:
     return found[1] if found else None
 
 
+def is_sweep(run_id: str) -> bool:
+    """A sweep's own run has the sweep's name for an id."""
+    return sweep_of(f"{run_id}-1") is not None
+
+
 def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
     tags = run.tags
     seconds = _float(tags.get("bakeoff.seconds"))
@@ -81,10 +87,9 @@ def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
         seconds = known.said.training_seconds or None
     if seconds is None and run.began and run.ended and not (tags.get(REUSED) or tags.get(RESTORED)):
         seconds = (run.ended - run.began) / 1000  # with what was before and after the steps
-    latencies = [value for name, value in run.metrics.items() if name.startswith("export/") and "latency" in name]
     return Cost(
         seconds, _float(tags.get("bakeoff.peak_memory_bytes")), run.metrics.get("export/bytes"),
-        latencies[0] if latencies else None,
+        run.metrics.get(LATENCY),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import yaml
 
 from bakeoff.compare.contender import Contender
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking import git, told
+from bakeoff.tracking import git, journaled
 from bakeoff.tracking.artifacts import fetch_file
 from bakeoff.tracking.kept import kept_file
 from bakeoff.tracking.result import CACHE, result_here
@@ -34,7 +34,7 @@ def examples_of(contender: Contender, address: str) -> Path:
 
 
 def _kept(contender: Contender) -> Path | None:
-    entry = told.kept_entry(contender.journal, NAME) if contender.journal else None
+    entry = journaled.kept_entry(contender.journal, NAME) if contender.journal else None
     return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
 
 

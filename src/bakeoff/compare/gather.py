@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import yaml
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.entering import contender_of
+from bakeoff.compare.entering import contender_of, is_sweep
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.tracking import told
+from bakeoff.tracking import journaled
 from bakeoff.tracking.dispatch import is_sent
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.settings import Mlflow
@@ -30,11 +30,12 @@ class Gathered:
     known: Mapping[str, KnownRun] = field(default_factory=dict)  # in flight, by our id
 
     def own(self) -> list[StoredRun]:
-        """Of this project, without those that are nothing but the head of others."""
+        """Of this project, without those that are nothing but the head of others, such as a sweep's."""
         heads = {run.parent for run in self.runs if run.parent}
         return [
             run for run in self.runs
-            if run.run_id not in heads and run.mlflow_experiment == self.target.experiment and not run.is_deleted
+            if run.mlflow_experiment == self.target.experiment and not run.is_deleted
+            and run.run_id not in heads and not is_sweep(run.run_id)
         ]  # fmt: skip
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
@@ -43,7 +44,7 @@ class Gathered:
         full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
         for run in runs:
             if run.run_id not in full and run.journal:
-                full[run.run_id] = told.told_in_full(run.journal)
+                full[run.run_id] = journaled.journaled_in_full(run.journal)
         return [contender_of(full[run.run_id], self.known.get(run.run_id)) for run in runs]
 
     def _is_in_store(self, run: StoredRun) -> bool:
@@ -53,7 +54,7 @@ class Gathered:
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet."""
     target = _own_target(uri, experiment)
-    journals = [] if uri or experiment else told.told_runs()
+    journals = [] if uri or experiment else journaled.journaled_runs()
     remarks, found = [], None
     try:
         found = runs_in(target)

@@ -37,7 +37,7 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
         listed = Listed(target.address)
         return listed, listed.runs()
     except Exception as error:  # whatever a store raises
-        reason = without_secrets(" ".join((str(error) or type(error).__name__).split()))[:300]
+        reason = _shortened(without_secrets(" ".join((str(error) or type(error).__name__).split())))
         if schema is None:
             raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from None
         known = ", ".join(f"{name} of MLflow {version}" for name, version in KNOWN_SCHEMAS.items())
@@ -46,3 +46,8 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
             f"installed does not read it either ({reason}); use the MLflow that made it, or bring a copy of it up to "
             f"date with `mlflow db upgrade {target.shown if ':' in target.shown else SQLITE + target.shown}`"
         ) from None
+
+
+def _shortened(text: str, most: int = 300) -> str:
+    """Libraries say first what they did and last what went wrong."""
+    return text if len(text) <= most else f"{text[: most // 3]} … {text[-2 * most // 3 :]}"

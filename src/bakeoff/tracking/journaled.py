@@ -8,13 +8,13 @@ from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import place_in, target_in
 
 
-def told_runs() -> list[StoredRun]:
-    """What each journal begins with; `told_in_full` reads the rest."""
-    return [_told(folder, whole=False) for folder in all_journals()]
+def journaled_runs() -> list[StoredRun]:
+    """What each journal begins with; `journaled_in_full` reads the rest."""
+    return [_read(folder, whole=False) for folder in all_journals()]
 
 
-def told_in_full(folder: Path) -> StoredRun:
-    return _told(folder, whole=True)
+def journaled_in_full(folder: Path) -> StoredRun:
+    return _read(folder, whole=True)
 
 
 def kept_entry(folder: Path, name: str) -> Entry | None:
@@ -23,7 +23,7 @@ def kept_entry(folder: Path, name: str) -> Entry | None:
     return found[-1] if found else None
 
 
-def _told(folder: Path, *, whole: bool) -> StoredRun:
+def _read(folder: Path, *, whole: bool) -> StoredRun:
     name, parent, began, ended, status = folder.name, None, None, None, "RUNNING"
     tags: dict[str, str] = {}
     params: dict[str, str] = {}
