@@ -1,6 +1,8 @@
 """Runs as journals, without a training and without MLflow."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.target import Target
@@ -9,6 +11,23 @@ VARIANT = {
     "variant.lr": "cosine", "variant.model": "ssd_small", "seed": "0", "lr.kind": "cosine", "lr.peak": "0.003",
     "train.steps": "2000", "evaluate.group": "None", "derived.task": "detection", "derived.steps": "2000",
 }  # fmt: skip
+
+
+@dataclass
+class Said:
+    """By the bakeoff command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Words of each line, which stand two blanks apart."""
+        return [re.split(r"  +", line.strip()) for line in self.out.splitlines()]
+
+
+Bakeoff = Callable[..., Said]
 
 
 def told(

@@ -4,20 +4,16 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from bakeoff import workspace
-from bakeoff.cli import main
 from bakeoff.runs.status import State
 from made_runs import made
-from told_runs import scores, told
+from told_runs import Bakeoff, Said, scores, told
 
 SWEEP = "sweep-20261121-101500"
 
@@ -28,46 +24,6 @@ LOCK = """stages:
   evaluate:
     deps: [{path: models/train, md5: 5d.dir}]
 """
-
-
-@dataclass
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """Words of each line, which stand two blanks apart."""
-        return [re.split(r"  +", line.strip()) for line in self.out.splitlines()]
-
-
-Bakeoff = Callable[..., Said]
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    def run(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Said(code, said.out, said.err)
-
-    return run
 
 
 def three() -> None:
