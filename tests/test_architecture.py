@@ -16,7 +16,8 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "compare", "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+        "compare", "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking",
+        "workspace",
     },
     "compare": {"metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},

@@ -30,7 +30,7 @@ class Cost:
 class Contender:
     run_id: str
     name: str
-    state: str
+    state: str  # nothing if only its numbers are known
     params: Mapping[str, str]  # `lr.use` is the option, `lr.peak` a value
     metrics: Mapping[str, float]
     cost: Cost = field(default_factory=Cost)
@@ -45,6 +45,7 @@ class Contender:
     mlflow_id: str | None = None
     mlflow_experiment: str | None = None
     artifacts: str | None = None
+    page: str | None = None  # of MLflow's UI, on a server
     journal: Path | None = None
     files: Path | None = None  # a workspace that holds it, if it is known from there alone
     revision: str | None = None  # of git, if it is known from there alone
@@ -87,7 +88,7 @@ class Contender:
     def facts(self) -> dict[str, Any]:
         """What is neither a param nor a metric, by the names that --filter and --sort know."""
         return {
-            "run": self.run_id, "name": self.name, "state": self.state, "began": self.began,
+            "run": self.run_id, "name": self.name, "state": self.state or None, "began": self.began,
             "experiment": self.experiment, "sweep": self.sweep, "commit": self.commit, "records": self.records,
             "mlflow": self.mlflow_id, **self.cost.tree,
         }  # fmt: skip

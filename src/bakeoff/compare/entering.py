@@ -39,6 +39,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
         mlflow_id=run.mlflow_id,
         mlflow_experiment=run.mlflow_experiment,
         artifacts=run.artifacts,
+        page=run.page,
         journal=run.journal,
     )
 
@@ -52,7 +53,7 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
     return Contender(
         result.run_id or name,
         result.name,
-        str(state.get("state", "SUCCEEDED" if state else "STATE_UNSPECIFIED")),
+        str(state.get("state", "SUCCEEDED" if state else "")),
         named_as_written(result.params),
         metrics,
         cost,

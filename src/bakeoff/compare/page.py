@@ -98,7 +98,8 @@ def _content(column: Column, cell: Cell, contender: Contender, scales: dict[str,
         kind = contender.state if contender.state in ("SUCCEEDED", "RUNNING", "FAILED") else "other"
         return f"<span class=state-{kind}>{escape(cell.text)}</span>"
     if column.name == "MLflow":
-        return f"<code title='{escape(str(contender.mlflow_id), quote=True)}'>{escape(cell.text)}</code>"
+        code = f"<code title='{escape(str(contender.mlflow_id), quote=True)}'>{escape(cell.text)}</code>"
+        return f"<a href='{escape(contender.page, quote=True)}'>{code}</a>" if contender.page else code
     return escape(cell.text)
 
 

@@ -129,7 +129,7 @@ def _column(
 ) -> Column | None:  # fmt: skip
     """None if there is nothing to be said in it."""
     texts = [text_of(contender) or None for contender in contenders]
-    if not any(texts) or (only_if_several and len(set(texts)) == 1):
+    if not any(texts) or (only_if_several and len({text for text in texts if text}) == 1):
         return None
     return Column(name, kind, tuple(Cell(text or NONE, text) for text in texts), rank)
 

@@ -44,6 +44,7 @@ def _run(contender: Contender, shown: list[str]) -> dict[str, Any]:
         "reused_from": contender.reused_from,
         "mlflow": {
             "run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts,
+            "page": contender.page,
         },
         "params": dict(contender.params),
         "metrics": {key: value if value == value else None for key, value in contender.metrics.items()},

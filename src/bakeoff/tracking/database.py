@@ -46,6 +46,7 @@ class Database:
             rows = store.execute(
                 "SELECT run_uuid, runs.name, status, start_time, end_time, artifact_uri, runs.lifecycle_stage,"
                 " experiments.name FROM runs JOIN experiments USING (experiment_id)"
+                " WHERE experiments.lifecycle_stage = 'active'"
             ).fetchall()
         names = {run: tags.get(run, {}).get(RUN_TAG, run) for run, *_ in rows}
         return [

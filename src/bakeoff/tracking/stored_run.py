@@ -19,5 +19,6 @@ class StoredRun:
     mlflow_id: str | None = None
     mlflow_experiment: str | None = None
     artifacts: str | None = None  # the address of its files in MLflow
+    page: str | None = None  # of MLflow's UI, on a server
     journal: Path | None = None
     is_deleted: bool = False  # somebody deleted it in MLflow
