@@ -102,10 +102,10 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     if arguments.which:
         contenders = chosen(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
-        contenders = gathered.filled(of_sweep(gathered, arguments.sweep), by_class=by_class)
+        contenders = of_sweep(gathered, arguments.sweep, by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
-        contenders = gathered.filled(recent(gathered, number), by_class=by_class)
+        contenders = recent(gathered, number, by_class=by_class)
     for condition in conditions:
         require_known("--filter", condition.key, contenders)
     for name in arguments.metric:

@@ -8,6 +8,7 @@ from bakeoff.compare.contender import Contender
 from bakeoff.compare.entering import contender_of_result, sweep_of
 from bakeoff.compare.gather import Gathered
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.tracking import git
 from bakeoff.tracking.result import result_here, result_of
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.workspace import RUN
@@ -29,25 +30,42 @@ def chosen(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) 
     return list({one.run_id: one for one in contenders}.values())
 
 
-def of_sweep(gathered: Gathered, name: str) -> list[StoredRun]:
-    """Its points; of one that DVC's cache gave, too."""
+def of_sweep(gathered: Gathered, name: str, *, by_class: bool = False) -> list[Contender]:
+    """Its points, as they were run; those that DVC's cache gave, too."""
     own = gathered.own()
     found = [run for run in own if name in (run.parent, _sweep(run))]
     if not found:
         sweeps = {sweep for run in own if (sweep := run.parent or _sweep(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return found[::-1]  # as they were run
+    return gathered.filled(found[::-1], by_class=by_class)
 
 
-def recent(gathered: Gathered, number: int | None) -> list[StoredRun]:
+def recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
     """The newest; a result that DVC's cache gave again is no other than the one that it was."""
-    own = gathered.own()
-    if not own:
+    own, untold = gathered.own(), _untold(gathered)
+    if not own and not untold:
         _require_no_others(gathered)
         raise WorkspaceError(NOTHING)
     ids = {run.run_id for run in own}
     once = [run for run in own if run.tags.get("bakeoff.made_by") not in ids]
-    return once[:number]
+    return [*gathered.filled(once[:number], by_class=by_class), *untold][:number]
+
+
+def _untold(gathered: Gathered) -> list[Contender]:
+    """Results of variants that are not tracked: the workspace's, and those of DVC's experiments."""
+    if not gathered.has_local:
+        return []
+    known = {run.run_id for run in gathered.runs}
+    told = {_experiment(run) for run in gathered.runs}
+    results = [
+        (result_here(), None, Path()),
+        *((result_of(name), name, None) for name in git.experiments() if name not in told),
+    ]
+    found = [
+        contender_of_result(result, name or result.name, folder)
+        for result, name, folder in results if result.run_id and result.run_id not in known
+    ]  # fmt: skip
+    return list({contender.run_id: contender for contender in found}.values())
 
 
 def _require_no_others(gathered: Gathered) -> None:

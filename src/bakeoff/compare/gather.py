@@ -28,6 +28,7 @@ class Gathered:
     store: Store | None = None
     in_store: frozenset[str] = frozenset()
     known: Mapping[str, KnownRun] = field(default_factory=dict)  # in flight, by our id
+    has_local: bool = True  # whether what is in this clone counts, or one store alone
 
     def own(self) -> list[StoredRun]:
         """Of this project, without those that are nothing but the head of others, such as a sweep's."""
@@ -72,7 +73,8 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
         )
     known = {run.said.run_id: run for run in known_runs() if run.said and run.said.run_id}
     in_store = frozenset(run.run_id for run in stored)
-    return Gathered(_each_once(stored, journals), target, remarks, store, in_store, known)
+    local = not (uri or experiment)
+    return Gathered(_each_once(stored, journals), target, remarks, store, in_store, known, local)
 
 
 def _own_target(uri: str | None, experiment: str | None) -> Target:
