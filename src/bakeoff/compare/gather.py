@@ -41,6 +41,7 @@ class Gathered:
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
         """In the same order. What the store has not whole is read from its journal."""
+        runs = [self._with_journal(run) for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
         full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
         for run in runs:
@@ -51,30 +52,37 @@ class Gathered:
     def _is_in_store(self, run: StoredRun) -> bool:
         return run.run_id in self.in_store and (run.journal is None or is_sent(run.journal, self.target))
 
+    def _with_journal(self, run: StoredRun) -> StoredRun:
+        found = journaled.journal_of(run.run_id) if self.has_local and run.journal is None else None
+        return replace(run, journal=found) if found else run
+
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet."""
-    target = _own_target(uri, experiment)
-    journals = [] if uri or experiment else journaled.journaled_runs()
-    remarks, found = [], None
+    target, has_local = _own_target(uri, experiment), not (uri or experiment)
+    remarks, found, trouble = [], None, None
     try:
         found = runs_in(target)
-        if found is None and uri:
-            raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
     except WorkspaceError as error:
-        if not journals:
-            raise
-        remarks.append(f"{error}; compared is what the journals of this clone hold")
+        trouble = error
+    if found is None and uri and not trouble:
+        raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
     store, stored = found or (None, [])
+    in_store = frozenset(run.run_id for run in stored)
+    told = journaled.journaled_runs(in_store) if has_local else []
+    if trouble and not told:
+        raise trouble
+    if trouble:
+        remarks.append(f"{trouble}; compared is what the journals of this clone hold")
     names = {str(run.mlflow_experiment) for run in stored}
     if experiment and experiment not in names:
         raise WorkspaceError(
             f"--experiment: must have runs in {target.shown}, got {experiment!r}; {choices(experiment, names)}"
         )
+    # The newest first, of those that began at once the one that was told of last.
+    runs = sorted(reversed([*stored, *told]), key=lambda run: -(run.began or 0))
     known = {run.said.run_id: run for run in known_runs() if run.said and run.said.run_id}
-    in_store = frozenset(run.run_id for run in stored)
-    local = not (uri or experiment)
-    return Gathered(_each_once(stored, journals), target, remarks, store, in_store, known, local)
+    return Gathered(runs, target, remarks, store, in_store, known, has_local)
 
 
 def _own_target(uri: str | None, experiment: str | None) -> Target:
@@ -95,12 +103,3 @@ def _track_lines(text: str) -> str:
             break
         lines.append(line)
     return "\n".join(["track:", *lines])
-
-
-def _each_once(stored: Sequence[StoredRun], journals: Sequence[StoredRun]) -> list[StoredRun]:
-    """The newest first, of those that began at once the one that was told of last."""
-    runs = {run.run_id: run for run in stored}
-    for run in journals:
-        there = runs.get(run.run_id)
-        runs[run.run_id] = replace(there, journal=run.journal, parent=there.parent or run.parent) if there else run
-    return sorted(reversed(runs.values()), key=lambda run: -(run.began or 0))

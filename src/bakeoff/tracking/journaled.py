@@ -1,16 +1,24 @@
 """Journals -> runs as they stand, whether a store has them or not."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from bakeoff.tracking.dispatch import all_journals
-from bakeoff.tracking.journal import Entry, entries
+from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import place_in, target_in
+from bakeoff.workspace import journals
 
 
-def journaled_runs() -> list[StoredRun]:
-    """What each journal begins with; `journaled_in_full` reads the rest."""
-    return [_read(folder, whole=False) for folder in all_journals()]
+def journaled_runs(known: Collection[str]) -> list[StoredRun]:
+    """What each journal begins with, but for those of runs that are known; `journaled_in_full` reads the rest."""
+    return [_read(folder, whole=False) for folder in all_journals() if folder.name not in known]
+
+
+def journal_of(run_id: str) -> Path | None:
+    """If it was told of here."""
+    folder = journals() / run_id
+    return folder if (folder / FILE).is_file() else None
 
 
 def journaled_in_full(folder: Path) -> StoredRun:
