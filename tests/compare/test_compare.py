@@ -47,6 +47,7 @@ def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bak
     ]
     assert rows[1][-4:-1] != rows[2][-4:-1]
     assert "1:30" in " ".join(rows[1]) and "1.50 GB" in " ".join(rows[1])
+    assert "overlap; `bakeoff better aaaa1111 bbbb2222` tells" in rows[-2][0]
     assert rows[-1] == ["2 more keys differ with these: --all-keys shows them"]  # lr.kind, lr.decay_steps
     assert {"lr.kind", "lr.decay_steps"} < set(bakeoff("compare", "--all-keys").rows[0])
 
@@ -88,7 +89,7 @@ def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bak
     assert "SUCCEEDED, 3 seeds" in said.rows[1] and "1:30*" not in said.rows[2]
     assert [row[0] for row in said.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
     single = bakeoff("compare", "--no-fold")
-    assert len(single.rows[1:-1]) == 5 and "seed" in single.rows[0]
+    assert [row[0][:4] for row in single.rows[1:6]] == ["aaaa"] * 3 + ["bbbb", "cccc"] and "seed" in single.rows[0]
     tree = json.loads(bakeoff("compare", "--json").out)
     assert [seed["params"]["seed"] for seed in tree["runs"][0]["seeds"]] == ["0", "1", "2"]
     assert tree["runs"][0]["cost"]["seconds"] == 90
@@ -142,6 +143,8 @@ def test_runs_are_named_by_id_experiment_or_sweep(bakeoff: Bakeoff) -> None:
     def ids(*names: str) -> set[str]:
         return {run["run"] for run in json.loads(bakeoff("compare", "--json", *names).out)["runs"]}
 
+    told(SWEEP, {}, {"bakeoff.sweep": SWEEP})  # the sweep's own run, which is no point
+    assert SWEEP not in ids()
     assert ids("aaaa", "bbbb2222") == {"aaaa1111", "bbbb2222"}
     assert ids("aaaa", f"{SWEEP}-2") == {"aaaa1111", "eeee2"}
     assert ids(SWEEP) == ids("--sweep", SWEEP) == {"eeee1", "eeee2"}  # the second was not told of its sweep

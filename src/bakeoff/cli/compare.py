@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_comparison(arguments: argparse.Namespace) -> None:
-    from bakeoff.compare.lines import lines, markdown
+    from bakeoff.compare.lines import lines, markdown, wrapped
     from bakeoff.compare.page import write_page
     from bakeoff.compare.table import table_of
     from bakeoff.compare.tree import tree_of
@@ -67,8 +67,11 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     elif arguments.md:
         say("\n".join(markdown(table)))
     elif not arguments.html:
-        for line in [*lines(table, _width()), *_remarks(table, all_keys=arguments.all_keys)]:
+        width = _width()
+        for line in lines(table, width):
             say(line)
+        for remark in _remarks(table, all_keys=arguments.all_keys):
+            say("\n".join(wrapped(remark, width)))
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -145,6 +148,19 @@ def _remarks(table: "Table", *, all_keys: bool) -> list[str]:
     if any(number.spread is not None for number in numbers):
         said.append("± standard deviation over seeds")
     words = ["; ".join(said)] if said else []
+    if _overlap(table):
+        first, second = (one.short for one in table.contenders[:2])
+        words.append(f"intervals of the first two overlap; `bakeoff better {second} {first}` tells whether they differ")
     if table.other_keys and not all_keys:
         words.append(f"{len(table.other_keys)} more keys differ with these: --all-keys shows them")
     return words
+
+
+def _overlap(table: "Table") -> bool:
+    """The intervals of the first two, of the metric that stands first."""
+    numbers = [cell.number for cell in table.metrics[0].cells[:2]] if table.metrics else []
+    ends = [(one.low, one.high) for one in numbers if one and one.low is not None and one.high is not None]
+    if len(ends) < 2:
+        return False
+    (low, high), (other_low, other_high) = ends
+    return low <= other_high and other_low <= high

@@ -41,7 +41,6 @@ class Contender:
     is_dirty: bool = False
     records: str | None = None  # the digest of what it was trained and judged on
     reused_from: str | None = None  # the run whose result DVC's cache gave it
-    fingerprint: str | None = None
     mlflow_id: str | None = None
     mlflow_experiment: str | None = None
     artifacts: str | None = None

@@ -26,7 +26,8 @@ def lines(table: Table, width: int | None) -> list[str]:
             kept.append(column)
     shown = [column for column in table.columns if column in kept]
     left = [column.name for column in table.columns if column not in kept]
-    return [*_aligned(_rows(shown)), *_wrapped(f"no room for: {', '.join(left)} (--html and --json have them)", width)]
+    words = f"no room for: {', '.join(left)} (--html and --json have them)"
+    return [*_aligned(_rows(shown)), *wrapped(words, width)]
 
 
 def markdown(table: Table) -> list[str]:
@@ -69,8 +70,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return [APART.join(f"{word:{wide}}" for word, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ")
+def wrapped(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else textwrap.wrap(text, width, subsequent_indent="  ")
 
 
 def _strong(cell: Cell) -> str:
