@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.tracking import database
 from bakeoff.tracking.database import Database
 from bakeoff.tracking.reading import runs_in
 from bakeoff.tracking.target import Target
@@ -57,8 +58,8 @@ def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
     from bakeoff.tracking.listed import Listed
 
     listed = Listed(f"sqlite:///{store}")
-    database = Database(store)
-    found = {run.mlflow_id: run for run in database.filled(database.runs(), by_class=True)}
+    past = Database(store)
+    found = {run.mlflow_id: run for run in past.filled(past.runs(), by_class=True)}
     said = {run.mlflow_id: run for run in listed.filled(listed.runs(), by_class=True)}
     assert len(found) == 5 and found.keys() == said.keys()
     for run_id, run in said.items():
@@ -83,8 +84,8 @@ def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
 
 
 def test_numbers_of_classes_are_read_only_if_asked_for(store: Path) -> None:
-    database = Database(store)
-    [run] = database.filled([run for run in database.runs() if run.run_id == "own1"], by_class=False)
+    past = Database(store)
+    [run] = past.filled([run for run in past.runs() if run.run_id == "own1"], by_class=False)
     assert run.metrics.keys() == {"evaluation/mAP_50", "evaluation/interval.mAP_50.low", "train/loss"}
 
 
@@ -114,6 +115,17 @@ def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
         with pytest.raises(WorkspaceError, match="notes.db: must be a database of MLflow's, got another file"):
             runs_in(Target(f"sqlite:///{file}", "bakeoff"))
         assert file.read_bytes() == content
+
+
+def test_a_store_that_somebody_else_holds_is_said_to_be_held(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "PATIENCE_S", 0.05)
+    shutil.copy(store, tmp_path / "held.db")
+    with closing(sqlite3.connect(tmp_path / "held.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(WorkspaceError, match="held.db: must be a database that can be read now, got: .*locked"):
+            runs_in(Target(f"sqlite:///{tmp_path / 'held.db'}", "bakeoff"))
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:

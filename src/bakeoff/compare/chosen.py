@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.entering import contender_of_result, sweep_of
+from bakeoff.compare.entering import contender_of_result, sweep_in
 from bakeoff.compare.gather import Gathered
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.tracking import git
@@ -33,9 +33,9 @@ def chosen(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) 
 def of_sweep(gathered: Gathered, name: str, *, by_class: bool = False) -> list[Contender]:
     """Its points, as they were run; those that DVC's cache gave, too."""
     own = gathered.own()
-    found = [run for run in own if name in (run.parent, _sweep(run))]
+    found = [run for run in own if sweep_in(run) == name]
     if not found:
-        sweeps = {sweep for run in own if (sweep := run.parent or _sweep(run))}
+        sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
     return gathered.filled(found[::-1], by_class=by_class)
 
@@ -91,7 +91,7 @@ def _named(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
     if found:
         those = ", ".join(f"{run.run_id[:SHOWN_OF_ID]} ({run.name})" for run in found[:LISTED])
         raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its id")
-    points = [run for run in own if name in (run.parent, _sweep(run))]
+    points = [run for run in own if sweep_in(run) == name]
     if points:
         return list(points[::-1])
     _require_own(name, gathered)
@@ -145,7 +145,3 @@ def _starts(run: StoredRun, name: str) -> bool:
 
 def _experiment(run: StoredRun) -> str | None:
     return run.tags.get("DVC_EXP_NAME")
-
-
-def _sweep(run: StoredRun) -> str | None:
-    return sweep_of(_experiment(run))

@@ -31,7 +31,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
         _cost(run, known),
         began=run.began,
         experiment=experiment,
-        sweep=run.parent or sweep_of(experiment),
+        sweep=sweep_in(run),
         commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
         is_dirty=tags.get("bakeoff.git_dirty") == "true",
         records=tags.get("bakeoff.records_digest"),
@@ -69,6 +69,11 @@ def named_as_written(params: Mapping[str, str]) -> dict[str, str]:
     return {
         f"{key.removeprefix(OPTION)}.use" if key.startswith(OPTION) else key: value for key, value in params.items()
     }
+
+
+def sweep_in(run: StoredRun) -> str | None:
+    """A point that DVC's cache gave stands under no sweep in MLflow; its experiment's name tells."""
+    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get("DVC_EXP_NAME"))
 
 
 def sweep_of(experiment: str | None) -> str | None:

@@ -10,11 +10,13 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.stored_run import StoredRun
 
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 RUN_TAG = "bakeoff.run"
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
+PATIENCE_S = 10.0  # with who writes to it
 NOT_OF_CLASSES = "AND (key NOT GLOB 'evaluation/*.*' OR key GLOB 'evaluation/interval.*')"
 
 
@@ -32,7 +34,9 @@ class Database:
         with self._open() as store:
             try:
                 [(schema,)] = store.execute("SELECT version_num FROM alembic_version").fetchall()
-            except (sqlite3.DatabaseError, ValueError):
+            except (sqlite3.DatabaseError, ValueError) as error:
+                if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
+                    raise
                 raise NoStore from None
         if schema not in KNOWN_SCHEMAS:
             raise UnknownSchema(schema)
@@ -73,5 +77,9 @@ class Database:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True)) as store:
-            yield store
+        address = f"{self._file.resolve().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S)) as store:
+                yield store
+        except sqlite3.DatabaseError as error:
+            raise WorkspaceError(f"{self._file.name}: must be a database that can be read now, got: {error}") from None
