@@ -41,7 +41,8 @@ class Gathered:
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
         """In the same order. What the store has not whole is read from its journal."""
-        runs = [self._with_journal(run) for run in runs]
+        folders = journaled.journal_folders() if self.has_local else {}
+        runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
         full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
         for run in runs:
@@ -51,10 +52,6 @@ class Gathered:
 
     def _is_in_store(self, run: StoredRun) -> bool:
         return run.run_id in self.in_store and (run.journal is None or is_sent(run.journal, self.target))
-
-    def _with_journal(self, run: StoredRun) -> StoredRun:
-        found = journaled.journal_of(run.run_id) if self.has_local and run.journal is None else None
-        return replace(run, journal=found) if found else run
 
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:

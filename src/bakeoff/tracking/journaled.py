@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bakeoff.tracking.dispatch import all_journals
-from bakeoff.tracking.journal import FILE, Entry, entries
+from bakeoff.tracking.journal import Entry, entries
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import place_in, target_in
 from bakeoff.workspace import journals
@@ -15,10 +15,10 @@ def journaled_runs(known: Collection[str]) -> list[StoredRun]:
     return [_read(folder, whole=False) for folder in all_journals() if folder.name not in known]
 
 
-def journal_of(run_id: str) -> Path | None:
-    """If it was told of here."""
-    folder = journals() / run_id
-    return folder if (folder / FILE).is_file() else None
+def journal_folders() -> dict[str, Path]:
+    """By the run's id, of all that were told of here."""
+    folder = journals()
+    return {path.name: path for path in folder.iterdir()} if folder.is_dir() else {}
 
 
 def journaled_in_full(folder: Path) -> StoredRun:
