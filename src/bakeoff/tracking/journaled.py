@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bakeoff.tracking.dispatch import all_journals
-from bakeoff.tracking.journal import Entry, entries
+from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import place_in, target_in
 from bakeoff.workspace import journals
@@ -18,7 +18,8 @@ def journaled_runs(known: Collection[str]) -> list[StoredRun]:
 def journal_folders() -> dict[str, Path]:
     """By the run's id, of all that were told of here."""
     folder = journals()
-    return {path.name: path for path in folder.iterdir()} if folder.is_dir() else {}
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return {path.name: path for path in paths if (path / FILE).is_file()}
 
 
 def journaled_in_full(folder: Path) -> StoredRun:
