@@ -16,8 +16,10 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+        "compare", "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking",
+        "workspace",
     },
+    "compare": {"metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
@@ -107,6 +109,7 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
     "module",
     [
         "bakeoff.cli",
+        "bakeoff.compare.verdict",
         "bakeoff.config.run",
         "bakeoff.config.compose",
         "bakeoff.object_detection_api.options",

@@ -13,6 +13,7 @@ AT_ONCE = 4_000_000  # weights, so that a hundred thousand examples need no giga
 SEED = 0
 
 Numbers = dict[str, np.ndarray]  # a value for each drawing
+ByClass = dict[str, Numbers]  # of a number that is a mean over classes: {"mAP": {"cat": ...}}
 Intervals = dict[str, dict[str, float]]  # {"mAP": {"low": 0.58, "high": 0.63}}
 
 
@@ -23,7 +24,7 @@ def intervals(
 
     `groups` names each example's group. `size`: rows that `numbers` makes of one drawing.
     """
-    parts = [numbers(weights) for weights in drawings(_numbered(groups), samples, max(size, len(groups)))]
+    parts = [numbers(weights) for weights in drawings(numbered(groups), samples, max(size, len(groups)))]
     found: Intervals = {}
     for name in parts[0] if parts else ():
         values = np.concatenate([part[name] for part in parts])
@@ -54,7 +55,7 @@ def mean_of(values: Sequence[np.ndarray]) -> np.ndarray:
     return np.where(known, stack, 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
 
 
-def _numbered(names: Sequence[str]) -> np.ndarray:
+def numbered(names: Sequence[str]) -> np.ndarray:
     """A number from 0 for each name, equal for equal ones, in the order in which they come."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)

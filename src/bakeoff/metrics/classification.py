@@ -73,6 +73,14 @@ class ClassificationScore:
     def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         return bootstrap.intervals(self._numbers, groups, samples, size=len(groups) + len(self.classes))
 
+    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+        """All numbers, and of each class the share that is right, for (weightings, examples): how often each counts."""
+        truth = np.eye(len(self.classes))[self._column("truth") - 1]
+        right, seen = weights @ (truth * self._right[:, None]), weights @ truth
+        shares = np.where(seen > 0, right / np.maximum(seen, 1), np.nan)
+        by_class = {label: shares[:, at] for at, label in enumerate(self.classes) if truth[:, at].any()}
+        return self._numbers(weights), {"accuracy": by_class}
+
     def rows(self) -> list[dict]:
         losses = self.losses
         return [

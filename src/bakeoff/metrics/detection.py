@@ -59,19 +59,25 @@ class DetectionScore:
 
     def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
+        size = len(self._matches.found)
+        return bootstrap.intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
+
+    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+        """The headline numbers, and those that each class has, for (weightings, images): how often each counts."""
+        if not self._known:
+            return {}, {}
         right, given, true = self._point.counts
-
-        def numbers(weights: np.ndarray) -> bootstrap.Numbers:
-            if not self._known:
-                return {}
-            by_class = [self._average_precisions(number, weights) for number, _ in self._known]
-            precision = bootstrap.mean_of([one for one, _ in by_class])  # (overlaps, drawings)
-            recall = bootstrap.mean_of([other for _, other in by_class])
-            averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
-            f1 = 2 * (weights @ right) / np.maximum(weights @ (given + true), 1)
-            return averages | {"AR_100": recall.mean(axis=0), "f1": f1}
-
-        return bootstrap.intervals(numbers, groups, samples, size=len(self._matches.found))
+        by_class = [self._average_precisions(number, weights) for number, _ in self._known]
+        precision = bootstrap.mean_of([one for one, _ in by_class])  # (overlaps, drawings)
+        recall = bootstrap.mean_of([other for _, other in by_class])
+        averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
+        f1 = 2 * (weights @ right) / np.maximum(weights @ (given + true), 1)
+        labels = [label for _, label in self._known]
+        of_classes = {
+            "mAP": {label: one.mean(axis=0) for label, (one, _) in zip(labels, by_class, strict=True)},
+            "mAP_50": {label: one[0] for label, (one, _) in zip(labels, by_class, strict=True)},
+        }
+        return averages | {"AR_100": recall.mean(axis=0), "f1": f1}, of_classes
 
     def rows(self) -> list[dict]:
         """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection

@@ -68,6 +68,14 @@ class MultiLabelScore:
     def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         return bootstrap.intervals(self._numbers, groups, samples)
 
+    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+        """All numbers, and those that each class has, for (weightings, examples): how often each example counts."""
+        of_classes = {
+            "mean_average_precision": self._by_class(average_precisions, weights),
+            "mean_auc": self._by_class(areas_under_roc, weights),
+        }
+        return self._numbers(weights), of_classes
+
     def rows(self) -> list[dict]:
         """`score` is the mean, over the classes, of the probability given to the right answer, yes or no."""
         truth, scores = self._tables

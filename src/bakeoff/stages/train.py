@@ -32,7 +32,7 @@ from bakeoff.training.stopping import CTRL_C, Stop, takes_its_shell_along
 from bakeoff.training.work import Work
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
-IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes")
+IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:

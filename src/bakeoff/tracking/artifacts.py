@@ -30,3 +30,19 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ConfigError(f"train.init.weights: MLflow does not give {WEIGHTS} of run {run_id} ({reason})") from None
     return target
+
+
+def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
+    """One file of a run, in `.bakeoff/fetched/`; None if the store does not give it."""
+    target = fetched() / mlflow_id / name
+    if target.is_file():
+        return target
+    from bakeoff.tracking.store import MlflowClient
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            Path(MlflowClient(tracking_uri=address).download_artifacts(mlflow_id, name, folder)).replace(target)
+    except Exception:  # whatever a server raises
+        return None
+    return target

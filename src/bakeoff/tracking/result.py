@@ -51,18 +51,21 @@ class Result:
             yield int(self.state.get("step", self.state.get("steps", 0))), values
 
 
-def result_here() -> Result:
-    lock = _parsed(yaml.safe_load, _text(Path("dvc.lock")))
-    metrics = _text(EVALUATION / METRICS) if _is_evaluated(lock) else None
-    return _result(_text(RUN), _text(TRAINED / STATE), _text(TRAINED / HISTORY), metrics)
+def result_here(workspace: Path = Path()) -> Result:
+    lock = _parsed(_read_yaml, _text(workspace / "dvc.lock"))
+    metrics = _text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
+    trained = workspace / TRAINED
+    return _result(_text(workspace / RUN), _text(trained / STATE), _text(trained / HISTORY), metrics)
 
 
 def result_of(experiment: str) -> Result:
     """Of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
     run_yaml = git.file_at(experiment, RUN.as_posix())
-    lock = _parsed(yaml.safe_load, git.file_at(experiment, "dvc.lock"))
-    trained = _trained_files(lock) if _is_trained(lock, _parsed(yaml.safe_load, run_yaml)) else {}
-    metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if trained and _is_evaluated(lock) else None
+    lock = _parsed(_read_yaml, git.file_at(experiment, "dvc.lock"))
+    is_trained = _is_trained(lock, _parsed(_read_yaml, run_yaml))
+    trained = _trained_files(lock) if is_trained else {}
+    is_judged = is_trained and _is_evaluated(lock)
+    metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if is_judged else None
     return _result(run_yaml, _cached(trained.get(STATE)), _cached(trained.get(HISTORY)), metrics, experiment)
 
 
@@ -70,7 +73,7 @@ def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
     return Result(
-        run_yaml or "", _parsed(yaml.safe_load, run_yaml), _parsed(json.loads, state), history or "",
+        run_yaml or "", _parsed(_read_yaml, run_yaml), _parsed(json.loads, state), history or "",
         _parsed(json.loads, metrics), experiment,
     )  # fmt: skip
 
@@ -80,8 +83,9 @@ def _result(
 
 def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     """Whether the last training is of this variant; an experiment may have ended before it came to that."""
-    trained = (_stage(lock, "train").get("params") or {}).get(RUN.as_posix()) or {}
-    return all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
+    stage = _stage(lock, "train")
+    trained = (stage.get("params") or {}).get(RUN.as_posix()) or {}
+    return bool(stage) and all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
 
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
@@ -119,6 +123,11 @@ def _comparable(value: Any) -> Any:
 
 def _cached(digest: str | None) -> str | None:
     return _text(main_workspace() / CACHE / digest[:2] / digest[2:]) if digest else None
+
+
+def _read_yaml(text: str) -> Any:
+    """In C where PyYAML has it: dvc.lock is long."""
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _text(path: Path) -> str | None:

@@ -1,0 +1,129 @@
+"""`bakeoff better A B`: whether B is better than A, or whether their examples do not show it."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.cli.columns import say_columns
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.compare.contender import Contender
+    from bakeoff.compare.gather import Gathered
+    from bakeoff.compare.paired import Difference
+    from bakeoff.compare.verdict import Verdict
+
+SAMPLES, FEWEST, MOST = 2000, 100, 100_000
+HEAD = ("", "A", "B", "B less A", "95 % interval", "B better in", "better")
+
+
+def add_to(commands: Any) -> None:
+    better = commands.add_parser(
+        "better", help="whether run B is better than run A, by the examples that both were judged on"
+    )
+    for name in ("a", "b"):
+        better.add_argument(name, metavar=name.upper(), help="a run, as `bakeoff compare` takes it")
+    better.add_argument("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
+    better.add_argument(
+        "--group", metavar="PATTERN",
+        help="draw examples together whose names have the same in (brackets); else as evaluate.group says",
+    )  # fmt: skip
+    better.add_argument(
+        "--samples", type=int, default=SAMPLES, metavar="N", help=f"drawings of the examples ({SAMPLES:,})"
+    )
+    better.add_argument("--json", action="store_true", help="the same for scripts")
+    better.add_argument("--uri", help="runs of this MLflow store")
+    better.add_argument("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    better.set_defaults(run=show_verdict)
+
+
+def show_verdict(arguments: argparse.Namespace) -> None:
+    from bakeoff.compare.evidence import examples_of
+    from bakeoff.compare.gather import gather
+    from bakeoff.compare.verdict import verdict
+    from bakeoff.tracking.reconcile import reconcile
+
+    if not FEWEST <= arguments.samples <= MOST:
+        raise WorkspaceError(f"--samples: must be between {FEWEST} and {MOST:,}, got {arguments.samples}")
+    reconcile()
+    gathered = gather(arguments.uri, arguments.experiment)
+    for remark in gathered.remarks:
+        print(f"warning: {remark}", file=sys.stderr)
+    a, b = (_one(name, gathered) for name in (arguments.a, arguments.b))
+    files = tuple(examples_of(_maker(one, gathered), gathered.target.address) for one in (a, b))
+    found = verdict(
+        a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples
+    )
+    if arguments.json:
+        print(json.dumps(found.tree, indent=1, ensure_ascii=False))
+    else:
+        _say(found)
+
+
+def _one(name: str, gathered: "Gathered") -> "Contender":
+    from bakeoff.compare.chosen import chosen
+
+    found = chosen(gathered, [name])
+    if len(found) != 1:
+        raise WorkspaceError(f"{name}: must name one run, got the {len(found)} of a sweep")
+    return found[0]
+
+
+def _maker(contender: "Contender", gathered: "Gathered") -> "Contender":
+    """The run whose result DVC's cache gave to this one; it has the files."""
+    made = [run for run in gathered.own() if run.run_id == contender.reused_from]
+    return gathered.filled(made)[0] if made else contender
+
+
+def _say(found: "Verdict") -> None:
+    from bakeoff.compare.table import differing
+
+    keys, _ = differing([found.a, found.b])
+    for letter, one in (("A", found.a), ("B", found.b)):
+        values = ", ".join(f"{key} {one.params.get(key, '–')}" for key in keys)
+        say(f"{letter}  {one.label}{f': {values}' if values else ''}")
+    for sentence in _sentences(found):
+        say(sentence)
+    rows = {
+        name: found.found.numbers[name] for name in sorted(found.found.numbers, key=lambda name: name != found.metric)
+    }
+    say_columns([HEAD, *_rows(rows)])
+    if found.by_class:
+        say(f"{found.metric} of each class; these intervals hold for all classes at once")
+        say_columns([HEAD, *_rows(found.by_class)])
+    if found.too_few:
+        say(f"too few examples to judge by: {', '.join(found.too_few)}")
+
+
+def _sentences(found: "Verdict") -> Iterator[str]:
+    one = found.difference
+    words = {"A": "A is better", "B": "B is better"}.get(one.better or "", "no difference shown")
+    why = "" if one.better else ", which holds 0"
+    yield f"{words}: {found.metric} {one.a:.3f} and {one.b:.3f}, 95 % interval of B less A {_ends(one)}{why}"
+    drawn = f"{found.found.examples:,} examples"
+    if found.found.groups != found.found.examples:
+        drawn = f"{found.found.groups:,} groups of {drawn}"
+    yield f"{drawn}, drawn {found.found.samples:,} times; what another seed of training would do is not in it"
+
+
+def _rows(found: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:
+    return [
+        (
+            name, f"{one.a:.3f}", f"{one.b:.3f}", f"{one.value:+.3f}", _ends(one),
+            _percent(one.probability), one.better or "not shown",
+        )
+        for name, one in found.items()
+    ]  # fmt: skip
+
+
+def _ends(one: "Difference") -> str:
+    return f"{one.low:+.3f} to {one.high:+.3f}"
+
+
+def _percent(share: float) -> str:
+    if share > 0.999:
+        return "over 99.9 %"
+    return "under 0.1 %" if share < 0.001 else f"{share:.1%}".replace("%", " %")

@@ -1,0 +1,166 @@
+"""`bakeoff compare`: runs side by side, by what they differ in and how good they are."""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.compare.contender import Contender
+    from bakeoff.compare.table import Table
+
+NEWEST = 20
+
+
+def add_to(commands: Any) -> None:
+    compare = commands.add_parser(
+        "compare", help="runs side by side: what they differ in, how good they are, what they cost"
+    )
+    compare.add_argument(
+        "which", nargs="*", metavar="RUN",
+        help="an id or its beginning (MLflow's or ours), a DVC experiment, a sweep, a folder, a branch, tag or commit; "
+        f"without it the {NEWEST} newest",
+    )  # fmt: skip
+    compare.add_argument("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
+    compare.add_argument("--sweep", metavar="ID", help="the points of this sweep")
+    compare.add_argument("--metric", action="append", default=[], metavar="NAME", help="this number, again for others")
+    compare.add_argument(
+        "--filter", action="append", default=[], metavar="CONDITION",
+        help="only runs for which it holds: lr.use=cosine, 'mAP_50>0.5', state!=FAILED; given again, all must hold",
+    )  # fmt: skip
+    compare.add_argument("--sort", metavar="KEY", help="by this, the best first; else by the metric of the task")
+    compare.add_argument("--top", type=int, metavar="K", help="no more than K rows, the best")
+    compare.add_argument("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
+    compare.add_argument(
+        "--all-keys",
+        action="store_true",
+        help="also keys that only follow from others: derived ones, those of one option",
+    )
+    compare.add_argument("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
+    compare.add_argument("--json", action="store_true", help="everything, for scripts")
+    compare.add_argument("--md", action="store_true", help="as a table in Markdown")
+    compare.add_argument("--uri", help="runs of this MLflow store, such as http://server:5000 or sqlite:///other.db")
+    compare.add_argument("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    compare.set_defaults(run=show_comparison)
+
+
+def show_comparison(arguments: argparse.Namespace) -> None:
+    from bakeoff.compare.lines import lines, markdown, wrapped
+    from bakeoff.compare.page import write_page
+    from bakeoff.compare.table import table_of
+    from bakeoff.compare.tree import tree_of
+
+    _require_sense(arguments)
+    contenders = _contenders(arguments)
+    table = table_of(contenders, arguments.metric, all_keys=arguments.all_keys)
+    if arguments.html:
+        write_page(arguments.html, table)
+        say(f"{len(contenders)} runs: {arguments.html}")
+    if arguments.json:
+        print(json.dumps(tree_of(table), indent=1, ensure_ascii=False))
+    elif arguments.md:
+        say("\n".join(markdown(table)))
+    elif not arguments.html:
+        width = _width()
+        for line in lines(table, width):
+            say(line)
+        for remark in _remarks(table, all_keys=arguments.all_keys):
+            say("\n".join(wrapped(remark, width)))
+
+
+def _require_sense(arguments: argparse.Namespace) -> None:
+    for option in ("recent", "top"):
+        value = getattr(arguments, option)
+        if value is not None and value < 1:
+            raise WorkspaceError(f"--{option}: must be 1 or more, got {value}")
+    given = [
+        words for words, there in (
+            ("RUN", arguments.which), ("--sweep", arguments.sweep), ("--recent", arguments.recent)
+        ) if there
+    ]  # fmt: skip
+    if len(given) > 1:
+        raise WorkspaceError(f"compare: must be told either runs, a sweep or how many, got {' and '.join(given)}")
+
+
+def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
+    from bakeoff.compare.chosen import chosen, of_sweep, recent
+    from bakeoff.compare.conditions import Condition, in_order, require_known
+    from bakeoff.compare.folded import folded
+    from bakeoff.compare.gather import gather
+    from bakeoff.tracking.reconcile import reconcile
+
+    conditions = [Condition.parsed(text) for text in arguments.filter]
+    reconcile()
+    gathered = gather(arguments.uri, arguments.experiment)
+    for remark in gathered.remarks:
+        print(f"warning: {remark}", file=sys.stderr)
+    asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
+    by_class = any("." in key for key in asked)
+    if arguments.which:
+        contenders = chosen(gathered, arguments.which, by_class=by_class)
+    elif arguments.sweep:
+        contenders = of_sweep(gathered, arguments.sweep, by_class=by_class)
+    else:
+        number = arguments.recent or (None if conditions or arguments.top else NEWEST)
+        contenders = recent(gathered, number, by_class=by_class)
+    for condition in conditions:
+        require_known("--filter", condition.key, contenders)
+    for name in arguments.metric:
+        require_metric(name, contenders)
+    contenders = [one for one in contenders if all(condition.holds(one) for condition in conditions)]
+    if not contenders:
+        raise WorkspaceError(f"--filter: no run has {' and '.join(arguments.filter)}")
+    rows = contenders if arguments.no_fold else folded(contenders)
+    if arguments.sort:
+        require_known("--sort", arguments.sort, rows)
+    headline = next((one.headline for one in rows if one.headline), None)
+    order = arguments.sort or next(iter(arguments.metric), headline)
+    return (in_order(rows, order) if order else rows)[: arguments.top]
+
+
+def require_metric(name: str, contenders: list["Contender"]) -> None:
+    from bakeoff.compare.metric import names_in
+    from bakeoff.errors import choices
+
+    if not any(one.number(name) for one in contenders):
+        known = {known for one in contenders for known in names_in(one.metrics)}
+        raise WorkspaceError(f"--metric: no run has {name!r}; {choices(name, known)}")
+
+
+def _width() -> int | None:
+    """None through a pipe, unless somebody says how wide it is."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
+
+
+def _remarks(table: "Table", *, all_keys: bool) -> list[str]:
+    said = []
+    if any(cell.is_best for column in table.columns for cell in column.cells):
+        said.append("* the best")
+    numbers = [cell.number for column in table.metrics for cell in column.cells if cell.number]
+    if any(number.low is not None for number in numbers):
+        said.append("(low–high) 95 % interval over the examples")
+    if any(number.spread is not None for number in numbers):
+        said.append("± standard deviation over seeds")
+    words = ["; ".join(said)] if said else []
+    if _overlap(table):
+        first, second = (one.short for one in table.contenders[:2])
+        words.append(f"intervals of the first two overlap; `bakeoff better {second} {first}` tells whether they differ")
+    if table.other_keys and not all_keys:
+        words.append(f"{len(table.other_keys)} more keys differ with these: --all-keys shows them")
+    return words
+
+
+def _overlap(table: "Table") -> bool:
+    """The intervals of the first two, of the metric that stands first."""
+    numbers = [cell.number for cell in table.metrics[0].cells[:2]] if table.metrics else []
+    ends = [(one.low, one.high) for one in numbers if one and one.low is not None and one.high is not None]
+    if len(ends) < 2:
+        return False
+    (low, high), (other_low, other_high) = ends
+    return low <= other_high and other_low <= high

@@ -1,0 +1,147 @@
+"""What the user names -> runs: ids, experiments, sweeps, paths, git's revisions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bakeoff.compare.contender import Contender
+from bakeoff.compare.entering import contender_of_result, sweep_in
+from bakeoff.compare.gather import Gathered
+from bakeoff.errors import WorkspaceError, choices
+from bakeoff.tracking import git
+from bakeoff.tracking.result import result_here, result_of
+from bakeoff.tracking.stored_run import StoredRun
+from bakeoff.workspace import RUN
+
+LEAST_OF_AN_ID = 4  # characters of its beginning
+SHOWN_OF_ID = 8
+NOTHING = "no run is known here yet; `dvc repro` makes one"
+LISTED = 30  # names in a message
+
+
+def chosen(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
+    """Each once, in the order in which they were named."""
+    found: list[StoredRun | Contender] = []
+    for name in names:
+        found += _named(name, gathered)
+    stored = [one for one in found if isinstance(one, StoredRun)]
+    filled = {one.run_id: one for one in gathered.filled(stored, by_class=by_class)}
+    contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in found]
+    return list({one.run_id: one for one in contenders}.values())
+
+
+def of_sweep(gathered: Gathered, name: str, *, by_class: bool = False) -> list[Contender]:
+    """Its points, as they were run; those that DVC's cache gave, too."""
+    own = gathered.own()
+    found = [run for run in own if sweep_in(run) == name]
+    if not found:
+        sweeps = {sweep for run in own if (sweep := sweep_in(run))}
+        raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
+    return gathered.filled(found[::-1], by_class=by_class)
+
+
+def recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
+    """The newest; a result that DVC's cache gave again is no other than the one that it was."""
+    own, untold = gathered.own(), _untold(gathered)
+    if not own and not untold:
+        _require_no_others(gathered)
+        raise WorkspaceError(NOTHING)
+    ids = {run.run_id for run in own}
+    once = [run for run in own if run.tags.get("bakeoff.made_by") not in ids]
+    return [*gathered.filled(once[:number], by_class=by_class), *untold][:number]
+
+
+def _untold(gathered: Gathered) -> list[Contender]:
+    """Results of variants that are not tracked: the workspace's, and those of DVC's experiments."""
+    if not gathered.has_local:
+        return []
+    known = {run.run_id for run in gathered.runs}
+    told = {_experiment(run) for run in gathered.runs}
+    results = [
+        (result_here(), None, Path()),
+        *((result_of(name), name, None) for name in git.experiments() if name not in told),
+    ]
+    found = [
+        contender_of_result(result, name or result.name, folder)
+        for result, name, folder in results if result.run_id and result.run_id not in known
+    ]  # fmt: skip
+    return list({contender.run_id: contender for contender in found}.values())
+
+
+def _require_no_others(gathered: Gathered) -> None:
+    others = sorted({str(run.mlflow_experiment) for run in gathered.runs if not run.is_deleted})
+    if others:
+        raise WorkspaceError(
+            f"experiment {gathered.target.experiment!r} has no runs in {gathered.target.shown}; "
+            f"--experiment chooses another: {', '.join(others)}"
+        )
+
+
+def _named(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
+    own = gathered.own()
+    whole = [run for run in own if name in (run.run_id, run.mlflow_id)]
+    whole = whole or [run for run in own if name == _experiment(run)][:1]  # its last attempt
+    found = (
+        whole
+        or [run for run in own if name == run.name]
+        or [run for run in own if len(name) >= LEAST_OF_AN_ID and _starts(run, name)]
+    )
+    if len(found) == 1:
+        return [found[0]]
+    if found:
+        those = ", ".join(f"{run.run_id[:SHOWN_OF_ID]} ({run.name})" for run in found[:LISTED])
+        raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its id")
+    points = [run for run in own if sweep_in(run) == name]
+    if points:
+        return list(points[::-1])
+    _require_own(name, gathered)
+    elsewhere = _from_files(name, gathered)
+    if elsewhere:
+        return [elsewhere]
+    known = {text for run in own[:LISTED] for text in (run.run_id[:SHOWN_OF_ID], _experiment(run)) if text}
+    what = "an id or its beginning, a DVC experiment, a sweep, a folder, or a branch, tag or commit with results"
+    raise WorkspaceError(f"{name}: no run is known by this name; it can be {what}; {choices(name, known)}")
+
+
+def _require_own(name: str, gathered: Gathered) -> None:
+    """What is there, but not to be compared, is said to be there."""
+    for run in gathered.runs:
+        if name in (run.run_id, run.mlflow_id, run.name, _experiment(run)) or (
+            len(name) >= LEAST_OF_AN_ID and _starts(run, name)
+        ):
+            if run.is_deleted:
+                back = f"`mlflow runs restore --run-id {run.mlflow_id}` brings it back"
+                raise WorkspaceError(f"{name}: this run was deleted in MLflow; {back}")
+            if run.mlflow_experiment != gathered.target.experiment:
+                raise WorkspaceError(
+                    f"{name}: must be a run of experiment {gathered.target.experiment!r}, got one of "
+                    f"{run.mlflow_experiment!r}; --experiment {run.mlflow_experiment} compares those"
+                )
+
+
+def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
+    folder = Path(name)
+    if folder.exists():
+        root = next((place for place in (folder, *folder.resolve().parents) if (place / RUN).is_file()), None)
+        if root is None:
+            raise WorkspaceError(f"{name}: must be in a folder with {RUN.as_posix()}, got one without")
+        result, files = result_here(root), root
+    else:
+        result, files = result_of(name), None
+    if not result.run_yaml:
+        return None
+    known = next((run for run in gathered.own() if run.run_id == result.run_id), None)
+    if known:
+        return known
+    contender = contender_of_result(replace(result, experiment=None), name, files)
+    if not contender.metrics:
+        raise WorkspaceError(f"{name}: has no results: {RUN.as_posix()} is there, but nothing was trained of it")
+    return contender
+
+
+def _starts(run: StoredRun, name: str) -> bool:
+    return run.run_id.startswith(name) or (run.mlflow_id or "").startswith(name)
+
+
+def _experiment(run: StoredRun) -> str | None:
+    return run.tags.get("DVC_EXP_NAME")

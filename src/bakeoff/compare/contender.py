@@ -1,0 +1,103 @@
+"""One run as it is compared, or several that differ only in their seed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bakeoff.compare.metric import HEADLINES, Number, number_of
+
+SHOWN_OF_ID = 8
+DERIVED, SEED = "derived.", "seed"
+
+
+@dataclass(frozen=True)
+class Cost:
+    seconds: float | None = None  # of training
+    memory_bytes: float | None = None  # the peak
+    size_bytes: float | None = None  # of what is exported
+    latency_ms: float | None = None  # of an example, where somebody measured it
+
+    @property
+    def tree(self) -> dict[str, float | None]:
+        return {
+            "seconds": self.seconds, "memory_bytes": self.memory_bytes, "size_bytes": self.size_bytes,
+            "latency_ms": self.latency_ms,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contender:
+    run_id: str
+    name: str
+    state: str  # nothing if only its numbers are known
+    params: Mapping[str, str]  # `lr.use` is the option, `lr.peak` a value
+    metrics: Mapping[str, float]
+    cost: Cost = field(default_factory=Cost)
+    began: int | None = None  # milliseconds since 1970
+    experiment: str | None = None  # DVC's
+    sweep: str | None = None
+    commit: str | None = None
+    is_dirty: bool = False
+    records: str | None = None  # the digest of what it was trained and judged on
+    reused_from: str | None = None  # the run whose result DVC's cache gave it
+    mlflow_id: str | None = None
+    mlflow_experiment: str | None = None
+    artifacts: str | None = None
+    page: str | None = None  # of MLflow's UI, on a server
+    journal: Path | None = None
+    files: Path | None = None  # a workspace that holds it, if it is known from there alone
+    revision: str | None = None  # of git, if it is known from there alone
+    seeds: tuple["Contender", ...] = ()  # those that it stands for
+
+    @property
+    def short(self) -> str:
+        return self.run_id[:SHOWN_OF_ID]
+
+    @property
+    def label(self) -> str:
+        return f"{self.short} ({self.experiment or self.name})"
+
+    @property
+    def variant(self) -> str:
+        """Its name without the experiment's."""
+        return self.name.removesuffix(f" ({self.experiment})")
+
+    @property
+    def headline(self) -> str | None:
+        """The metric by which its task is judged; None if nothing was looked at yet."""
+        for place in ("", "validation/"):
+            found = next((name for name in HEADLINES if number_of(self.metrics, f"{place}{name}")), None)
+            if found:
+                return found
+        return None
+
+    def number(self, name: str) -> Number | None:
+        if not self.seeds:
+            return number_of(self.metrics, name)
+        values = [one.value for seed in self.seeds if (one := number_of(seed.metrics, name))]
+        if not values:
+            return None
+        mean = sum(values) / len(values)
+        if len(values) == 1:
+            return Number(mean)
+        spread = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+        return Number(mean, spread=spread)
+
+    def facts(self) -> dict[str, Any]:
+        """What is neither a param nor a metric, by the names that --filter and --sort know."""
+        return {
+            "run": self.run_id, "name": self.name, "state": self.state or None, "began": self.began,
+            "experiment": self.experiment, "sweep": self.sweep, "commit": self.commit, "records": self.records,
+            "mlflow": self.mlflow_id, **self.cost.tree,
+        }  # fmt: skip
+
+    def value(self, key: str) -> Any:
+        """Of a fact, a param or a metric; None if it has none."""
+        facts = self.facts()
+        if key in facts:
+            return facts[key]
+        if key in self.params:
+            return self.params[key]
+        found = self.number(key)
+        return found.value if found else None

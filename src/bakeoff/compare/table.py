@@ -1,0 +1,195 @@
+"""Contenders -> columns: what they are called, the keys in which they differ, numbers, cost, state, where they are."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bakeoff.compare.contender import DERIVED, SEED, Contender
+from bakeoff.compare.metric import BESIDE, VALIDATION, Number, is_higher_better
+
+NONE = "–"
+KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
+OPTION = ".use"
+FIRST_KEYS = 3
+HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
+MB, GB = 1e6, 1e9
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str = NONE
+    value: float | str | None = None  # to sort by
+    number: Number | None = None
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    kind: str
+    cells: tuple[Cell, ...]
+    rank: int  # where there is little room, high ones are left out first
+    is_higher_better: bool | None = None
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in (METRIC, COST)
+
+
+@dataclass(frozen=True)
+class Table:
+    contenders: tuple[Contender, ...]
+    columns: tuple[Column, ...]
+    other_keys: tuple[str, ...] = ()  # that differ, and say no more than those that are shown
+
+    @property
+    def metrics(self) -> list[Column]:
+        return [column for column in self.columns if column.kind == METRIC]
+
+
+def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
+    """With these metrics, or the one by which each task is judged and what goes with it."""
+    keys, others = differing(contenders)
+    names = list(metrics) or shown_metrics(contenders)
+    columns = [
+        _column("run", LINK, 0, contenders, lambda one: one.short),
+        *(_of_key(key, rank, contenders) for key, rank in zip(keys, _ranks(keys), strict=True)),
+        *(_of_key(key, LAST, contenders) for key in (others if all_keys else ())),
+        *(_of_metric(name, HEADLINE if at == 0 else BESIDE_IT, contenders) for at, name in enumerate(names)),
+        _column("state", LINK, STATE, contenders, _state),
+        _of_cost("time", "seconds", TIME, contenders, _clock),
+        _of_cost("memory", "memory_bytes", 500, contenders, lambda value: f"{value / GB:.2f} GB"),
+        _of_cost("size", "size_bytes", 501, contenders, lambda value: f"{value / MB:.1f} MB"),
+        _of_cost("latency", "latency_ms", 502, contenders, lambda value: f"{value:.1f} ms"),
+        _column("experiment", LINK, 503, contenders, lambda one: one.experiment),
+        _column("records", LINK, 504, contenders, lambda one: (one.records or "")[:8], only_if_several=True),
+        _column("commit", LINK, 505, contenders, _commit, only_if_several=True),
+        _column("began", LINK, 506, contenders, _began),
+        _column("MLflow", LINK, 507, contenders, lambda one: (one.mlflow_id or "")[:8]),
+    ]
+    return Table(tuple(contenders), tuple(column for column in columns if column is not None), tuple(others))
+
+
+def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
+    """The keys that differ, options first; and those of them that say no more than an option that differs: what only
+    one kind has, and what was derived."""
+    params = [contender.params for contender in contenders]
+    keys = list(dict.fromkeys(key for values in params for key in values))
+    different = [key for key in keys if len({values.get(key) for values in params}) > 1]
+    if any(contender.seeds for contender in contenders):
+        different = [key for key in different if key != SEED]
+    told = [key for key in different if key.startswith(DERIVED) or _is_told_by_its_option(key, contenders)]
+    own = [key for key in different if key not in told]
+    return sorted(own, key=lambda key: not key.endswith(OPTION)), told
+
+
+def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
+    """Of validation, too, while some of them are not evaluated."""
+    headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
+    names = [name for headline in headlines for name in (headline, *BESIDE[headline])]
+    missing = [
+        f"{VALIDATION}{headline}" for headline in headlines
+        if any(one.headline == headline and one.number(headline) is None for one in contenders)
+    ]  # fmt: skip
+    return [name for name in [*names, *missing] if any(one.number(name) for one in contenders)]
+
+
+def in_words(number: Number) -> str:
+    words = _decimals(number.value)
+    if number.spread is not None:
+        return f"{words} ± {_decimals(number.spread)}"
+    if number.low is not None and number.high is not None:
+        return f"{words} ({_decimals(number.low)}–{_decimals(number.high)})"
+    return words
+
+
+def _decimals(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _is_told_by_its_option(key: str, contenders: Sequence[Contender]) -> bool:
+    """`lr.kind` beside `lr.use`, and `lr.decay_steps`, which a cosine has not, if all that have it have the same."""
+    group, _, name = key.partition(".")
+    option = f"{group}{OPTION}"
+    if key == option or len({contender.params.get(option) for contender in contenders}) == 1:
+        return False
+    values = {(contender.params.get(option), contender.params.get(key)) for contender in contenders}
+    is_one_each = len({one for one, _ in values}) == len(values)
+    return is_one_each and (name == "kind" or any(value is None for _, value in values))
+
+
+def _ranks(keys: Sequence[str]) -> list[int]:
+    """A few keys come before the state and the time, the others after them."""
+    return [KEYS if at < FIRST_KEYS or key.endswith(OPTION) else MORE_KEYS + at for at, key in enumerate(keys)]
+
+
+def _column(
+    name: str, kind: str, rank: int, contenders: Sequence[Contender], text_of: Callable[[Contender], str | None],
+    *, only_if_several: bool = False,
+) -> Column | None:  # fmt: skip
+    """None if there is nothing to be said in it."""
+    texts = [text_of(contender) or None for contender in contenders]
+    if not any(texts) or (only_if_several and len({text for text in texts if text}) == 1):
+        return None
+    return Column(name, kind, tuple(Cell(text or NONE, text) for text in texts), rank)
+
+
+def _of_key(key: str, rank: int, contenders: Sequence[Contender]) -> Column:
+    return Column(key, KEY, tuple(_param_cell(contender.params.get(key)) for contender in contenders), rank)
+
+
+def _param_cell(text: str | None) -> Cell:
+    if text is None:
+        return Cell()
+    try:
+        return Cell(text, float(text))
+    except ValueError:
+        return Cell("none" if text == "None" else text, text)
+
+
+def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
+    numbers = [contender.number(name) for contender in contenders]
+    higher = is_higher_better(name)
+    cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
+    return Column(name, METRIC, _with_best(cells, higher), rank, higher)
+
+
+def _of_cost(
+    name: str, key: str, rank: int, contenders: Sequence[Contender], text_of: Callable[[float], str]
+) -> Column | None:
+    values = [contender.cost.tree[key] for contender in contenders]
+    if all(value is None for value in values):
+        return None
+    cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
+    return Column(name, COST, _with_best(cells, False), rank, False)
+
+
+def _with_best(cells: Sequence[Cell], higher: bool | None) -> tuple[Cell, ...]:
+    """The best marked, with all that look the same; none where there is nothing to choose from."""
+    words = {cell.text.partition(" (")[0]: float(cell.value) for cell in cells if cell.value is not None}
+    if higher is None or len(words) < 2:
+        return tuple(cells)
+    best = max(words, key=words.__getitem__) if higher else min(words, key=words.__getitem__)
+    return tuple(replace(cell, is_best=cell.text.partition(" (")[0] == best) for cell in cells)
+
+
+def _state(contender: Contender) -> str:
+    again = ", reused" if contender.reused_from else ""
+    seeds = f", {len(contender.seeds)} seeds" if contender.seeds else ""
+    return f"{contender.state}{again}{seeds}"
+
+
+def _commit(contender: Contender) -> str | None:
+    return f"{contender.commit[:7]}{'+' if contender.is_dirty else ''}" if contender.commit else None
+
+
+def _began(contender: Contender) -> str | None:
+    if contender.began is None:
+        return None
+    return datetime.fromtimestamp(contender.began / 1000).strftime("%Y-%m-%d %H:%M")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

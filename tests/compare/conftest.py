@@ -1,0 +1,34 @@
+"""The bakeoff command in a workspace of its own, which holds no results yet."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bakeoff.cli import main
+from told_runs import Bakeoff, Said
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
+    def run(*arguments: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["bakeoff", *arguments])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    return run

@@ -1,0 +1,112 @@
+"""bakeoff better, with examples wherever they can be."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.metrics.classification import Answer, ClassificationScore
+from bakeoff.report.examples import write_examples
+from bakeoff.tracking.journal import Journal
+from told_runs import Bakeoff, told
+
+CLASSES = ("cat", "dog")
+
+
+def evaluated(folder: Path, right: int, examples: int = 60) -> Path:
+    """Sure of all, and right on the first so many."""
+    folder.mkdir(parents=True)
+    truth = np.arange(examples) % 2 + 1
+    answers = [
+        Answer(
+            int(label), int(label) if at < right else 3 - int(label), 0.9, 0.9 if at < right else 0.1, int(at >= right)
+        )
+        for at, label in enumerate(truth)
+    ]
+    rows = [row | {"file": f"{row['example']}.jpg"} for row in ClassificationScore(CLASSES, tuple(answers)).rows()]
+    write_examples(folder, rows, "one label", CLASSES)
+    return folder / "examples.parquet"
+
+
+def with_examples(run_id: str, file: Path, **params: str) -> None:
+    """Handed over to the tracker, which keeps them."""
+    told(run_id, {"evaluation/accuracy": 0.5}, **params)
+    journal = Journal(run_id)
+    journal.file(file, "evaluation/examples.parquet")
+    journal.close()
+    shutil.rmtree(file.parent)  # by the next run
+
+
+@pytest.fixture
+def two(here: Path) -> None:
+    with_examples("aaaa1111", evaluated(here / "a", 40))
+    with_examples("bbbb2222", evaluated(here / "b", 52), lr__peak="0.01")
+
+
+def test_the_better_one_is_said_with_its_interval_and_by_class(two: None, bakeoff: Bakeoff) -> None:
+    said = bakeoff("better", "aaaa", "bbbb")
+    assert said.code == 0 and said.err == ""
+    assert said.rows[0] == ["A", "aaaa1111 (ssd_small · cosine · low): lr.peak 0.003"]
+    # 12 of 60 more: 95 % of Binomial(60, 0.2) are 6 or 7 to 18.
+    words = r"B is better: accuracy 0.667 and 0.867, 95 % interval of B less A \+0.1(00|17) to \+0.300"
+    assert re.fullmatch(words, said.out.splitlines()[2])
+    assert said.rows[3] == ["60 examples, drawn 2,000 times; what another seed of training would do is not in it"]
+    assert said.rows[5][:4] == ["accuracy", "0.667", "0.867", "+0.200"] and said.rows[5][-2:] == ["over 99.9 %", "B"]
+    assert said.rows[-2][:4] == ["cat", "0.667", "0.867", "+0.200"]
+    assert "A is better" in bakeoff("better", "bbbb", "aaaa").out
+
+
+def test_a_run_is_no_better_than_itself(two: None, bakeoff: Bakeoff) -> None:
+    said = bakeoff("better", "aaaa", "aaaa")
+    words = "no difference shown: accuracy 0.667 and 0.667, 95 % interval of B less A +0.000 to +0.000, which holds 0"
+    assert said.out.splitlines()[2] == words
+    assert said.rows[5][-2:] == ["50.0 %", "not shown"]
+
+
+def test_the_same_for_scripts(two: None, bakeoff: Bakeoff) -> None:
+    tree = json.loads(bakeoff("better", "aaaa", "bbbb", "--json", "--metric", "loss", "--samples", "100").out)
+    assert (tree["better"], tree["metric"], tree["samples"], tree["groups"]) == ("bbbb2222", "loss", 100, 60)
+    assert tree["numbers"]["loss"]["difference"] == pytest.approx(-0.2 * (np.log(0.9) - np.log(0.1)))  # 12 of 60 less
+
+
+def test_examples_are_found_in_dvcs_cache_and_of_a_reused_result_with_its_maker(
+    two: None, bakeoff: Bakeoff, here: Path
+) -> None:
+    told("cccc3333", {"evaluation/accuracy": 0.9}, {"bakeoff.reused": "true", "bakeoff.made_by": "bbbb2222"})
+    assert "B is better" in bakeoff("better", "aaaa", "cccc").out
+    file = evaluated(here / "c", 60)
+    cache = here / ".dvc/cache/files/md5/5d"
+    cache.mkdir(parents=True)
+    shutil.move(file, cache / "1c")
+    (here / "dvc.lock").write_text(
+        "stages: {evaluate: {outs: [{path: models/evaluation/examples.parquet, md5: 5d1c}]}}"
+    )
+    for command in ("init -q", "add dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag tall-kite"):
+        subprocess.run(["git", *command.split()], check=True)
+    told("dddd4444", {"evaluation/accuracy": 1.0}, {"DVC_EXP_NAME": "tall-kite"})
+    said = bakeoff("better", "bbbb", "tall-kite")
+    assert "B is better: accuracy 0.867 and 1.000" in said.out, said.err
+
+
+def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) -> None:
+    told("cccc3333", {"evaluation/accuracy": 0.9})
+    said = bakeoff("better", "aaaa", "cccc")
+    nowhere = "has no evaluation/examples.parquet, neither here nor in MLflow nor in DVC's cache"
+    assert (said.code, said.out) == (2, "") and f"cccc3333 (ssd_small · cosine · low): {nowhere}" in said.err
+    with_examples("dddd4444", evaluated(here / "d", 20, examples=30))
+    assert (
+        "got 30 only in A (30.jpg, 31.jpg, 32.jpg, …) beside 30 that are the same"
+        in bakeoff("better", "aaaa", "dddd").err
+    )
+    told("eeee1", {}, sweep="sweep-20260101-000000")
+    told("eeee2", {}, sweep="sweep-20260101-000000")
+    said = bakeoff("better", "aaaa", "sweep-20260101-000000")
+    assert said.err == "sweep-20260101-000000: must name one run, got the 2 of a sweep\n"
+    assert (
+        bakeoff("better", "aaaa", "bbbb", "--samples", "5").err == "--samples: must be between 100 and 100,000, got 5\n"
+    )
+    assert "did you mean 'bbbb2222'" in bakeoff("better", "aaaa", "bbbc2222").err

@@ -1,0 +1,279 @@
+"""bakeoff compare, on runs that are journals."""
+
+import json
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from bakeoff import workspace
+from bakeoff.compare.contender import Contender
+from bakeoff.compare.page import write_page
+from bakeoff.compare.table import table_of
+from bakeoff.runs.status import State
+from made_runs import made
+from told_runs import Bakeoff, Said, scores, told
+
+SWEEP = "sweep-20261121-101500"
+
+LOCK = """stages:
+  train:
+    params: {models/config/run.yaml: {lr: {kind: cosine}}}
+    outs: [{path: models/train, md5: 5d.dir}]
+  evaluate:
+    deps: [{path: models/train, md5: 5d.dir}]
+"""
+
+
+def three() -> None:
+    """Two options, one value and a seed apart."""
+    told("aaaa1111", scores(0.80), {"bakeoff.peak_memory_bytes": "1.5e9", "bakeoff.seconds": "90"})
+    told("bbbb2222", scores(0.85), variant__lr="exponential", lr__kind="exponential", lr__decay_steps="100")
+    told("cccc3333", scores(0.70), lr__peak="0.01", seed="1")
+
+
+def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bakeoff) -> None:
+    three()
+    head, *rows = bakeoff("compare").rows
+    assert head[:7] == ["run", "lr.use", "seed", "lr.peak", "mAP_50", "mAP", "state"]
+    assert [row[:6] for row in rows[:3]] == [  # by mAP_50, the best first
+        ["bbbb2222", "exponential", "0", "0.003", "0.850* (0.820–0.880)", "0.425*"],
+        ["aaaa1111", "cosine", "0", "0.003", "0.800", "(0.770–0.830)"],
+        ["cccc3333", "cosine", "1", "0.01", "0.700", "(0.670–0.730)"],
+    ]
+    assert rows[1][-4:-1] != rows[2][-4:-1]
+    assert "1:30" in " ".join(rows[1]) and "1.50 GB" in " ".join(rows[1])
+    assert "overlap; `bakeoff better aaaa1111 bbbb2222` tells" in rows[-2][0]
+    assert rows[-1] == ["2 more keys differ with these: --all-keys shows them"]  # lr.kind, lr.decay_steps
+    assert {"lr.kind", "lr.decay_steps"} < set(bakeoff("compare", "--all-keys").rows[0])
+
+
+def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
+    three()
+    rows = bakeoff("compare", "--metric", "loss").rows
+    assert [row[4].rstrip() for row in rows[1:4]] == ["0.150*", "0.200", "0.300"]
+
+
+def test_what_has_no_room_is_left_out_and_named(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    three()
+    for number in range(5):
+        told(f"dddd{number}", scores(0.5 + number / 100), optimizer__weight_decay=str(number), train__batch_size="16")
+    monkeypatch.setenv("COLUMNS", "80")
+    said = bakeoff("compare")
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert "mAP_50" in said.rows[0] and "lr.use" in said.rows[0] and len(said.rows[0]) >= 5
+    left = said.out.partition("no room for: ")[2]
+    assert "MLflow" not in said.rows[0] and "train.batch_size" in left and "began" in left
+
+
+def test_a_few_runs_that_are_too_wide_stand_side_by_side(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    three()
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = bakeoff("compare").rows
+    assert rows[0] == ["run", "bbbb2222", "aaaa1111", "cccc3333"]
+    assert ["lr.peak", "0.003", "0.003", "0.01"] in rows
+
+
+def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bakeoff) -> None:
+    for seed, value in enumerate((0.80, 0.83, 0.86)):
+        told(f"aaaa{seed}", scores(value), {"bakeoff.seconds": str(60 + 30 * seed)}, seed=str(seed))
+    told("bbbb0", scores(0.70), lr__peak="0.01")
+    told("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
+    said = bakeoff("compare")
+    assert said.rows[0][:3] == ["run", "lr.peak", "mAP_50"]
+    assert said.rows[1][:3] == ["aaaa2", "0.003", "0.830* ± 0.030"]  # deviation of 0.80, 0.83, 0.86: 0.03
+    assert "SUCCEEDED, 3 seeds" in said.rows[1] and "1:30*" not in said.rows[2]
+    assert [row[0] for row in said.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
+    single = bakeoff("compare", "--no-fold")
+    assert [row[0][:4] for row in single.rows[1:6]] == ["aaaa"] * 3 + ["bbbb", "cccc"] and "seed" in single.rows[0]
+    tree = json.loads(bakeoff("compare", "--json").out)
+    assert [seed["params"]["seed"] for seed in tree["runs"][0]["seeds"]] == ["0", "1", "2"]
+    assert tree["runs"][0]["cost"]["seconds"] == 90
+
+
+def test_the_same_seed_twice_is_no_second_seed(bakeoff: Bakeoff) -> None:
+    told("aaaa0", scores(0.80))
+    told("aaaa1", scores(0.84))
+    rows = bakeoff("compare").rows
+    assert rows[1][0] == "aaaa1" and "0.840 (0.810–0.870)" in rows[1] and not any("seeds" in word for word in rows[1])
+
+
+def test_other_records_are_no_other_seed(bakeoff: Bakeoff) -> None:
+    told("aaaa0", scores(0.80), {"bakeoff.records_digest": "e2603131"})
+    told("aaaa1", scores(0.84), {"bakeoff.records_digest": "99999999"}, seed="1")
+    rows = bakeoff("compare").rows
+    assert "records" in rows[0] and {"e2603131", "99999999"} < {word for row in rows for word in row}
+
+
+def test_filter_sort_and_top(bakeoff: Bakeoff) -> None:
+    three()
+
+    def ids(*options: str) -> list[str]:
+        return [run["run"] for run in json.loads(bakeoff("compare", "--json", *options).out)["runs"]]
+
+    assert ids("--filter", "lr.use=cosine") == ["aaaa1111", "cccc3333"]
+    assert ids("--filter", "mAP_50>0.75") == ["bbbb2222", "aaaa1111"]
+    assert ids("--filter", "validation/mAP_50 <= 0.8", "--filter", "seed!=1") == ["aaaa1111"]
+    assert ids("--filter", "lr.peak=1e-2") == ["cccc3333"]
+    assert ids("--filter", "lr.decay_steps!=7") == ["bbbb2222"]  # the others have none
+    assert ids("--filter", "AP_50.cat>=0.85") == ["bbbb2222"]
+    assert ids("--filter", "state=SUCCEEDED", "--top", "1") == ["bbbb2222"]
+    assert ids("--sort", "loss") == ["bbbb2222", "aaaa1111", "cccc3333"]
+    assert ids("--sort", "lr.peak")[0] == "cccc3333"
+    assert ids("--sort", "run") == ["aaaa1111", "bbbb2222", "cccc3333"]
+    assert ids("--recent", "1") == ["cccc3333"]
+
+
+def test_runs_are_named_by_id_experiment_or_sweep(bakeoff: Bakeoff) -> None:
+    three()
+    for number in (1, 2):
+        tags = {"DVC_EXP_NAME": f"{SWEEP}-{number}"}
+        told(
+            f"eeee{number}",
+            scores(0.5 + number / 10),
+            tags,
+            sweep=SWEEP if number == 1 else None,
+            train__steps=str(number),
+        )
+
+    def ids(*names: str) -> set[str]:
+        return {run["run"] for run in json.loads(bakeoff("compare", "--json", *names).out)["runs"]}
+
+    told(SWEEP, {}, {"bakeoff.sweep": SWEEP})  # the sweep's own run, which is no point
+    assert SWEEP not in ids()
+    assert ids("aaaa", "bbbb2222") == {"aaaa1111", "bbbb2222"}
+    assert ids("aaaa", f"{SWEEP}-2") == {"aaaa1111", "eeee2"}
+    assert ids(SWEEP) == ids("--sweep", SWEEP) == {"eeee1", "eeee2"}  # the second was not told of its sweep
+
+
+def test_a_workspace_and_what_git_has_can_be_named(bakeoff: Bakeoff, here: Path) -> None:
+    other = here / "other"
+    for folder in (workspace.RUN.parent, workspace.TRAINED, workspace.EVALUATION):
+        (other / folder).mkdir(parents=True)
+    (other / workspace.RUN).write_text("variant: {model: ssd_tiny, lr: cosine, memory: low}\nlr: {kind: cosine}\n")
+    (other / "models/train/state.json").write_text('{"run_id": "ffff9999", "steps": 5, "step": 5, "seconds": 61}')
+    (other / "models/train/history.jsonl").write_text('{"step": 5, "validation/mAP_50": 0.3}\n')
+    (other / "models/evaluation/metrics.json").write_text(
+        '{"mAP_50": 0.4, "interval": {"mAP_50": {"low": 0.1, "high": 0.6}}}'
+    )
+    told("aaaa1111", scores(0.80))
+    rows = bakeoff("compare", "aaaa", "other/models/evaluation").rows
+    assert (
+        rows[2][0] == "ffff9999"
+        and "ssd_tiny" in rows[2]
+        and "(0.100–0.600)" in rows[2]
+        and "1:01" in " ".join(rows[2])
+    )
+    (other / "dvc.lock").write_text(LOCK)
+    for command in ("init -q", "add -f models dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag v1"):
+        subprocess.run(["git", *command.split()], cwd=other, check=True)
+    shutil.copytree(other / ".git", here / ".git")
+    rows = bakeoff("compare", "aaaa", "v1").rows
+    assert rows[2][0] == "v1" and "ssd_tiny" in rows[2] and "(0.100–0.600)" in rows[2]  # without DVC's cache
+
+
+def test_what_a_process_says_of_a_run_is_its_state(bakeoff: Bakeoff, here: Path) -> None:
+    told("aaaa1111", scores(0.8))
+    told("bbbb2222", {"validation/mAP_50": 0.5}, state=None, lr__peak="0.1")
+    made(here / ".bakeoff/runs", "5d1c9a3e77", State.RUNNING, run_id="bbbb2222", training_seconds=65)
+    rows = bakeoff("compare").rows
+    assert "RUNNING" in rows[2] and "1:05" in " ".join(rows[2])
+    assert rows[0][2:5] == ["mAP_50", "mAP", "validation/mAP_50"]  # for the one that is not evaluated yet
+
+
+def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeoff) -> None:
+    told("aaaa1111", scores(0.80))
+    told("bbbb2222", scores(0.80), {"bakeoff.reused": "true", "bakeoff.made_by": "aaaa1111"})
+    told("cccc3333", scores(0.60), {"bakeoff.reused": "true", "bakeoff.made_by": "gone"}, lr__peak="1")
+    said = bakeoff("compare")
+    assert [row[0] for row in said.rows[1:3]] == ["aaaa1111", "cccc3333"]
+    assert "SUCCEEDED, reused" in said.rows[2]
+    assert "bbbb2222" in bakeoff("compare", "bbbb").out
+
+
+def test_a_param_that_changed_when_a_run_went_on_is_the_new_one(bakeoff: Bakeoff) -> None:
+    told("aaaa1111", scores(0.80), {"changed.train.steps": "3000"})
+    told("bbbb2222", scores(0.70))
+    rows = bakeoff("compare").rows
+    assert rows[0][1] == "train.steps" and [row[1] for row in rows[1:3]] == ["3000", "2000"]
+
+
+def test_markdown_and_json(bakeoff: Bakeoff) -> None:
+    three()
+    told("dddd|4", scores(0.1), name="a | b", lr__peak="7")
+    head, rule, best, *_ = bakeoff("compare", "--md").out.splitlines()
+    assert head.startswith("| run | lr.use | seed | lr.peak | mAP_50 |") and rule.startswith("|---|---|---|---|---:|")
+    assert best.startswith("| bbbb2222 | exponential | 0 | 0.003 | **0.850 (0.820–0.880)** |")
+    assert "dddd\\|4" in bakeoff("compare", "--md").out
+    tree = json.loads(bakeoff("compare", "--json").out)
+    assert (tree["version"], tree["keys"]) == (1, ["lr.use", "seed", "lr.peak"])
+    assert tree["metrics"][0] == {"name": "mAP_50", "higher_is_better": True, "best": ["bbbb2222"]}
+    first = tree["runs"][0]
+    assert first["numbers"]["mAP_50"] == {"value": 0.85, "low": 0.82, "high": 0.88, "spread": None}
+    assert first["params"]["derived.task"] == "detection" and first["cost"]["size_bytes"] == 3.6e6
+
+
+def test_the_page_needs_no_network_and_runs_its_own_script_only(bakeoff: Bakeoff, here: Path) -> None:
+    three()
+    told("dddd4444", scores(0.1), name="<b>bold</b>", lr__peak="<i>")
+    assert bakeoff("compare", "--html", "out/page.html").out == "4 runs: out/page.html\n"
+    page = (here / "out/page.html").read_text(encoding="utf-8")
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+    assert not re.search(r"https?:|//\w|<b>bold|<i>", page.replace(script, ""))
+    assert page.count("<tr>") == 5 and "data-value='0.85'" in page and "best mAP_50" in page
+
+
+def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
+    page = "http://server:5000/#/experiments/1/runs/5d1c"
+    run = Contender("aaaa1111", "run", "SUCCEEDED", {}, {}, mlflow_id="5d1c", page=page)
+    write_page(tmp_path / "page.html", table_of([run]))
+    assert f"<a href='{page}'><code title='5d1c'>5d1c</code></a>" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["aaab"], r"aaab: no run is known by this name; it can be an id .*; did you mean 'aaaa1111'\?"),
+        (["a"], "a: no run is known by this name"),
+        (["aaaa", "conf"], r"conf: must be in a folder with models/config/run.yaml, got one without"),
+        (["dddd"], "dddd: must be a run of experiment 'bakeoff', got one of 'other'; --experiment other compares"),
+        (["cccc"], r"cccc: must name one run, got 2: cccc4444 \(.*\), cccc3333 \(.*\); give more of its id"),
+        (["--sweep", "sweep-1"], r"--sweep: no sweep 'sweep-1' has runs; one of: \(none\)"),
+        (["--metric", "mAP50"], r"--metric: no run has 'mAP50'; did you mean 'mAP_50'\? one of: "),
+        (["--sort", "lr.peek"], r"--sort: no run has 'lr.peek'; did you mean 'lr.peak'\?"),
+        (["--filter", "lr.usa=cosine"], r"--filter: no run has 'lr.usa'; did you mean 'lr.use'\?"),
+        (["--filter", "cosine"], "--filter: must be a key, one of = != > >= < <= and a value, .*, got 'cosine'"),
+        (["--filter", "lr.use="], "--filter: must be a key, one of .*, got 'lr.use='"),
+        (["--filter", "mAP_50>high"], "--filter: must compare with a number after >, got 'mAP_50>high'"),
+        (["--filter", "mAP_50>0.99"], "--filter: no run has mAP_50>0.99"),
+        (["--top", "0"], "--top: must be 1 or more, got 0"),
+        (["--recent", "-1"], "--recent: must be 1 or more, got -1"),
+        (["aaaa", "--recent", "3"], "compare: must be told either runs, a sweep or how many, got RUN and --recent"),
+        (["--uri", "sqlite:///gone.db"], "sqlite:///gone.db: must be a store, got no such file"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_said_in_one_line(options: list[str], message: str, bakeoff: Bakeoff) -> None:
+    three()
+    told("cccc4444", scores(0.7))
+    told("dddd4444", scores(0.7), project="other")
+    said = bakeoff("compare", *options)
+    assert (said.code, said.out) == (2, "") and re.match(message, said.err), said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_before_any_run_compare_says_what_makes_one(bakeoff: Bakeoff) -> None:
+    assert bakeoff("compare") == Said(2, "", "no run is known here yet; `dvc repro` makes one\n")
+
+
+def test_runs_without_numbers_are_shown_without_them(bakeoff: Bakeoff) -> None:
+    told("aaaa1111", {}, {"bakeoff.state": "FAILED"}, state="FAILED")
+    said = bakeoff("compare")
+    assert said.code == 0 and "FAILED" in said.rows[1] and "mAP_50" not in said.rows[0]
+    said = bakeoff("compare", "--metric", "mAP_50")
+    assert (said.code, said.err) == (2, "--metric: no run has 'mAP_50'; one of: (none)\n")
