@@ -5,7 +5,7 @@ copy of the repository, where `import bakeoff` would still find the editable ins
 one; so a workspace with its own `src/bakeoff` takes its modules from there.
 """
 
-from pathlib import Path
+import os.path  # which Python has loaded by now; a Path takes long enough for a Ctrl-C to come in between
 
-if Path("dvc.yaml").is_file() and Path("src/bakeoff/stages").is_dir():
-    __path__ = [str(Path("src/bakeoff").resolve())]
+if os.path.isfile("dvc.yaml") and os.path.isdir("src/bakeoff/stages"):
+    __path__ = [os.path.realpath("src/bakeoff")]
