@@ -1,13 +1,16 @@
 """A graph -> the bytes of a .tflite, by TensorFlow's converter."""
 
 import re
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
+from bakeoff.export.post_process import NAME as POST_PROCESS
 from bakeoff.quiet import stderr_aside
 from bakeoff.tasks.export import Format
 
@@ -23,7 +26,14 @@ def convert(module: tf.Module, form: Format, representative: Representative) -> 
     dynamic   weights in a quarter of the bytes, sums in float32
     int8      weights and sums in 8 bits; takes uint8 pixels as they are
     """
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.answer.get_concrete_function()], module)
+    with tempfile.TemporaryDirectory() as folder:
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
+        tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
+        return _converted(folder, form, representative)
+
+
+def _converted(folder: str, form: Format, representative: Representative) -> bytes:
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
     converter.allow_custom_ops = True
     if form != "float32":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -36,16 +46,31 @@ def convert(module: tf.Module, form: Format, representative: Representative) -> 
     with warnings.catch_warnings(), stderr_aside():
         warnings.simplefilter("ignore")
         try:
-            return converter.convert()
+            converted = converter.convert()
         except Exception as error:  # whatever the converter raises: ValueError, RuntimeError, its own ConverterError
             why = _why(error)
-    raise ConfigError(f"export.formats: {form} cannot be made of this network ({why}); take it out of export.formats")
+        else:
+            why = _strange(converted)
+    if why:
+        raise ConfigError(f"export.formats: {form} cannot be made of this network ({why}); take it out of the list")
+    return converted
+
+
+def _strange(converted: bytes) -> str:
+    """What the converter let pass, for there may be an operation of ours, and no interpreter would know."""
+    codes = schema.ModelT.InitFromPackedBuf(converted).operatorCodes
+    names = {code.customCode.decode() for code in codes if code.customCode}
+    return _unknown(names - {POST_PROCESS}) if names - {POST_PROCESS} else ""
 
 
 def _why(error: Exception) -> str:
     """A word instead of pages of a graph."""
-    operations = sorted(set(NAMED_OPERATION.findall(str(error))))
+    operations = set(NAMED_OPERATION.findall(str(error)))
     if operations:
-        return f"TensorFlow Lite has no {', '.join(operations)} for it"
+        return _unknown(operations)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:200]
+
+
+def _unknown(operations: Iterable[str]) -> str:
+    return f"TensorFlow Lite has no {', '.join(sorted(operations))}"
