@@ -15,7 +15,7 @@ from bakeoff.quiet import stderr_aside
 from bakeoff.tasks.export import Format
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
-NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op")
+NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 
 def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:
@@ -65,7 +65,7 @@ def _strange(converted: bytes) -> str:
 
 def _why(error: Exception) -> str:
     """A word instead of pages of a graph."""
-    operations = set(NAMED_OPERATION.findall(str(error)))
+    operations = {found[1] or found[2] for found in NAMED_OPERATION.finditer(str(error))}
     if operations:
         return _unknown(operations)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

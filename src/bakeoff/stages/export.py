@@ -73,9 +73,9 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}{few}, on {examples}"]
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"
-        drop = "" if file["drop"] is None else f", {file['drop']:.3f} less"
+        change = "" if file["drop"] is None else f" ({round(-file['drop'], 3) + 0.0:+.3f})"
         lines.append(
-            f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{drop}, "
+            f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{change}, "
             f"{file['latency_ms']:.1f} ms an answer"
         )
     return lines

@@ -13,7 +13,7 @@ MAIN = "model.tflite"
 @dataclass(frozen=True)
 class Export:
     weights: Literal["best", "final"] = "best"
-    formats: tuple[Format, ...] = ("saved_model", "dynamic")  # the first of TensorFlow Lite's is model.tflite
+    formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite; false: a box hides those of other classes too, which is quicker
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
