@@ -16,12 +16,18 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+        "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet", "rendered", "runs",
+        "sweep", "tracking", "workspace",
     },
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
-        "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
+        "config", "export", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records",
+        "pictures",
         "progress", "quiet", "report", "runs", "workspace",
+    },
+    "export": {"input", "machine", "networks", "predict", "quiet", "records", "tasks", "training"},
+    "predict": {
+        "config", "input", "networks", "progress", "quiet", "records", "tasks", "tracking", "training", "workspace",
     },
     "runs": {"machine", "tracking", "workspace"},
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
