@@ -26,7 +26,7 @@ def drawn(pixels: np.ndarray, rows: Sequence[dict[str, Any]]) -> Image.Image:
             draw.rectangle([round(side) for side in corners], outline=_colour(row), width=width)
     for place, row in reversed(list(enumerate(rows))):
         left, top = row["bbox"][:2] if "bbox" in row else (0, place * letter * 1.4 + letter * 1.4)
-        _tag(draw, image.size, (left, top), f"{row['category']} {row['score']:.2f}", _colour(row), letter)
+        _tag(draw, image.size, (left, top), f"{row['category']}: {row['score']:.2f}", _colour(row), letter)
     return image
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 from PIL import Image
@@ -11,11 +11,13 @@ from PIL import Image
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict.drawing import drawn
 from bakeoff.predict.film import film
-from bakeoff.predict.model import Model
 from bakeoff.predict.reading import Video, read_image
 from bakeoff.predict.results import Row, image_row, rows_of
 from bakeoff.predict.sources import Source, is_video
 from bakeoff.progress import Bar
+
+if TYPE_CHECKING:
+    from bakeoff.predict.model import Model
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
 CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
@@ -29,7 +31,7 @@ class Tally:
 
 
 class Work:
-    def __init__(self, model: Model, out: Path, min_score: float, *, draws: bool) -> None:
+    def __init__(self, model: "Model", out: Path, min_score: float, *, draws: bool) -> None:
         """`min_score`: of what is drawn; lines have all that the model answers."""
         self.tally = Tally()
         self._model, self._out, self._min_score, self._draws = model, out, min_score, draws
