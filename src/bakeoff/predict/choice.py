@@ -9,7 +9,6 @@ from bakeoff.predict.trained import Trained
 from bakeoff.tasks.export import MAIN, SAVED_MODEL
 
 SAVED = "saved_model.pb"
-WEIGHTS_SUFFIX = ".weights.h5"
 
 
 def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
@@ -43,7 +42,7 @@ def of_path(path: Path) -> Path | Trained:
         )
     if not path.is_file():
         raise DataError(f"{path}: no such file or folder")
-    if path.name.endswith(WEIGHTS_SUFFIX):
+    if path.name.endswith(trained.WEIGHTS_SUFFIX):
         return trained.of_workspace(_workspace_of(path.parent), path)
     return path  # a .tflite, whatever it is called: its first bytes tell
 

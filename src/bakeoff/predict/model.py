@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -12,9 +15,9 @@ from bakeoff.input.view import View
 from bakeoff.networks.sampling import Sampling
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
-from bakeoff.predict.trained import Trained
+from bakeoff.predict.trained import WEIGHTS_SUFFIX, Trained
 from bakeoff.tasks.task import task_of
-from bakeoff.training.weights import restore
+from bakeoff.training.weights import BEST, restore
 
 
 class Model(Protocol):
@@ -51,7 +54,7 @@ class TrainedModel:
 
     def __init__(self, trained: Trained) -> None:
         model, self.labels = trained.model, trained.labels
-        network = restore(model, len(self.labels), trained.weights)
+        network = _restored(trained)
         task = task_of(model, self.labels, multi_label=trained.multi_label)
         self.task = model.task
         fit = fitting(View.of(model), self.task)
@@ -66,6 +69,13 @@ class TrainedModel:
             return found
         real = int(found.pop("count"))
         return {name: value[:real] for name, value in found.items()}
+
+
+def _restored(trained: Trained) -> keras.Model:
+    if trained.weights.name.endswith(WEIGHTS_SUFFIX):
+        return restore(trained.model, len(trained.labels), trained.weights)
+    with TemporaryDirectory() as folder:  # in DVC's cache a file has no name, and Keras goes by names
+        return restore(trained.model, len(trained.labels), copyfile(trained.weights, Path(folder) / BEST))
 
 
 def opened(source: Path | Trained, threads: int) -> Model:

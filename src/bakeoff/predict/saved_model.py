@@ -24,9 +24,9 @@ class SavedModel:
             raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
         signatures = getattr(self._loaded, "signatures", {})
         if not set(signatures) >= SIGNATURES:
-            has = ", ".join(sorted(signatures)) or "none"
+            has, wanted = ", ".join(sorted(signatures)) or "none", ", ".join(sorted(SIGNATURES))
             raise DataError(
-                f"{path}: is a SavedModel of other software: its signatures must be {', '.join(sorted(SIGNATURES))}, "
+                f"{path}: is a SavedModel of other software, or of an earlier export: its signatures must be {wanted}, "
                 f"as export writes them, got {has}"
             )
         self._of_pixels, self._of_files = signatures["serving_default"], signatures["encoded"]

@@ -14,6 +14,7 @@ from bakeoff.networks import Network
 from bakeoff.tracking import artifacts, git, stored
 
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
+WEIGHTS_SUFFIX = ".weights.h5"
 CACHE = Path(".dvc/cache/files/md5")
 KINDS = "the folder of a workspace, a DVC experiment (`dvc exp list`), a git revision, or the id of an MLflow run"
 
