@@ -16,7 +16,7 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet", "rendered", "runs",
+        "config", "object_detection_api", "planning", "predict", "progress", "quiet", "rendered", "runs",
         "sweep", "tracking", "workspace",
     },
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
@@ -25,7 +25,7 @@ ALLOWED = {
         "pictures",
         "progress", "quiet", "report", "runs", "workspace",
     },
-    "export": {"input", "machine", "networks", "predict", "quiet", "records", "tasks", "training"},
+    "export": {"boxes", "input", "machine", "networks", "predict", "quiet", "records", "tasks", "training"},
     "predict": {
         "config", "input", "networks", "progress", "quiet", "records", "tasks", "tracking", "training", "workspace",
     },

@@ -23,6 +23,10 @@ def test_the_first_tflite_format_is_the_main_file() -> None:
         ({"max_drop": 1.5}, r"max_drop: must be between 0 and 1, got 1.5"),
         ({"latency_calls": 0}, r"latency_calls: must be between 1 and 10,000, got 0"),
         ({"threads": 0}, r"threads: must be between 1 and 256, got 0"),
+        (
+            {"threads": 2, "per_class_suppression": True},
+            r"threads: must be 1 with per_class_suppression, for there TensorFlow Lite loses detections with more, got",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings: dict, said: str) -> None:

@@ -28,7 +28,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir(parents=True)
     network.save_weights(folder / "train/best.weights.h5")
     write_files(
-        network, MODELS["detection"], task, CLASSES, Export(formats=("saved_model", "float32")),
+        network, MODELS["detection"], task, CLASSES,
+        Export(formats=("saved_model", "float32"), per_class_suppression=True),
         name="test", representative=lambda: iter(()), folder=folder / "export", written=lambda: None,
     )  # fmt: skip
     return folder
@@ -42,7 +43,7 @@ def test_the_same_image_gets_the_same_answers_from_each(models: Path) -> None:
     sources = {"weights": weights, "saved": models / "export/saved_model", "lite": models / "export/model.tflite"}
     found = {}
     for name, source in sources.items():
-        model = opened(source, threads=1)
+        model = opened(source)
         assert (model.task, model.labels) == ("detection", CLASSES)
         found[name] = model.answer(image)
     assert len(found["weights"]["scores"]) > 10 == len(found["lite"]["scores"])
@@ -89,17 +90,17 @@ def test_a_saved_model_of_other_software_is_refused(tmp_path: Path) -> None:
     module.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], tf.float32)])
     tf.saved_model.save(module, str(tmp_path / "other"), signatures={"serving_default": module.double})
     said = (
-        r"other: is a SavedModel of other software: its signatures must be encoded, labels, serving_default, as export"
+        r"other: is a SavedModel of other software, or of an earlier export: its signatures must be encoded, labels, "
     )
-    with pytest.raises(DataError, match=said + r" writes them, got serving_default"):
-        opened(tmp_path / "other", threads=1)
+    with pytest.raises(DataError, match=said + r"serving_default, as export writes them, got serving_default"):
+        opened(tmp_path / "other")
 
 
 def test_a_damaged_saved_model_is_refused(models: Path, tmp_path: Path) -> None:
     shutil.copytree(models / "export/saved_model", tmp_path / "cut")
     (tmp_path / "cut/saved_model.pb").write_bytes(b"not this")
     with pytest.raises(DataError, match=r"cut: cannot be loaded \("):
-        opened(tmp_path / "cut", threads=1)
+        opened(tmp_path / "cut")
 
 
 def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ def add_to(commands: Any) -> None:
 def predict_paths(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.min_score <= 1:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
-    from bakeoff.machine import cores
     from bakeoff.predict.choice import chosen
     from bakeoff.predict.sources import sources
     from bakeoff.predict.work import PICTURES, Work, require_own_folder
@@ -46,7 +45,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from bakeoff.predict.model import opened
 
-    model = opened(source, cores())
+    model = opened(source)
     work = Work(model, arguments.out, arguments.min_score, draws=not arguments.no_pictures)
     with progress("predict", work.units(files), "images") as bar:
         tally = work.run(files, bar)

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
+from bakeoff import boxes
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.records.wire import decode_features
+from bakeoff.tasks.detection import Detection
+from bakeoff.tasks.export import Export
 from bakeoff.tasks.task import Score, Task, Tensors
 
 Answerer = Callable[[Tensors], Tensors]
-NETWORK, LIMITED = "network", "network_limited"
+NETWORK, AS_A_FILE = "network", "network_as_a_file"
 
 
 def judged(
@@ -33,9 +37,33 @@ def numbers_of(task: Task, score: Score) -> dict[str, float | None]:
     return {name: result.get(name) for name in task.measures if name in result}
 
 
-def limited(found: Tensors, detections: int) -> Tensors:
-    """The best detections of each image, as many as a .tflite gives."""
-    return found | {"count": tf.minimum(found["count"], detections)}
+def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answerer:
+    """The network's detections by the rule of a .tflite, so that what remains of a difference is the conversion's."""
+    most, rule = settings.max_detections, task.model.suppression
+
+    def one_class_each(example: tuple[tf.Tensor, tf.Tensor]) -> Tensors:
+        corners, scores = example
+        best = tf.reduce_max(scores, axis=-1)
+        kept = tf.image.non_max_suppression(corners, best, most, rule.max_overlap, rule.min_score)
+        padding = [[0, most - tf.shape(kept)[0]]]
+        return {
+            "boxes": tf.clip_by_value(tf.pad(tf.gather(corners, kept), [*padding, [0, 0]]), 0.0, 1.0),
+            "scores": tf.pad(tf.gather(best, kept), padding),
+            "classes": tf.pad(tf.gather(tf.argmax(scores, axis=-1) + 1, kept), padding),
+            "count": tf.shape(kept)[0],
+        }
+
+    @tf.function
+    def answers(images: tf.Tensor) -> Tensors:
+        outputs = network(images, training=False)
+        if settings.per_class_suppression:
+            found = task.predict(outputs)
+            return found | {"count": tf.minimum(found["count"], most)}
+        decoded = boxes.decode(outputs["boxes"], task.anchors, task.model.box_scales)
+        kinds = {"boxes": tf.float32, "scores": tf.float32, "classes": tf.int64, "count": tf.int32}
+        return tf.map_fn(one_class_each, (decoded, task.class_scores(outputs["classes"])), fn_output_signature=kinds)
+
+    return lambda batch: answers(batch["image"])
 
 
 def of_lite(model: LiteModel) -> Answerer:

@@ -40,8 +40,8 @@ class Model(Protocol):
 class Lite:
     """A .tflite with what stands in front of it: the way from an image of any size to the network's."""
 
-    def __init__(self, path: Path, threads: int) -> None:
-        self._model = LiteModel(path, threads)
+    def __init__(self, path: Path) -> None:
+        self._model = LiteModel(path)
         self.task, self.labels = self._model.task, self._model.labels
         self._fit = fitting(_view_of(self._model), self.task)
 
@@ -78,10 +78,10 @@ def _restored(trained: Trained) -> keras.Model:
         return restore(trained.model, len(trained.labels), copyfile(trained.weights, Path(folder) / BEST))
 
 
-def opened(source: Path | Trained, threads: int) -> Model:
+def opened(source: Path | Trained) -> Model:
     if isinstance(source, Trained):
         return TrainedModel(source)
-    return SavedModel(source) if source.is_dir() else Lite(source, threads)
+    return SavedModel(source) if source.is_dir() else Lite(source)
 
 
 def fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:

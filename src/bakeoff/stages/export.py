@@ -68,8 +68,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         return "none" if value is None else f"{value:.3f}"
 
     examples = f"{report['examples']:,} of {report['of']:,} validation examples"
-    limited = report.get("network_limited")
-    few = f", {number(limited[headline])} with {limited['detections']} detections an image" if limited else ""
+    as_a_file = report.get("network_as_a_file")
+    few = f", {number(as_a_file.get(headline))} by the rule of a .tflite" if as_a_file else ""
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}{few}, on {examples}"]
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"
