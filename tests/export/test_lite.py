@@ -1,5 +1,8 @@
 """A .tflite answers as its network does, and says of itself what a controller must know."""
 
+import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,3 +164,36 @@ def test_what_cannot_be_converted_is_named() -> None:
     )
     with pytest.raises(ConfigError, match=said):
         convert(module, "float32", lambda: iter(()))
+
+
+ALONE = """
+import json, sys, zipfile
+import numpy as np
+from tensorflow.lite.python.interpreter import Interpreter
+
+path = sys.argv[1]
+net = Interpreter(model_path=path)
+net.allocate_tensors()
+[given] = net.get_input_details()
+net.set_tensor(given["index"], np.load(sys.argv[2])[None] / np.float32(127.5) - 1)
+net.invoke()
+boxes, classes, scores, count = (net.get_tensor(output["index"])[0] for output in net.get_output_details())
+labels = zipfile.ZipFile(path).read("labels.txt").decode().splitlines()
+found = [[labels[int(label)], round(float(score), 3)] for label, score in zip(classes, scores)]
+print(json.dumps({"found": found, "ours": [name for name in sys.modules if name.startswith("bakeoff")]}))
+"""
+
+
+@pytest.mark.slow
+def test_the_interpreter_alone_finds_and_names_the_same(folder: Path, tmp_path: Path) -> None:
+    path, image = folder / "fast/model.tflite", examples("detection", 1)[0]
+    np.save(tmp_path / "image.npy", image)
+    (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "alone.py", str(path), "image.npy"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = json.loads(done.stdout)
+    found = LiteModel(path).answer(image)
+    texts = [CLASSES[label - 1] for label in found["classes"]]
+    assert said["ours"] == []
+    assert said["found"] == [[text, round(float(score), 3)] for text, score in zip(texts, found["scores"], strict=True)]
