@@ -22,14 +22,15 @@ from bakeoff.stages.train import train
 from imports import ROOT
 from workspace_copy import TINY
 
+TWO_FILES = TINY | {"export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}"}
 VARIANTS = {
-    "detection": TINY,
-    "classification": TINY
+    "detection": TWO_FILES,
+    "classification": TWO_FILES
     | {
         "data": "data: {use: digits_single, train_examples: 12, validation_examples: 6, side: 24}",
         "model": "model: {use: cnn_small, input_size: 24, width: 0.25}",
     },
-    "video": TINY
+    "video": TWO_FILES
     | {
         "data": "data: {use: digits_motion, train_examples: 8, validation_examples: 4, frames: 6, side: 32}",
         "model": "model: {use: clip_small, input_size: 32, frames: 4, width: 0.25}",
@@ -45,7 +46,6 @@ REST = (
     "memory: medium",
     "optimizer: adam",
     "evaluate: {use: standard, pictures: 3}",
-    "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}",
     "track: none",
 )
 PARAMS, RECORDS, RUN = Path("params.yaml"), Path("data/records"), Path("models/config/run.yaml")
