@@ -1,6 +1,7 @@
 """`bakeoff predict`: images and videos through a model; lines of JSON, pictures and films come out."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ MIN_SCORE = 0.5
 
 def add_to(commands: Any) -> None:
     predict = commands.add_parser("predict", help="run a model on images and videos")
-    predict.add_argument("paths", nargs="+", metavar="PATH", help="images, videos, folders of them, or patterns")
-    predict.add_argument("--out", required=True, type=Path, metavar="DIR", help="an empty folder, or one of before")
     predict.add_argument(
-        "--model", type=Path, metavar="FILE|DIR",
+        "paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
+    )
+    predict.add_argument(
+        "--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before"
+    )
+    predict.add_argument(
+        "--model", type=_folder_from_here, metavar="FILE|DIR",
         help="a .tflite, a SavedModel, models/export, models/train or weights; default: what this workspace exported",
     )  # fmt: skip
     predict.add_argument(
@@ -59,6 +64,15 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     if tally.failures:
         say(f"  {len(tally.failures)} of {len(files)} files passed over")
         sys.exit(SOME_FAILED)
+
+
+def _from_here(path: str) -> str:
+    """As it was meant where the user stands, for commands run in the workspace's own folder, which may be above."""
+    return path if Path("dvc.yaml").is_file() else os.path.join(os.getcwd(), path)
+
+
+def _folder_from_here(path: str) -> Path:
+    return Path(_from_here(path))
 
 
 def _shown(path: Path) -> str:
