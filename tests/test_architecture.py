@@ -16,14 +16,19 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "compare", "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking",
-        "workspace",
+        "compare", "config", "object_detection_api", "planning", "predict", "progress", "quiet", "rendered", "runs",
+        "sweep", "tracking", "workspace",
     },
     "compare": {"metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
-        "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
+        "config", "export", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records",
+        "pictures",
         "progress", "quiet", "report", "runs", "workspace",
+    },
+    "export": {"boxes", "input", "machine", "networks", "predict", "quiet", "records", "tasks", "training"},
+    "predict": {
+        "config", "input", "networks", "progress", "quiet", "records", "tasks", "tracking", "training", "workspace",
     },
     "runs": {"machine", "tracking", "workspace"},
     "planning": {"config", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},

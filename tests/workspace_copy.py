@@ -14,6 +14,7 @@ TINY = {
     "model": "model: {use: ssd_tiny, input_size: 64}",
     "lr": "lr: {use: cosine, warmup_steps: 0}",
     "train": "train: {use: smoke, steps: 2, batch_size: 4}",
+    "export": "export: {use: saved_model}",
 }
 
 

@@ -20,9 +20,12 @@ def load_tensorflow() -> None:
     with left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
             import_module("tensorflow")
-        else:
-            os.environ[CHOSEN] = "2"  # from here on warnings and errors only
-            _load_quietly()
+            return
+        os.environ[CHOSEN] = "2"  # from here on warnings and errors only
+        with stderr_aside():
+            import tensorflow as tf
+
+            tf.config.list_physical_devices()  # looks for accelerators, which is the other half of the notices
 
 
 @contextmanager
@@ -37,15 +40,15 @@ def left_out(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-def _load_quietly() -> None:
+@contextmanager
+def stderr_aside() -> Iterator[None]:
+    """What is written to standard error in the block, also by C++, is shown only if the block fails."""
     sys.stderr.flush()
     shown = os.dup(2)
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
         try:
-            import tensorflow as tf
-
-            tf.config.list_physical_devices()  # looks for accelerators, which is the other half of the notices
+            yield
         except Exception:
             aside.seek(0)
             os.write(shown, aside.read())

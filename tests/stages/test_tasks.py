@@ -22,14 +22,15 @@ from bakeoff.stages.train import train
 from imports import ROOT
 from workspace_copy import TINY
 
+TWO_FILES = TINY | {"export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}"}
 VARIANTS = {
-    "detection": TINY,
-    "classification": TINY
+    "detection": TWO_FILES,
+    "classification": TWO_FILES
     | {
         "data": "data: {use: digits_single, train_examples: 12, validation_examples: 6, side: 24}",
         "model": "model: {use: cnn_small, input_size: 24, width: 0.25}",
     },
-    "video": TINY
+    "video": TWO_FILES
     | {
         "data": "data: {use: digits_motion, train_examples: 8, validation_examples: 4, frames: 6, side: 32}",
         "model": "model: {use: clip_small, input_size: 32, frames: 4, width: 0.25}",
@@ -45,7 +46,6 @@ REST = (
     "memory: medium",
     "optimizer: adam",
     "evaluate: {use: standard, pictures: 3}",
-    "export: saved_model",
     "track: none",
 )
 PARAMS, RECORDS, RUN = Path("params.yaml"), Path("data/records"), Path("models/config/run.yaml")
@@ -66,7 +66,9 @@ def render(task: str, seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize("task", sorted(VARIANTS))
-def test_a_task_runs_end_to_end_and_its_files_say_the_same(task: str, folder: Path) -> None:
+def test_a_task_runs_end_to_end_and_its_files_say_the_same(
+    task: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     render(task)
     run, derived = load(RUN)
     state = train(run, derived, RECORDS, folder / "trained")
@@ -89,6 +91,9 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(task: str, folder: Pa
     export(run, derived, RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/labels.txt").read_text() == (RECORDS / "labels.txt").read_text()
     assert_exported_model_answers_as_evaluation_did(folder)
+    assert_files_are_worth_what_the_network_is(folder, metrics)
+    if task == "classification":
+        assert_a_file_that_lost_too_much_leaves_the_old_ones(folder, monkeypatch)
 
 
 def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
@@ -101,17 +106,47 @@ def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
     encoded = feature["image/encoded"].bytes_list.value or feature["clip/frames"].bytes_list.value
     frames = np.stack([np.asarray(Image.open(io.BytesIO(frame))) for frame in encoded])
     images = frames if feature["image/encoded"].bytes_list.value else frames[None]
-    answer = tf.saved_model.load(str(folder / "exported/saved_model")).signatures["serving_default"]
-    found = {key: value.numpy() for key, value in answer(images=tf.constant(images)).items()}
+    model = tf.saved_model.load(str(folder / "exported/saved_model")).signatures
+    found = {key: value.numpy() for key, value in model["serving_default"](images=tf.constant(images)).items()}
+    files = tf.constant(encoded[0] if len(encoded) == 1 else list(encoded))[None]
+    np.testing.assert_allclose(model["encoded"](encoded=files)["scores"], found["scores"], atol=2e-3)
     labels = (folder / "exported/labels.txt").read_text(encoding="utf-8").split()
+    assert [label.decode() for label in model["labels"]()["labels"].numpy()] == labels
     if "boxes" in found:
         count = int(found["count"][0])
         assert count == len(expected["prediction"])
+        texts = [labels[number - 1] for number in found["classes"][0, :count]]
+        assert [text.decode() for text in found["labels"][0]] == texts + [""] * (found["labels"].shape[1] - count)
         scores = [row["score"] for row in expected["prediction"]]
         np.testing.assert_allclose(found["scores"][0, :count], scores, atol=2e-3)
     else:
-        assert labels[int(found["classes"][0]) - 1] == expected["prediction"]
+        assert labels[int(found["classes"][0]) - 1] == expected["prediction"] == found["labels"][0].decode()
         np.testing.assert_allclose(found["scores"][0], expected["score"], atol=2e-3)
+
+
+def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> None:
+    report = json.loads((folder / "exported/export.json").read_text(encoding="utf-8"))
+    headline, files = report["headline"], report["files"]
+    assert report["examples"] == report["of"] == len(pq.read_table(folder / "judged/examples.parquet"))
+    assert report["network"][headline] == pytest.approx(metrics[headline], abs=1e-6)
+    assert files["saved_model"][headline] == pytest.approx(metrics[headline], abs=1e-3)
+    by_its_rule = report.get("network_as_a_file", report["network"])
+    assert files["float32"][headline] == pytest.approx(by_its_rule[headline], abs=1e-3)
+    assert files["float32"]["drop"] == pytest.approx(0, abs=1e-3)
+    assert files["float32"]["bytes"] == (folder / "exported/model.tflite").stat().st_size
+    assert files["float32"]["latency_ms"] > 0 and files["float32"]["threads"] == 1
+
+
+def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (folder / "exported/export.json").read_bytes()
+    monkeypatch.setattr("bakeoff.export.report._drop", lambda reference, own: 0.2)
+    said = (
+        r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
+    )
+    with pytest.raises(DataError, match=said):
+        export(*load(RUN), RECORDS, folder / "trained", folder / "exported")
+    assert (folder / "exported/export.json").read_bytes() == before
+    assert not (folder / "exported.partial").exists()
 
 
 def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folder: Path) -> None:

@@ -1,64 +1,95 @@
-"""run.yaml + models/train -> models/export: a SavedModel and its labels."""
+"""run.yaml + records + models/train -> models/export: a SavedModel, TensorFlow Lite files, labels, and their worth."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.errors import said_plainly
-from bakeoff.progress import say
+from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
+from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.tasks.export import MAIN
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 
-SAVED_MODEL = "saved_model"
+REPORT = "export.json"
+BATCH = 16  # of what is compared; its size decides no result
 
 
-def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> None:
+def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> dict[str, Any]:
+    """Returns what `export.json` holds."""
     load_tensorflow()
-    import tensorflow as tf
-
-    from bakeoff.input import pixels
-    from bakeoff.input.view import View
-    from bakeoff.records.shards import write_labels
-    from bakeoff.tasks.servable import save_servable
+    from bakeoff.export.files import representative_of, write_files
+    from bakeoff.export.report import measured, require_parity, sample_of
+    from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.tasks.task import task_of
     from bakeoff.training.weights import restore
 
-    manifest = fitting_manifest(records, derived)
-    network = restore(run.model, derived.num_classes, trained / f"{run.export.weights}.weights.h5")
-
-    def resize(images: tf.Tensor) -> tf.Tensor:
-        def fitted(image: tf.Tensor) -> tf.Tensor:
-            return pixels.fit({"image": image}, View.of(run.model))["image"]
-
-        return tf.map_fn(fitted, images, fn_output_signature=tf.float32)
-
-    with workspace.building(out) as partial:
-        save_servable(
-            network,
-            task_of(run.model, manifest.classes, multi_label=manifest.multi_label),
-            resize,
-            partial / SAVED_MODEL,
-        )
-        write_labels(manifest.classes, partial)
-    state = read_state(trained)
+    settings, manifest, state = run.export, fitting_manifest(records, derived), read_state(trained)
+    network = restore(run.model, derived.num_classes, trained / f"{settings.weights}.weights.h5")
+    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    train, validation = (
+        Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
+    )
+    shape = run.batches_of(BATCH)
+    representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
+    with workspace.building(out) as partial, plain_errors_of(train, validation):
+        with progress("convert", len(settings.formats), "files") as bar:
+            write_files(
+                network, run.model, task, manifest.classes, settings,
+                name=run.name, representative=representative, folder=partial, written=bar.advance,
+            )  # fmt: skip
+        with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
+            report = measured(network, task, settings, validation, shape, partial, bar.advance)
+        (partial / REPORT).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        require_parity(report, settings.max_drop)
     with tracker.attach(run.track, state["run_id"]) as copy:
-        copy.metrics(state["step"], {"export/bytes": size_of(out)}, revised=True)
-        copy.file(out / "labels.txt", "export")
+        told = {f"export/{key}": value for key, value in tracker.flattened(report["files"]) if _is_number(value)}
+        total = sum(file["bytes"] for file in report["files"].values())
+        copy.metrics(state["step"], told | {"export/bytes": total}, revised=True)
+        for name in ("labels.txt", REPORT, MAIN):
+            copy.file(out / name, "export")
+    return report
 
 
-def size_of(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """A line for the network and one for each file."""
+    headline = report["headline"]
+
+    def number(value: float | None) -> str:
+        return "none" if value is None else f"{value:.3f}"
+
+    examples = f"{report['examples']:,} of {report['of']:,} validation examples"
+    as_a_file = report.get("network_as_a_file")
+    few = f", {number(as_a_file.get(headline))} by the rule of a .tflite" if as_a_file else ""
+    lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}{few}, on {examples}"]
+    for form, file in report["files"].items():
+        name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"
+        change = "" if file["drop"] is None else f" ({round(-file['drop'], 3) + 0.0:+.3f})"
+        lines.append(
+            f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{change}, "
+            f"{file['latency_ms']:.1f} ms an answer"
+        )
+    return lines
 
 
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
         run, derived = load(workspace.RUN)
-        export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED)
-        size = size_of(workspace.EXPORTED) / 1e6
-        say(f"export: SavedModel of the {run.export.weights} weights, {size:.1f} MB, with its labels")
-        say(f"  {SAVED_MODEL}/, labels.txt and label_map.pbtxt: {workspace.EXPORTED.as_posix()}/")
+        first, *rest = summary(export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
+        say(f"export: {first}")
+        for line in rest:
+            say(f"  {line}")
+        say(f"  these, labels.txt, label_map.pbtxt and {REPORT}: {workspace.EXPORTED.as_posix()}/")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Detection:
         decoded = boxes.decode(outputs["boxes"], self.anchors, self.model.box_scales)
         kept = tf.image.combined_non_max_suppression(
             decoded[:, :, None],
-            self._scores(outputs["classes"]),
+            self.class_scores(outputs["classes"]),
             max_output_size_per_class=rule.max_detections_per_class or rule.max_detections,
             max_total_size=rule.max_detections,
             iou_threshold=rule.max_overlap,
@@ -99,7 +99,7 @@ class Detection:
             "count": kept.valid_detections,
         }
 
-    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
+    def class_scores(self, logits: tf.Tensor) -> tf.Tensor:
         """(batch, anchors, k), without the background."""
         return tf.nn.softmax(logits)[..., 1:] if self.model.loss.scores == "softmax" else tf.sigmoid(logits)
 

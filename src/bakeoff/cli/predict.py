@@ -1,0 +1,80 @@
+"""`bakeoff predict`: images and videos through a model; lines of JSON, pictures and films come out."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import progress, say
+from bakeoff.quiet import load_tensorflow
+
+SOME_FAILED = 1
+MIN_SCORE = 0.5
+
+
+def add_to(commands: Any) -> None:
+    predict = commands.add_parser("predict", help="run a model on images and videos")
+    predict.add_argument(
+        "paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
+    )
+    predict.add_argument(
+        "--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before"
+    )
+    predict.add_argument(
+        "--model", type=_folder_from_here, metavar="FILE|DIR",
+        help="a .tflite, a SavedModel, models/export, models/train or weights; default: what this workspace exported",
+    )  # fmt: skip
+    predict.add_argument(
+        "--run", dest="of_run", metavar="RUN",
+        help="another variant's best weights: an MLflow run id, a DVC experiment, a git revision, a workspace's folder",
+    )  # fmt: skip
+    predict.add_argument(
+        "--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})"
+    )
+    predict.add_argument("--no-pictures", action="store_true", help="only the lines")
+    predict.set_defaults(run=predict_paths)
+
+
+def predict_paths(arguments: argparse.Namespace) -> None:
+    if not 0 <= arguments.min_score <= 1:
+        raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
+    from bakeoff.predict.choice import chosen
+    from bakeoff.predict.sources import sources
+    from bakeoff.predict.work import PICTURES, Work, require_own_folder
+
+    require_own_folder(arguments.out)
+    files = sources(arguments.paths, arguments.out)
+    source, called = chosen(arguments.model, arguments.of_run)
+    load_tensorflow()
+    from bakeoff.predict.model import opened
+
+    model = opened(source)
+    work = Work(model, arguments.out, arguments.min_score, draws=not arguments.no_pictures)
+    with progress("predict", work.units(files), "images") as bar:
+        tally = work.run(files, bar)
+    for path, why in tally.failures:
+        print(f"{_shown(path)}: passed over, {why}", file=sys.stderr)
+    seen = "clips" if model.task == "video" else "images and frames"
+    classes = f"{model.task} of {len(model.labels)} classes"
+    say(f"predict: {called}, {classes}: {tally.images:,} {seen}, {tally.rows:,} answers")
+    made = "" if arguments.no_pictures else f", {PICTURES}/"
+    say(f"  results.jsonl, images.jsonl{made}: {_shown(arguments.out)}/")
+    if tally.failures:
+        say(f"  {len(tally.failures)} of {len(files)} files passed over")
+        sys.exit(SOME_FAILED)
+
+
+def _from_here(path: str) -> str:
+    """As it was meant where the user stands, for commands run in the workspace's own folder, which may be above."""
+    return path if Path("dvc.yaml").is_file() else os.path.join(os.getcwd(), path)
+
+
+def _folder_from_here(path: str) -> Path:
+    return Path(_from_here(path))
+
+
+def _shown(path: Path) -> str:
+    """Also a name that is no text."""
+    return str(path).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,97 @@
+"""A .tflite that answers: one image or clip at a time."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.errors import DataError
+from bakeoff.predict.lite_metadata import read_metadata
+from bakeoff.quiet import stderr_aside
+
+Found = dict[str, np.ndarray]
+DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
+
+
+class LiteModel:
+    """For images already at the network's size, as `fit` of input/pixels.py makes them.
+
+    With more than one thread TensorFlow Lite loses detections of files that suppress each class by itself:
+    https://github.com/tensorflow/tensorflow/issues/56058
+    """
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        self.metadata = read_metadata(path)
+        self.labels = self.metadata.labels
+        self._interpreter = _interpreter(path, threads)
+        [self._input] = self._interpreter.get_input_details()
+        self._outputs = self._interpreter.get_output_details()
+        self.shape = tuple(int(side) for side in self._input["shape"][1:])  # ([frames], height, width, 3)
+        if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
+            raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
+        if len(self._outputs) not in (1, len(DETECTIONS)):
+            raise DataError(
+                f"{path}: gives {len(self._outputs)} outputs; one of scores or four of detections are known"
+            )
+
+    @property
+    def task(self) -> str:
+        if len(self._outputs) == len(DETECTIONS):
+            return "detection"
+        return "video" if len(self.shape) == 4 else "classification"
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        """`pixels` 0..255, of `shape` -> as SavedModels answer, for one example: see export/saved_model.py."""
+        self.put(pixels)
+        self.call()
+        values = [self._values(output) for output in self._outputs]
+        if self.task != "detection":
+            [scores] = values
+            name = "probabilities" if self.metadata.outputs == ("probability",) else "scores"
+            return {name: scores}
+        named = dict(zip(self.metadata.outputs, values, strict=False))
+        boxes, classes, scores, count = (named.get(name, values[place]) for place, name in enumerate(DETECTIONS))
+        real = int(np.ravel(count)[0])
+        return {
+            "boxes": np.clip(boxes[:real], 0.0, 1.0),
+            "classes": classes[:real].astype(np.int64) + 1,
+            "scores": scores[:real],
+        }
+
+    def put(self, pixels: np.ndarray) -> None:
+        kind = self._input["dtype"]
+        if kind == np.float32:
+            mean, deviation = (np.array(values, np.float32) for values in (self.metadata.mean, self.metadata.deviation))
+            given = (pixels - mean) / deviation
+        else:
+            given = np.rint(pixels) - (128 if kind == np.int8 else 0)  # pixels as they are, as controllers feed them
+        self._interpreter.set_tensor(self._input["index"], given.astype(kind)[None])
+
+    @property
+    def call(self) -> Callable[[], None]:
+        """What is timed."""
+        return self._interpreter.invoke
+
+    def _values(self, output: dict[str, Any]) -> np.ndarray:
+        """Without the batch's axis, as numbers also where they are stored as bytes."""
+        values = self._interpreter.get_tensor(output["index"])
+        scale, zero = output["quantization"]
+        values = (values.astype(np.float32) - zero) * scale if scale else values
+        return values[0] if values.ndim > 1 else values
+
+
+def _interpreter(path: Path, threads: int) -> Any:
+    from tensorflow.lite.python.interpreter import Interpreter
+
+    with warnings.catch_warnings(), stderr_aside():
+        warnings.simplefilter("ignore")  # of a successor in another package
+        try:
+            interpreter = Interpreter(model_path=str(path), num_threads=threads)
+            interpreter.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+        else:
+            return interpreter
+    raise DataError(f"{path}: TensorFlow Lite cannot run it ({reason})")

@@ -1,0 +1,156 @@
+"""Files through a model: answers as lines, pictures and films with what was found."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+from PIL import Image
+
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.predict.drawing import drawn
+from bakeoff.predict.film import film
+from bakeoff.predict.reading import Video, read_image
+from bakeoff.predict.results import Row, image_row, rows_of
+from bakeoff.predict.sources import Source, is_video
+from bakeoff.progress import Bar
+
+if TYPE_CHECKING:
+    from bakeoff.predict.model import Model
+
+RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
+CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
+
+
+@dataclass
+class Tally:
+    images: int = 0  # and frames, and clips
+    rows: int = 0
+    failures: list[tuple[Path, str]] = field(default_factory=list)
+
+
+class Work:
+    def __init__(self, model: "Model", out: Path, min_score: float, *, draws: bool) -> None:
+        """`min_score`: of what is drawn; lines have all that the model answers."""
+        self.tally = Tally()
+        self._model, self._out, self._min_score, self._draws = model, out, min_score, draws
+        self._taken: set[Path] = set()
+        self._units: dict[Path, int] = {}
+        self._counted = 0  # of the file at hand
+
+    def units(self, sources: list[Source]) -> int:
+        """What there is to look at, as far as files tell."""
+        of_clips = self._model.task == "video"
+        self._units = {source.path: 1 if of_clips else _frames_of(source.path) for source in sources}
+        return sum(self._units.values())
+
+    def run(self, sources: list[Source], bar: Bar) -> Tally:
+        require_own_folder(self._out)
+        self._out.mkdir(parents=True, exist_ok=True)
+        with _text(self._out / RESULTS) as results, _text(self._out / IMAGES) as images:
+            self._results, self._images = results, images
+            for source in sources:
+                try:
+                    self._counted = 0
+                    self._one(source, bar)
+                except (DataError, OSError) as error:
+                    self.tally.failures.append((source.path, str(error)))
+                bar.advance(self._units[source.path] - self._counted)
+        return self.tally
+
+    def _one(self, source: Source, bar: Bar) -> None:
+        of_clips = self._model.task == "video"
+        if not is_video(source.path):
+            if of_clips:
+                raise DataError("is no video, and this model looks at clips")
+            pixels = read_image(source.path)
+            rows = self._answered(pixels, image_row(self._next, str(source.path), pixels))
+            if self._draws:
+                drawn(pixels, self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
+            return
+        video = Video(source.path)
+        try:
+            if of_clips:
+                self._clip(source, video)
+            else:
+                self._frames(source, video, bar)
+        finally:
+            video.close()
+
+    def _frames(self, source: Source, video: Video, bar: Bar) -> None:
+        """Each frame is an image."""
+        with film(self._place(source, ".mp4") if self._draws else None, video.rate) as shown:
+            for number, pixels in enumerate(video.read()):
+                row = image_row(self._next, str(source.path), pixels, number, float(video.rate))
+                rows = self._answered(pixels, row)
+                if shown:
+                    shown.add(drawn(pixels, self._shown(rows)))
+                if number < video.frames - 1:  # the last is counted with the file
+                    bar.advance()
+                    self._counted += 1
+
+    def _clip(self, source: Source, video: Video) -> None:
+        """All frames are one answer; it is drawn onto the middle one."""
+        frames = np.stack([_smaller(frame) for frame in video.read()])
+        rows = self._answered(frames, image_row(self._next, str(source.path), frames))
+        if self._draws:
+            drawn(frames[len(frames) // 2], self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
+
+    @property
+    def _next(self) -> int:
+        return self.tally.images + 1
+
+    def _answered(self, pixels: np.ndarray, image: Row) -> list[Row]:
+        rows = rows_of(self._model.answer(pixels), self._model.labels, image)
+        self._images.write(json.dumps(image) + "\n")
+        self._results.writelines(json.dumps(row) + "\n" for row in rows)
+        self.tally.images += 1
+        self.tally.rows += len(rows)
+        return rows
+
+    def _shown(self, rows: list[Row]) -> list[Row]:
+        """A classifier's one answer in any case."""
+        sure = [row for row in rows if row["score"] >= self._min_score]
+        return sure or (rows[:1] if self._model.task != "detection" else [])
+
+    def _place(self, source: Source, suffix: str) -> Path:
+        """A file of its own, also where two sources have one name."""
+        first = place = (self._out / PICTURES / source.name).with_suffix(suffix)
+        number = 1
+        while place in self._taken:
+            number += 1
+            place = first.with_stem(f"{first.stem}_{number}")
+        self._taken.add(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def require_own_folder(out: Path) -> None:
+    """Nothing of somebody else's is written over."""
+    if out.exists() and not out.is_dir():
+        raise WorkspaceError(f"--out: must be a folder, {out} is a file")
+    if out.is_dir() and any(out.iterdir()) and not (out / RESULTS).is_file():
+        raise WorkspaceError(f"--out: must be an empty folder, a new one, or one of an earlier predict, got {out}")
+
+
+def _frames_of(path: Path) -> int:
+    """1 where it is not told, or the file is broken."""
+    try:
+        if not is_video(path):
+            return 1
+        video = Video(path)
+    except (DataError, OSError):
+        return 1
+    video.close()
+    return max(1, video.frames)
+
+
+def _text(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8")
+
+
+def _smaller(frame: np.ndarray) -> np.ndarray:
+    image = Image.fromarray(frame)
+    image.thumbnail((CLIP_SIDE, CLIP_SIDE), Image.Resampling.BICUBIC)
+    return np.asarray(image)

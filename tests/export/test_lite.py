@@ -1,0 +1,199 @@
+"""A .tflite answers as its network does, and says of itself what a controller must know."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.errors import ConfigError
+from bakeoff.export.convert import convert
+from bakeoff.export.files import write_files
+from bakeoff.export.parity import as_a_file
+from bakeoff.export.post_process import centred
+from bakeoff.predict.lite_metadata import read_metadata
+from bakeoff.predict.lite_model import LiteModel
+from bakeoff.tasks.detection import Detection
+from bakeoff.tasks.export import Export
+from lite_files import CLASSES, MODELS, examples, opinionated
+
+EVERY = Export(formats=("float16", "float32", "int8"), per_class_suppression=True)
+FAST = Export(formats=("float32",))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A detector's formats, and float32 files of the others and of the detector by the faster rule."""
+    folder = tmp_path_factory.mktemp("exported")
+    for name, settings in {**dict.fromkeys(MODELS, FAST), "detection": EVERY, "fast": FAST}.items():
+        kind = "detection" if name == "fast" else name
+        model, (network, task) = MODELS[kind], opinionated(kind)
+        (folder / name).mkdir()
+
+        def pixels(kind: str = kind) -> Iterator[list[np.ndarray]]:
+            yield from ([image[None] / 127.5 - 1] for image in examples(kind, 8))
+
+        write_files(
+            network, model, task, CLASSES, settings,
+            name="test", representative=pixels, folder=folder / name, written=lambda: None,
+        )  # fmt: skip
+    return folder
+
+
+def test_each_format_is_one_file_and_the_first_is_the_main_one(folder: Path) -> None:
+    names = {"model.tflite", "model_float32.tflite", "model_int8.tflite"}
+    assert {path.name for path in (folder / "detection").iterdir()} == names | {"labels.txt", "label_map.pbtxt"}
+    sizes = {name: (folder / "detection" / name).stat().st_size for name in names}
+    assert sizes["model.tflite"] < 0.75 * sizes["model_float32.tflite"]
+
+
+def test_a_detector_gives_controllers_their_four_outputs(folder: Path) -> None:
+    from tensorflow.lite.python.interpreter import Interpreter
+
+    with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
+        found = Interpreter(model_path=str(folder / "detection/model_float32.tflite"))
+    outputs = found.get_output_details()
+    assert [tuple(output["shape"]) for output in outputs] == [(1, 10, 4), (1, 10), (1, 10), (1,)]
+    assert {output["dtype"] for output in outputs} == {np.float32}
+    assert [output["name"] for output in outputs] == ["boxes", "classes", "scores", "count"]
+    assert found.get_input_details()[0]["dtype"] == np.float32
+
+
+@pytest.mark.parametrize(("file", "boxes_off", "scores_off"), [("model_float32", 1e-4, 1e-4), ("model", 0.01, 0.01)])
+def test_a_detector_finds_in_a_file_what_the_network_finds(
+    folder: Path, file: str, boxes_off: float, scores_off: float
+) -> None:
+    network, task = opinionated("detection")
+    model = LiteModel(folder / f"detection/{file}.tflite")
+    for image in examples("detection", 4):
+        expected = {key: value.numpy()[0] for key, value in task.predict(network(image[None], training=False)).items()}
+        assert expected["count"] > 10 and len(set(expected["classes"][:10])) > 1  # more than fit, of several classes
+        found = model.answer(image)
+        np.testing.assert_allclose(found["scores"], expected["scores"][:10], atol=scores_off)
+        if file == "model_float32":
+            np.testing.assert_array_equal(found["classes"], expected["classes"][:10])
+            np.testing.assert_allclose(found["boxes"], expected["boxes"][:10], atol=boxes_off)
+
+
+def test_by_the_faster_rule_a_place_has_one_class_and_a_box_hides_all_that_overlap_it(folder: Path) -> None:
+    """Against a NumPy version; the network's own answers by this rule, which files are compared with, are the same."""
+    network, task = opinionated("detection")
+    assert isinstance(task, Detection)
+    model, by_the_rule = LiteModel(folder / "fast/model.tflite"), as_a_file(network, task, FAST)
+    for image in examples("detection", 4):
+        outputs = {name: value.numpy()[0] for name, value in network(image[None], training=False).items()}
+        anchors, codes = centred(task.model.anchor_boxes()), outputs["boxes"] / np.array([10, 10, 5, 5])
+        middle, half = codes[:, :2] * anchors[:, 2:] + anchors[:, :2], np.exp(codes[:, 2:]) * anchors[:, 2:] / 2
+        corners, scores = np.concatenate([middle - half, middle + half], axis=1), 1 / (1 + np.exp(-outputs["classes"]))
+        kept: list[int] = []
+        for place in np.argsort(-scores.max(axis=1)):
+            if len(kept) < 10 and all(overlap(corners[place], corners[other]) <= 0.5 for other in kept):
+                kept.append(int(place))
+        found = model.answer(image)
+        np.testing.assert_allclose(found["scores"], scores.max(axis=1)[kept], atol=1e-4)
+        np.testing.assert_array_equal(found["classes"], scores.argmax(axis=1)[kept] + 1)
+        np.testing.assert_allclose(found["boxes"], np.clip(corners[kept], 0, 1), atol=1e-4)
+        same = {name: value.numpy()[0] for name, value in by_the_rule({"image": tf.constant(image[None])}).items()}
+        assert same["count"] == len(kept)
+        for name in ("boxes", "scores", "classes"):
+            np.testing.assert_allclose(same[name], found[name], atol=1e-4)
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    sides = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
+    both = sides.prod()
+    return both / ((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - both)
+
+
+def test_whole_numbers_take_pixels_as_they_are(folder: Path) -> None:
+    model, exact = (LiteModel(folder / f"detection/model_{kind}.tflite") for kind in ("int8", "float32"))
+    details = model._interpreter.get_input_details()[0]
+    assert details["dtype"] == np.uint8
+    scale, zero = details["quantization"]
+    assert scale == pytest.approx(2 / 255, rel=0.01) and zero in (127, 128)
+    image = examples("detection", 1)[0]
+    np.testing.assert_allclose(model.answer(image)["scores"][:3], exact.answer(image)["scores"][:3], atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["classification", "several labels", "video"])
+def test_a_classifier_gives_a_number_for_each_label(folder: Path, kind: str) -> None:
+    network, task = opinionated(kind)
+    model = LiteModel(folder / kind / "model.tflite")
+    name = "scores" if kind == "several labels" else "probabilities"
+    assert model.task == MODELS[kind].task
+    for example in examples(kind, 3):
+        expected = task.predict(network(example[None], training=False))[name].numpy()[0]
+        assert expected.std() > 0.01
+        np.testing.assert_allclose(model.answer(example)[name], expected, atol=1e-4)
+
+
+def test_labels_and_normalization_are_inside_the_file(folder: Path) -> None:
+    path = folder / "detection/model.tflite"
+    found = read_metadata(path)
+    assert found.labels == CLASSES
+    assert (found.mean, found.deviation) == ((127.5,), (127.5,))
+    assert found.outputs == ("location", "category", "score", "number of detections")
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("labels.txt") == (folder / "detection/labels.txt").read_bytes()
+
+
+def test_metadata_stands_where_readers_of_other_software_look(folder: Path) -> None:
+    """TensorFlow's own schema of models names the buffer; in it stands M001, which the metadata's schema asks for."""
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromPackedBuf((folder / "detection/model.tflite").read_bytes())
+    [buffer] = [entry.buffer for entry in model.metadata if entry.name == b"TFLITE_METADATA"]
+    assert bytes(model.buffers[buffer].data)[4:8] == b"M001"
+
+
+def test_anchors_are_told_by_centre_and_size() -> None:
+    np.testing.assert_allclose(centred(np.array([[0.1, 0.2, 0.5, 0.8]])), [[0.3, 0.5, 0.4, 0.6]])
+
+
+def test_what_cannot_be_converted_is_named() -> None:
+    module = tf.Module()
+    given = tf.TensorSpec([4], tf.float32)
+    module.answer = tf.function(lambda x: {"y": tf.math.bessel_i0(x)}, input_signature=[given])
+    said = (
+        r"^export.formats: float32 cannot be made of this network \(TensorFlow Lite has no \w*BesselI0\); take it out"
+    )
+    with pytest.raises(ConfigError, match=said):
+        convert(module, "float32", lambda: iter(()))
+
+
+ALONE = """
+import json, sys, zipfile
+import numpy as np
+from tensorflow.lite.python.interpreter import Interpreter
+
+path = sys.argv[1]
+net = Interpreter(model_path=path)
+net.allocate_tensors()
+[given] = net.get_input_details()
+net.set_tensor(given["index"], np.load(sys.argv[2])[None] / np.float32(127.5) - 1)
+net.invoke()
+boxes, classes, scores, count = (net.get_tensor(output["index"])[0] for output in net.get_output_details())
+labels = zipfile.ZipFile(path).read("labels.txt").decode().splitlines()
+found = [[labels[int(label)], round(float(score), 3)] for label, score in zip(classes, scores)]
+print(json.dumps({"found": found, "ours": [name for name in sys.modules if name.startswith("bakeoff")]}))
+"""
+
+
+@pytest.mark.slow
+def test_the_interpreter_alone_finds_and_names_the_same(folder: Path, tmp_path: Path) -> None:
+    path, image = folder / "fast/model.tflite", examples("detection", 1)[0]
+    np.save(tmp_path / "image.npy", image)
+    (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "alone.py", str(path), "image.npy"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = json.loads(done.stdout)
+    found = LiteModel(path).answer(image)
+    texts = [CLASSES[label - 1] for label in found["classes"]]
+    assert said["ours"] == []
+    assert said["found"] == [[text, round(float(score), 3)] for text, score in zip(texts, found["scores"], strict=True)]

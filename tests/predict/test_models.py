@@ -1,0 +1,128 @@
+"""A network answers the same from its weights, its SavedModel and its .tflite; what is none of these is refused."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff import workspace
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.export.files import write_files
+from bakeoff.predict.choice import chosen
+from bakeoff.predict.lite_metadata import read_metadata
+from bakeoff.predict.model import opened
+from bakeoff.predict.trained import Trained
+from bakeoff.tasks.export import Export
+from lite_files import CLASSES, MODELS, opinionated
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """models/ of a workspace that trained and exported a detector."""
+    folder = tmp_path_factory.mktemp("workspace") / "models"
+    network, task = opinionated("detection")
+    for name in ("train", "export"):
+        (folder / name).mkdir(parents=True)
+    network.save_weights(folder / "train/best.weights.h5")
+    write_files(
+        network, MODELS["detection"], task, CLASSES,
+        Export(formats=("saved_model", "float32"), per_class_suppression=True),
+        name="test", representative=lambda: iter(()), folder=folder / "export", written=lambda: None,
+    )  # fmt: skip
+    return folder
+
+
+def test_the_same_image_gets_the_same_answers_from_each(models: Path) -> None:
+    coarse = np.random.default_rng(2).integers(0, 256, (5, 7, 3), np.uint8)
+    image = coarse.repeat(19, axis=0).repeat(23, axis=1)  # neither square nor of the network's size
+    nameless = shutil.copy(models / "train/best.weights.h5", models / "1f8dcc6a733f")  # as DVC's cache has files
+    weights = Trained(MODELS["detection"], Path(nameless), CLASSES, multi_label=False)
+    sources = {"weights": weights, "saved": models / "export/saved_model", "lite": models / "export/model.tflite"}
+    found = {}
+    for name, source in sources.items():
+        model = opened(source)
+        assert (model.task, model.labels) == ("detection", CLASSES)
+        found[name] = model.answer(image)
+    assert len(found["weights"]["scores"]) > 10 == len(found["lite"]["scores"])
+    for name in ("saved", "lite"):
+        for key in ("boxes", "scores", "classes"):
+            np.testing.assert_allclose(found[name][key][:10], found["weights"][key][:10], atol=1e-4)
+
+
+def test_a_models_folder_or_file_is_known_by_what_it_holds(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(models / "export", None)[0] == models / "export/saved_model"
+    assert chosen(models / "export/saved_model", None)[0] == models / "export/saved_model"
+    monkeypatch.chdir(models.parent)
+    assert chosen(None, None) == (workspace.EXPORTED / "saved_model", "models/export/saved_model")
+
+
+def test_weights_need_the_run_and_the_labels_that_they_were_trained_with(models: Path) -> None:
+    with pytest.raises(WorkspaceError, match=r"run.yaml: missing, so nothing is known of the network; run `dvc repro`"):
+        chosen(models / "train", None)
+    with pytest.raises(WorkspaceError, match=r"run.yaml: missing"):
+        chosen(models / "train/best.weights.h5", None)
+
+
+def test_without_a_model_one_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        WorkspaceError, match=r"^predict: nothing has been trained here; run `dvc repro`, or say --model"
+    ):
+        chosen(None, None)
+    with pytest.raises(WorkspaceError, match=r"^predict: must be told either --model or --run, got both"):
+        chosen(tmp_path, "abc")
+    with pytest.raises(DataError, match=r"holds no model; it must be a SavedModel, or a folder like models/export"):
+        chosen(tmp_path, None)
+    with pytest.raises(DataError, match=r"nowhere.tflite: no such file or folder"):
+        chosen(tmp_path / "nowhere.tflite", None)
+    with pytest.raises(WorkspaceError, match=r": is no workspace, it has no models/config/run.yaml"):
+        chosen(None, str(tmp_path))
+    said = r"^nobody: no run is known by this name; it can be the folder of a workspace, a DVC experiment"
+    with pytest.raises(WorkspaceError, match=said):
+        chosen(None, "nobody")
+
+
+def test_a_saved_model_of_other_software_is_refused(tmp_path: Path) -> None:
+    module = tf.Module()
+    module.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], tf.float32)])
+    tf.saved_model.save(module, str(tmp_path / "other"), signatures={"serving_default": module.double})
+    said = (
+        r"other: is a SavedModel of other software, or of an earlier export: its signatures must be encoded, labels, "
+    )
+    with pytest.raises(DataError, match=said + r"serving_default, as export writes them, got serving_default"):
+        opened(tmp_path / "other")
+
+
+def test_a_damaged_saved_model_is_refused(models: Path, tmp_path: Path) -> None:
+    shutil.copytree(models / "export/saved_model", tmp_path / "cut")
+    (tmp_path / "cut/saved_model.pb").write_bytes(b"not this")
+    with pytest.raises(DataError, match=r"cut: cannot be loaded \("):
+        opened(tmp_path / "cut")
+
+
+def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.tflite").write_text("<html>", encoding="utf-8")
+    with pytest.raises(DataError, match=r"page.tflite: is no TensorFlow Lite model, it begins with b'<html>'"):
+        read_metadata(tmp_path / "page.tflite")
+    data = (models / "export/model.tflite").read_bytes()
+    bare = data[: data.index(b"PK\x03\x04")]  # where the archive begins
+    (tmp_path / "bare.tflite").write_bytes(bare)
+    with pytest.raises(DataError, match=r"bare.tflite: holds no labels, so its answers have no names"):
+        read_metadata(tmp_path / "bare.tflite")
+    (tmp_path / "cut.tflite").write_bytes(data[:2000])
+    with pytest.raises(DataError, match=r"cut.tflite: (its metadata cannot be read|holds no labels)"):
+        read_metadata(tmp_path / "cut.tflite")
+
+
+def test_labels_of_a_file_of_other_software_are_found_under_their_own_name(models: Path, tmp_path: Path) -> None:
+    """ftc-ml calls them label_map.txt; there the metadata names the file, which here it does not."""
+    shutil.copy(models / "export/model.tflite", tmp_path / "model.tflite")
+    data = (tmp_path / "model.tflite").read_bytes()
+    (tmp_path / "other.tflite").write_bytes(data[: data.index(b"PK\x03\x04")].replace(b"labels.txt", b"things.txt"))
+    with zipfile.ZipFile(tmp_path / "other.tflite", "a") as archive:
+        archive.writestr("things.txt", "pole\nball\n")
+    found = read_metadata(tmp_path / "other.tflite")
+    assert (found.labels, found.view) == (("pole", "ball"), {})

@@ -1,0 +1,198 @@
+"""Files in, lines and pictures out, with a model that answers what the pixels say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.predict.sources import sources
+from bakeoff.predict.work import Work
+from bakeoff.progress import Bar
+from drawing import write_video
+
+
+class Lamp:
+    """Finds the left half, as `dark` or `bright`."""
+
+    task = "detection"
+    labels = ("dark", "bright")
+
+    def answer(self, pixels: np.ndarray) -> dict[str, np.ndarray]:
+        mean = pixels.mean() / 255
+        return {
+            "boxes": np.array([[0, 0, 1, 0.5], [0, 0, 0.5, 0.25]], np.float32),
+            "classes": np.array([1 + int(mean > 0.5)] * 2),
+            "scores": np.array([0.75, 0.25], np.float32),
+        }
+
+
+class Longest:
+    """Of a clip, whether it has more than ten frames."""
+
+    task = "video"
+    labels = ("short", "long")
+
+    def answer(self, pixels: np.ndarray) -> dict[str, np.ndarray]:
+        assert pixels.ndim == 4
+        long = float(len(pixels) > 10)
+        return {"probabilities": np.array([1 - long, long])}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return folder
+
+
+def image(path: Path, value: int, size: tuple[int, int] = (40, 20)) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (value,) * 3).save(path)
+    return path
+
+
+def predicted(out: Path, *paths: Path, model: Any = None, **settings: Any) -> Work:
+    files = sources([str(path) for path in paths], out)
+    work = Work(model or Lamp(), out, settings.pop("min_score", 0.5), draws=settings.pop("draws", True))
+    work.run(files, Bar("predict", work.units(files), "images", None))
+    return work
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_lines_are_cocos_results_in_pixels(inputs: Path, tmp_path: Path) -> None:
+    path = image(inputs / "a.png", 200)
+    predicted(tmp_path / "out", path)
+    same = {"image_id": 1, "category_id": 2, "category": "bright", "file_name": str(path)}
+    assert lines(tmp_path / "out/results.jsonl") == [
+        same | {"bbox": [0, 0, 20, 20], "score": 0.75},
+        same | {"bbox": [0, 0, 10, 10], "score": 0.25},
+    ]
+    assert lines(tmp_path / "out/images.jsonl") == [{"id": 1, "file_name": str(path), "width": 40, "height": 20}]
+
+
+def test_only_what_is_sure_is_drawn(inputs: Path, tmp_path: Path) -> None:
+    path = image(inputs / "a.png", 0, (200, 100))
+    predicted(tmp_path / "out", path)
+    pixels = np.asarray(Image.open(tmp_path / "out/pictures/a.jpg")).astype(int)
+    assert pixels.shape == (100, 200, 3)
+    assert pixels[60, 99:101].max() > 150  # the right side of the first box
+    assert pixels[25:45, 50].max() < 60  # where the second box would end
+
+
+def test_every_frame_of_a_video_is_an_image_and_the_film_has_as_many(inputs: Path, tmp_path: Path) -> None:
+    import av
+
+    path = write_video(inputs / "film.avi", 7, size=(62, 46), rate=10)
+    work = predicted(tmp_path / "out", path)
+    assert [row["frame"] for row in lines(tmp_path / "out/images.jsonl")] == list(range(7))
+    assert [row["time_s"] for row in lines(tmp_path / "out/images.jsonl")][:3] == [0.0, 0.1, 0.2]
+    assert work.tally.images == 7 and work.tally.rows == 14
+    with av.open(str(tmp_path / "out/pictures/film.mp4")) as film:
+        frames = list(film.decode(video=0))
+    assert len(frames) == 7 and (frames[0].width, frames[0].height) == (62, 46)
+
+
+def test_a_video_is_one_answer_of_a_model_for_clips_and_an_image_none(inputs: Path, tmp_path: Path) -> None:
+    paths = [write_video(inputs / "film.avi", 12), image(inputs / "a.png", 3)]
+    work = predicted(tmp_path / "out", *paths, model=Longest())
+    [row] = lines(tmp_path / "out/results.jsonl")
+    assert (row["category"], row["category_id"], row["score"]) == ("long", 2, 1.0) and "bbox" not in row
+    assert work.tally.failures == [(paths[1], "is no video, and this model looks at clips")]
+
+
+def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> None:
+    image(inputs / "a.png", 0)
+    whole = image(inputs / "b.png", 255, (300, 300)).read_bytes()
+    (inputs / "b.png").write_bytes(whole[: len(whole) // 2])
+    (inputs / "c.jpg").write_text("<html>no</html>", encoding="utf-8")
+    (inputs / "d.mp4").write_bytes(b"\0" * 100)
+    (inputs / "e.jpg").write_bytes(b"")
+    image(inputs / "f.png", 255)
+    work = predicted(tmp_path / "out", inputs)
+    assert [path.name for path, _ in work.tally.failures] == ["b.png", "c.jpg", "d.mp4", "e.jpg"]
+    assert [row["id"] for row in lines(tmp_path / "out/images.jsonl")] == [1, 2]
+    assert "broken image" in work.tally.failures[0][1] and "a web page" in work.tally.failures[1][1]
+
+
+def test_of_a_video_that_breaks_off_the_frames_before_are_kept(inputs: Path, tmp_path: Path) -> None:
+    path = write_video(inputs / "film.avi", 40)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
+    path.write_bytes(bytes(data))
+    work = predicted(tmp_path / "out", path)
+    assert 0 < work.tally.images < 40
+    assert (tmp_path / "out/pictures/film.mp4").is_file()
+    assert not list((tmp_path / "out/pictures").glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    "name", ["with space.png", "[1]*?.png", "-rf.png", "ümläut 'quoted' \"x\".png", "a%20;$(b).png"]
+)
+def test_odd_names_work(inputs: Path, tmp_path: Path, name: str) -> None:
+    image(inputs / name, 9)
+    predicted(tmp_path / "out", inputs / name)
+    assert (tmp_path / "out/pictures" / name).with_suffix(".jpg").is_file()
+
+
+def test_files_of_one_name_get_pictures_of_their_own(inputs: Path, tmp_path: Path) -> None:
+    predicted(tmp_path / "out", image(inputs / "a.png", 1), image(inputs / "x/a.png", 2), image(inputs / "a.bmp", 3))
+    assert {path.name for path in (tmp_path / "out/pictures").iterdir()} == {"a.jpg", "a_2.jpg", "a_3.jpg"}
+
+
+def test_folders_keep_their_shape_and_patterns_are_followed(inputs: Path, tmp_path: Path) -> None:
+    image(inputs / "one/a.png", 1), image(inputs / "two/b.jpg", 2), (inputs / "two/notes.txt").write_text("x")
+    found = sources([str(inputs), str(inputs / "*/b.*")], tmp_path / "out")
+    assert [source.name.as_posix() for source in found] == ["one/a.png", "two/b.jpg"]
+
+
+def test_what_is_looked_at_may_not_lie_where_answers_go(inputs: Path, tmp_path: Path) -> None:
+    path = image(inputs / "a.jpg", 1)
+    with pytest.raises(DataError, match=r"a.jpg: lies in --out .*in, where it could be written over; choose another"):
+        sources([str(path)], inputs)
+    with pytest.raises(DataError, match=r"in: lies in --out"):
+        sources([str(inputs)], inputs)
+    link = tmp_path / "link.jpg"
+    link.symlink_to(path)
+    with pytest.raises(DataError, match=r"link.jpg: lies in --out"):
+        sources([str(link)], inputs)
+
+
+def test_pictures_of_an_earlier_call_are_not_looked_at(inputs: Path) -> None:
+    image(inputs / "a.png", 1)
+    predicted(inputs / "out", inputs)
+    again = predicted(inputs / "out", inputs)
+    assert again.tally.images == 1
+
+
+def test_a_folder_with_something_else_in_it_is_not_written_to(inputs: Path, tmp_path: Path) -> None:
+    image(inputs / "a.png", 1)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/letter.txt").write_text("mine")
+    with pytest.raises(
+        WorkspaceError, match=r"^--out: must be an empty folder, a new one, or one of an earlier predict"
+    ):
+        predicted(tmp_path / "own", inputs)
+    with pytest.raises(WorkspaceError, match=r"^--out: must be a folder, .*letter.txt is a file"):
+        predicted(tmp_path / "own/letter.txt", inputs)
+
+
+def test_a_path_that_is_not_there_is_said() -> None:
+    with pytest.raises(DataError, match=r"^nowhere/\*.png: no such file or folder, and no file fits it as a pattern"):
+        sources(["nowhere/*.png"], Path("out"))
+
+
+def test_an_image_is_turned_as_its_camera_says(inputs: Path, tmp_path: Path) -> None:
+    turned = Image.new("RGB", (40, 20))
+    exif = turned.getexif()
+    exif[0x0112] = 6  # a quarter turn
+    turned.save(inputs / "a.jpg", exif=exif)
+    predicted(tmp_path / "out", inputs / "a.jpg")
+    [row] = lines(tmp_path / "out/images.jsonl")
+    assert (row["width"], row["height"]) == (20, 40)
