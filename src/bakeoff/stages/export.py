@@ -45,6 +45,7 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
     with tracker.attach(run.track, state["run_id"]) as copy:
         copy.metrics(state["step"], {"export/bytes": size_of(out)}, revised=True)
         copy.file(out / "labels.txt", "export")
+        copy.exported(out, state, weights=run.export.weights, task=derived.task, multi_label=manifest.multi_label)
 
 
 def size_of(folder: Path) -> int:

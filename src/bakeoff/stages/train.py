@@ -146,6 +146,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 write_state(partial, state)
             copy.tags({f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
             copy.folder(out, "train")
+            copy.weights(out, state)
     return state
 
 

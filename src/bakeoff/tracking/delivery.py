@@ -18,11 +18,13 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.kept import kept_file, linked
+from bakeoff.tracking.logged_models import LoggedModels
 from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
 from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
 
-REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
+REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
 NAMED_REFUSALS = 20
+GONE = "the file was replaced, and what it held is nowhere any more"
 
 
 class Deleted(Exception):
@@ -45,7 +47,7 @@ class Delivery:
             if entry is None or (entry.get("restored") and not self._place.created):
                 batch.end = end
                 continue
-            if entry["kind"] in Batch.KINDS:
+            if entry["kind"] in Batch.KINDS and "weights" not in entry:
                 if batch.would_overflow(entry):
                     self._send_batch(batch)
                     batch = Batch()
@@ -53,7 +55,7 @@ class Delivery:
             else:
                 self._send_batch(batch)
                 batch = Batch()
-                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry))
+                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry, end))
                 self._move(end)
         self._send_batch(batch)
         if target_in(self._folder) == self._target:
@@ -101,7 +103,12 @@ class Delivery:
 
     # What is told of it.
 
-    def _send_batch(self, batch: "Batch") -> None:
+    def _send_batch(self, batch: Batch) -> None:
+        self._send_points(batch)
+        if batch.end is not None:
+            self._move(batch.end)
+
+    def _send_points(self, batch: Batch) -> None:
         if batch.points or batch.params or batch.tags:
             points = [point for point in batch.points if not self._is_there(*point)]
             metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
@@ -118,8 +125,6 @@ class Delivery:
                     self._try(param.key, partial(self._client.log_batch, self._run, params=[param]))
                 for tag in tags:
                     self._try(tag.key, partial(self._client.log_batch, self._run, tags=[tag]))
-        if batch.end is not None:
-            self._move(batch.end)
 
     def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
         """Asked only of points that may have been sent before."""
@@ -132,10 +137,17 @@ class Delivery:
         values = self._has[key].get(step, set())
         return value in values if revised else bool(values)
 
-    def _do(self, entry: Entry) -> None:
+    def _do(self, entry: Entry, end: int) -> None:
         match entry["kind"]:
             case "file":
                 self._send_file(entry)
+            case "model":
+                self._send_model(entry, end)
+            case "metrics":
+                batch = Batch()
+                batch.add(entry, end)
+                self._send_points(batch)
+                self._models.measured(entry["weights"], end)
             case "state" if entry["state"] == "RUNNING":
                 self._client.update_run(self._run, status="RUNNING")
             case "state":
@@ -164,13 +176,24 @@ class Delivery:
         with TemporaryDirectory(dir=files, prefix="sending-") as place:
             content = kept_file(entry, files) or self._from_own_store(entry["name"], Path(place))
             if content is None:
-                self._refuse(entry["name"], "the file was replaced, and what it held is nowhere any more")
+                self._refuse(entry["name"], GONE)
                 return
             named = Path(place) / name
             if content != named:
                 linked(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
         self._sent_files.add(files / entry["sha256"])
+
+    def _send_model(self, entry: Entry, end: int) -> None:
+        gone = self._models.send(entry, end)
+        if gone:
+            self._refuse(f"the model {entry['name']}, {gone.as_posix()}", GONE)
+        else:
+            self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
+
+    @property
+    def _models(self) -> LoggedModels:
+        return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
 
     def _from_own_store(self, name: str, into: Path) -> Path | None:
         """For another store: the one that the run was meant for has all its files."""

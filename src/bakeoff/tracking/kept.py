@@ -15,16 +15,26 @@ COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely big
 
 def keep(path: Path, files: Path) -> dict[str, Any]:
     """The digest and size of a file. Without room for a copy, the file itself must do."""
+    found = measured(path)
+    keep_as(found, path, files)
+    return found
+
+
+def measured(path: Path) -> dict[str, Any]:
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    size, place = path.stat().st_size, files / digest
+    return {"sha256": digest, "bytes": path.stat().st_size}
+
+
+def keep_as(found: dict[str, Any], path: Path, files: Path) -> None:
+    """A file whose digest and size are known."""
+    place = files / found["sha256"]
     if not place.exists():
         try:
             files.mkdir(exist_ok=True)
-            _keep(path, place, size)
+            _keep(path, place, found["bytes"])
         except OSError:
             place.unlink(missing_ok=True)
-    return {"sha256": digest, "bytes": size}
 
 
 def keep_text(text: str, files: Path) -> dict[str, Any]:

@@ -31,6 +31,10 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 
+HOLD_ADDRESSES = (
+    ("experiments", "artifact_location"), ("runs", "artifact_uri"), ("logged_models", "artifact_location"),
+    ("model_versions", "source"), ("model_versions", "storage_location"),
+)  # fmt: skip
 
 RUN_TAG = "bakeoff.run"  # our own id of a run, by which it is found again
 
@@ -74,15 +78,14 @@ def _follow_moved_workspace(artifacts: str) -> None:
     if not store_file().is_file():
         return
     with closing(sqlite3.connect(store_file())) as store, store:
-        if not store.execute("SELECT 1 FROM sqlite_master WHERE name = 'experiments'").fetchone():
+        has = set(store.execute("SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c"))
+        if HOLD_ADDRESSES[0] not in has:
             return
         places = store.execute("SELECT DISTINCT artifact_location FROM experiments").fetchall()
         for (place,) in places:
             if place and place.endswith("/mlartifacts") and place != artifacts:
-                store.execute(
-                    "UPDATE experiments SET artifact_location = replace(artifact_location, ?, ?)", (place, artifacts)
-                )
-                store.execute("UPDATE runs SET artifact_uri = replace(artifact_uri, ?, ?)", (place, artifacts))
+                for table, column in has.intersection(HOLD_ADDRESSES):
+                    store.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (place, artifacts))
 
 
 def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
