@@ -21,7 +21,7 @@ from bakeoff.tracking.restore import restore
 from bakeoff.tracking.result import result_here
 from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.trained_models import SUFFIX, exported_model, kept_weights
+from bakeoff.tracking.trained_models import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.watch import Watch
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
@@ -81,10 +81,13 @@ class Tracker:
                 self._tell_model(model)
 
     def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
-        if self._journal:
+        """The SavedModel in a folder; whoever has MLflow loads it as a predictor."""
+        if self._journal and (folder / SAVED_MODEL).is_dir():
             self._tell_model(
                 exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
             )
+        elif self._journal and self._settings.register:
+            say(f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there")
 
     def _tell_model(self, model: Mapping[str, Any]) -> None:
         assert self._journal
