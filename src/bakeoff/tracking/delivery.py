@@ -23,6 +23,7 @@ from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
 from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
 
 REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
+OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
 GONE = "the file was replaced, and what it held is nowhere any more"
 
@@ -78,9 +79,13 @@ class Delivery:
             self._keep()
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
-            raise Deleted(f"the run was deleted there; `mlflow runs restore --run-id {self._place.run}` brings it back")
+            raise self._deleted()
         anew = self._place.offset == 0 and not self._place.created
         self._unsure_until = 0 if made else (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+
+    def _deleted(self) -> Deleted:
+        run = self._place.run
+        return Deleted(f"the run was deleted there; `mlflow runs restore --run-id {run}` brings it back")
 
     def _create(self) -> str:
         first = next((entry for entry, _ in entries(self._folder) if entry and entry["kind"] == "run"), None)
@@ -117,8 +122,7 @@ class Delivery:
             try:
                 self._client.log_batch(self._run, metrics=metrics, params=params, tags=tags)
             except MlflowException as error:
-                if error.error_code not in REFUSALS:
-                    raise
+                self._raise_unless_refused(error)
                 for metric in metrics:  # singly, so that one that is refused does not hold up the others
                     self._try(metric.key, partial(self._client.log_batch, self._run, metrics=[metric]))
                 for param in params:
@@ -217,9 +221,14 @@ class Delivery:
         try:
             do()
         except MlflowException as error:
-            if error.error_code not in REFUSALS:
-                raise
+            self._raise_unless_refused(error)
             self._refuse(what, str(error))
+
+    def _raise_unless_refused(self, error: MlflowException) -> None:
+        if OF_A_DELETED_RUN in str(error):
+            raise self._deleted() from None
+        if error.error_code not in REFUSALS:
+            raise error
 
     def _refuse(self, what: str, reason: str) -> None:
         said = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"

@@ -6,14 +6,16 @@ file lock, and whoever comes later finds it ready.
 
 import logging
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from filelock import FileLock
 
+from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.local import artifacts_uri, store_file
-from bakeoff.tracking.target import LOCAL, Target
+from bakeoff.tracking.target import LOCAL, Target, without_secrets
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
 # What failed is tried again by whoever asked, not within a request for minutes; whoever sets these knows better.
@@ -23,6 +25,7 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is nobody else's business
 
+import mlflow
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
@@ -31,6 +34,8 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 
+OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
+MIGRATIONS = Path(mlflow.__file__).parent / "store/db_migrations/versions"
 HOLD_ADDRESSES = (
     ("experiments", "artifact_location"), ("runs", "artifact_uri"), ("logged_models", "artifact_location"),
     ("model_versions", "source"), ("model_versions", "storage_location"),
@@ -41,6 +46,15 @@ RUN_TAG = "bakeoff.run"  # our own id of a run, by which it is found again
 
 def open_store(target: Target) -> tuple[MlflowClient, str]:
     """A client on a store that exists, and the id of the experiment."""
+    try:
+        return _opened(target)
+    except MlflowException as error:
+        if versions := OTHER_SCHEMA.search(str(error)):
+            raise WorkspaceError(_of_another_mlflow(versions[1], target)) from None
+        raise
+
+
+def _opened(target: Target) -> tuple[MlflowClient, str]:
     if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
         client = MlflowClient(tracking_uri=target.uri)
         return client, _experiment(client, target.experiment, target.artifacts)
@@ -64,6 +78,15 @@ def mlflow_id(client: MlflowClient, run_id: str) -> str | None:
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     found = client.search_runs(experiments, f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1) if experiments else []
     return found[0].info.run_id if found else None
+
+
+def _of_another_mlflow(schema: str, target: Target) -> str:
+    if any(MIGRATIONS.glob(f"{schema}_*.py")):
+        address = without_secrets(target.address)
+        return f"its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {address}`"
+    return (
+        f"its database is of a newer MLflow than the {mlflow.__version__} here; install that one, or use another store"
+    )
 
 
 def _artifacts(target: Target) -> str:
@@ -90,13 +113,17 @@ def _follow_moved_workspace(artifacts: str) -> None:
 
 def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
     found = client.get_experiment_by_name(name)
-    if found:
-        return found.experiment_id
-    try:
-        return client.create_experiment(name, artifact_location=artifacts, tags=EXPERIMENT_TAGS)
-    except MlflowException:
-        # On a server, someone else may have made it a moment ago.
-        found = client.get_experiment_by_name(name)
-        if not found:
-            raise
-        return found.experiment_id
+    if not found:
+        try:
+            return client.create_experiment(name, artifact_location=artifacts, tags=EXPERIMENT_TAGS)
+        except MlflowException:
+            # On a server, someone else may have made it a moment ago.
+            found = client.get_experiment_by_name(name)
+            if not found:
+                raise
+    if found.lifecycle_stage != "active":
+        raise WorkspaceError(
+            f"the experiment {name} was deleted there; `mlflow experiments restore --experiment-id "
+            f"{found.experiment_id}` brings it back, or choose another in track.experiment"
+        )
+    return found.experiment_id
