@@ -30,6 +30,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells every table that it creates
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # what fails is raised as well, and said once
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
