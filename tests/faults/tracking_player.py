@@ -23,6 +23,7 @@ def play(run_id: str, steps: int, pause: float, uri: str | None) -> None:
     settings = Mlflow(uri=uri, wait_s=2.0, system_every_s=0.0, register="played")
     copy = tracker.start(settings, "a · run · here", {"bakeoff.records_digest": "9f" * 32}, run_id=run_id)
     with copy.ending(), waits.open("a", buffering=1) as log:
+        copy.tags({"bakeoff.state": "RUNNING"})
         copy.params({"lr": {"peak": 0.5, "values": LONG}, "derived": {"steps": steps}, "seed": 0})
         copy.folder(Path("config"), "config")
         copy.dataset("digits", "9f" * 32, "data/records", {"train": 600, "validation": 150})
@@ -41,7 +42,7 @@ def play(run_id: str, steps: int, pause: float, uri: str | None) -> None:
         (train / "final.weights.h5").write_bytes(bytes(range(256)) * 8000)
         (train / "best.weights.h5").write_bytes(bytes(range(256)) * 4000)
         (train / "state.json").write_text(json.dumps(state))
-        copy.tags({"bakeoff.weights_sha256": "5d" * 32})
+        copy.tags({"bakeoff.weights_sha256": "5d" * 32, "bakeoff.state": "SUCCEEDED"})
         copy.folder(train, "train")
         copy.weights(train, state)
         copy.metrics(steps, {"evaluation/accuracy": 0.75}, revised=True, weights="best")

@@ -262,6 +262,17 @@ def test_many_points_go_in_as_few_requests_as_mlflow_allows(journal: Journal) ->
     assert store.requests.count("log_batch") == 2 + 3  # 900 points in each
 
 
+def test_a_run_that_may_go_on_is_killed_without_an_end(journal: Journal) -> None:
+    again = Journal("0f")
+    again.state("RUNNING")
+    again.state("KILLED", ended=False)
+    again.close()
+    store = Store()
+    deliver(journal, store)
+    assert store.states == ["FINISHED", "RUNNING", "KILLED"]
+    assert store.requests.count("set_terminated") == 1 and store.requests.count("update_run") == 2
+
+
 def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Journal) -> None:
     store = Store()
     deliver(journal, store)

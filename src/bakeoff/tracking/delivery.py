@@ -152,8 +152,8 @@ class Delivery:
                 batch.add(entry, end)
                 self._send_points(batch)
                 self._models.measured(entry["weights"], end)
-            case "state" if entry["state"] == "RUNNING":
-                self._client.update_run(self._run, status="RUNNING")
+            case "state" if entry["state"] == "RUNNING" or not entry.get("ended", True):
+                self._client.update_run(self._run, status=entry["state"])
             case "state":
                 self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
                 self._delete_doubles([run.info.run_id for run in self._runs(self._folder.name)])

@@ -5,6 +5,7 @@ files/5d1c…          what artifacts held when they were handed over, until MLf
 target.json          which store the run is meant for
 sent-3f80….json      how far that store has it
 writing              locked while a process writes
+running              there from the beginning of a training to its end, with its machine's name
 
 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, "values": {"train/loss": 1.93}}
 """
@@ -12,9 +13,11 @@ writing              locked while a process writes
 import hashlib
 import json
 import os
+import platform
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,7 +27,7 @@ from filelock import FileLock, Timeout
 from bakeoff.tracking.kept import keep, keep_as, keep_text
 from bakeoff.workspace import journals
 
-FILE = "journal.jsonl"
+FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
 Entry = dict[str, Any]
 
@@ -83,6 +86,7 @@ class Journal:
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
         except Timeout:  # another stage of the run writes, too; lines are appended whole
             pass
+        self.is_alone = self._writing.is_locked
         self.is_new = True
         for entry, _ in entries(self.folder):
             self.is_new = False
@@ -156,9 +160,14 @@ class Journal:
         """What a run begins with."""
         self._tell({"kind": "run", "name": name})
 
-    def state(self, state: str) -> None:
-        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED."""
-        self._tell({"kind": "state", "state": state})
+    def state(self, state: str, *, ended: bool = True) -> None:
+        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
+        self._tell({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
+        with suppress(OSError):
+            if state == "RUNNING":
+                (self.folder / RUNNING).write_text(f"{platform.node()}\n", encoding="utf-8")
+            else:
+                (self.folder / RUNNING).unlink()
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
         if ("dataset", name) not in self._said:

@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from bakeoff.tracking import git, ledger
 from bakeoff.tracking.dispatch import all_journals, is_running, start_sender, unsent
+from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.restore import restore, tell
 from bakeoff.tracking.result import Result, result_here, result_of
@@ -20,7 +21,8 @@ REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeo
 
 
 def reconcile() -> None:
-    """Tell of the results in the workspace and in DVC's experiments of which nobody told."""
+    """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
+    tell_interrupted()
     here = result_here()
     if here.run_id and _target(here):
         journals().mkdir(parents=True, exist_ok=True)
