@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from bakeoff.tracking.target import Place, Target, place_in
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
     from bakeoff.tracking.courier import Courier
-    from bakeoff.tracking.store import MlflowClient, open_store
+    from bakeoff.tracking.store import MlflowClient
     from bakeoff.tracking.sync import sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
@@ -67,17 +68,6 @@ def server() -> Iterator[Broken]:
     broken.over.set()
     broken.shutdown()
     broken.server_close()
-
-
-@pytest.fixture(scope="module")
-def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Making one takes seconds; tests copy it."""
-    folder = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.delenv("DVC_ROOT", raising=False)
-        open_store(Target(f"sqlite:///{folder}/store.db", "bakeoff"))
-    return folder / "store.db"
 
 
 @pytest.fixture
@@ -190,12 +180,14 @@ def test_a_deleted_experiment_is_said_with_the_command_that_brings_it_back(
 ) -> None:
     uri = f"sqlite:///{store}"
     client = MlflowClient(tracking_uri=uri)
-    client.delete_experiment("1")
+    experiment = client.create_experiment("bakeoff")
+    client.delete_experiment(experiment)
     assert said(journal, Target(uri, "bakeoff")) == (
         f"warning: MLflow ({uri}) does not take this run yet (the experiment bakeoff was deleted there; `mlflow "
-        "experiments restore --experiment-id 1` brings it back, or choose another in track.experiment" + LATER
+        f"experiments restore --experiment-id {experiment}` brings it back, or choose another in track.experiment"
+        + LATER
     )
-    client.restore_experiment("1")
+    client.restore_experiment(experiment)
     assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
 
 
@@ -217,6 +209,15 @@ def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_ba
     )
     client.restore_run(run)
     assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
+
+
+@pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
+def test_files_that_go_to_s3_without_boto3_are_said(journal: Journal, store: Path, said: Callable) -> None:
+    Path("note.txt").write_text("kept")
+    journal.file(Path("note.txt"), "config/note.txt")
+    target = Target(f"sqlite:///{store}", "bakeoff", "s3://bucket/runs")
+    reason = "it needs a package that is not here: pip install boto3"
+    assert said(journal, target) == f"warning: MLflow ({target.uri}) does not take this run yet ({reason}{LATER}"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,12 @@ MEANINGS = (
     (r"(Failed to resolve '[^']+')", "{}; see track.uri"),
     (r"(Connection refused|Connection aborted|Connection reset|Remote end closed)", "no server answers ({})"),
     (r"(No space left on device|database or disk is full|Disk quota exceeded)", "the disk is full ({})"),
+    (
+        r"(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|Unable to locate credentials)",
+        "the place for files refuses the key ({}); $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or what else S3's "
+        "tools read, must hold it where you train or sync",
+    ),
+    (r"No module named '(boto3|psycopg\w*)'", "it needs a package that is not here: pip install {}"),
     (r"attempt to write a readonly database|database is locked", "another program keeps its database locked"),
 )
 
