@@ -11,10 +11,12 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, place_in, target_in
+from bakeoff.tracking.trained_models import kept_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
     from mlflow.exceptions import MlflowException
+    from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 
     from bakeoff.tracking import courier
     from bakeoff.tracking.delivery import Deleted, Delivery
@@ -219,6 +221,27 @@ def test_what_a_store_refuses_is_named_and_the_others_go_on(journal: Journal) ->
     deliver(journal, store)
     assert ("train/loss", 7, 0.1) in store.points and store.states == ["FINISHED"]
     assert place_in(journal.folder, TARGET).refused == ("forbidden: Invalid metric name: 'forbidden'",)
+
+
+def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path: Path) -> None:
+    """As one of MLflow 2."""
+
+    def no_such_place(*given: object, **more: object) -> None:
+        raise MlflowException("API request failed with error code 404 != 200", error_code=ENDPOINT_NOT_FOUND)
+
+    again = Journal("0f")
+    (tmp_path / "best.weights.h5").write_bytes(b"best")
+    for model in kept_weights(tmp_path, {"step": 6}, Mlflow()):
+        again.model(model)
+    again.metrics(6, {"evaluation/accuracy": 0.5}, weights="best")
+    again.close()
+    store = Store()
+    store.do_search_logged_models = no_such_place  # type: ignore[attr-defined]
+    deliver(journal, store)
+    assert ("evaluation/accuracy", 6, 0.5) in store.points and store.states == ["FINISHED"]
+    assert place_in(journal.folder, TARGET).refused == (
+        "best: API request failed with error code 404 != 200", "metrics: API request failed with error code 404 != 200",
+    )  # fmt: skip
 
 
 def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> None:
