@@ -1,5 +1,7 @@
 """A journal arrives in MLflow once, whatever fails on the way. The store here is a list in memory."""
 
+import os
+import time
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -180,6 +182,15 @@ def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -
     (journal.folder / f"sent-{TARGET.key}.json").unlink()
     deliver(journal, store)
     assert holds_everything(store)
+
+
+def test_what_a_killed_sender_put_together_goes_when_nobody_sends_it_any_more(journal: Journal) -> None:
+    files = journal.folder / "files"
+    for name, age in (("sending-old", 7200), ("sending-new", 60)):
+        (files / name).mkdir()
+        os.utime(files / name, (time.time() - age,) * 2)
+    deliver(journal, Store())
+    assert [path.name for path in files.iterdir()] == ["sending-new"]
 
 
 def test_a_store_that_is_gone_gets_all_of_it_again(journal: Journal, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_params_are_flat_and_leave_out_what_nobody_compares_by() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["wait_s", "system_every_s"])
-def test_a_time_below_nothing_is_refused(key: str) -> None:
+@pytest.mark.parametrize("key", ["wait_s", "system_every_s", "largest_model_mb"])
+def test_a_time_or_size_below_nothing_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=rf"^{key}: must be 0 or more, got -1"):
         Mlflow(**{key: -1})

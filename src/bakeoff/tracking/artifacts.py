@@ -21,7 +21,7 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
     if target.is_file():
         return target
     try:
-        from bakeoff.tracking.logged_models import REFERENCE, download_artifacts, model_named
+        from bakeoff.tracking.model_of_run import REFERENCE, download_artifacts, model_named
         from bakeoff.tracking.store import MlflowClient, mlflow_id
 
         client = MlflowClient(tracking_uri=Target.of(settings).address)

@@ -17,7 +17,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 
 from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import FILE, Entry, entries
-from bakeoff.tracking.kept import kept_file, linked
+from bakeoff.tracking.kept import SENDING, clear_of_kills, kept_file, linked
 from bakeoff.tracking.logged_models import LoggedModels
 from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
 from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
@@ -39,6 +39,7 @@ class Delivery:
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
+        clear_of_kills(folder / "files")
         self._open()
 
     def send(self) -> None:
@@ -177,7 +178,7 @@ class Delivery:
         folder, _, name = entry["name"].rpartition("/")
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=files, prefix="sending-") as place:
+        with TemporaryDirectory(dir=files, prefix=SENDING) as place:
             content = kept_file(entry, files) or self._from_own_store(entry["name"], Path(place))
             if content is None:
                 self._refuse(entry["name"], GONE)

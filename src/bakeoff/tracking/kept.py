@@ -7,9 +7,12 @@ link), which costs no disk as long as the first exists and keeps the content whe
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
+SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
+SENT_BY_THEN_S = 3600.0  # an older one was left by a kill
 COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely bigger
 
 
@@ -58,6 +61,12 @@ def kept_file(entry: dict[str, Any], files: Path) -> Path | None:
                 if hashlib.file_digest(content, "sha256").hexdigest() == entry["sha256"]:
                     return path
     return None
+
+
+def clear_of_kills(files: Path) -> None:
+    for folder in files.glob(f"{SENDING}*"):
+        if time.time() - folder.stat().st_mtime > SENT_BY_THEN_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def linked(path: Path, place: Path) -> None:

@@ -10,18 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mlflow.artifacts import download_artifacts
 from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
 
 from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import Entry, entries
-from bakeoff.tracking.kept import kept_file, linked
+from bakeoff.tracking.kept import SENDING, kept_file, linked
+from bakeoff.tracking.model_of_run import REFERENCE, download_artifacts
 from bakeoff.tracking.store import MlflowClient, MlflowException
 from bakeoff.tracking.target import Target, place_in, target_in
 
-FILES, WEIGHTS, SHA256, BYTES, REFERENCE = (
-    f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes", "reference")
-)
+FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
 
 
@@ -36,7 +34,7 @@ class LoggedModels:
         """A file whose content is nowhere any more, without which there is no model; `end` is that of its line."""
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=files, prefix="model-") as place:
+        with TemporaryDirectory(dir=files, prefix=SENDING) as place:
             content = Path(place) / PREDICTOR_FOLDER
             content.mkdir()
             for file in () if entry["by_reference"] else entry["files"]:
@@ -135,19 +133,13 @@ class LoggedModels:
             client = MlflowClient(tracking_uri=own.address)
             there = LoggedModels(client, client.get_run(run).info.experiment_id, self._folder, own, run)
             path = f"data/{PREDICTOR_FOLDER}/{name}" if "answers" in entry else name
-            with TemporaryDirectory(dir=self._folder / "files") as into:
+            with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as into:
                 [model] = there._found(entry)[:1]
                 uri = f"{model.artifact_location}/{path}"
                 shutil.move(download_artifacts(uri, dst_path=into, tracking_uri=own.address), place)
         except (MlflowException, OSError, ValueError):
             return False
         return True
-
-
-def model_named(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
-    """The newest of that name of a run."""
-    found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
-    return max(found, key=lambda model: model.creation_timestamp, default=None)
 
 
 def _points(folder: Path, model: Entry, end: int) -> Iterator[tuple[str, int, float, int]]:
