@@ -186,6 +186,48 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
     assert str(Path.cwd()) not in "".join(path.read_text() for path in root.glob("*.*") if path.suffix != ".pb")
 
 
+def test_what_another_clone_measures_is_said_of_the_model_and_of_the_run_once(
+    journal: Journal, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the run is known by its files, which say no times; the store has it from here."""
+    deliver(journal, target)
+    monkeypatch.chdir(tmp_path.parent)
+    other = Journal("0f")
+    target.write(other.folder)
+    other.restoring = True
+    other.run("ssd · cosine · low")
+    for step in (2, 4, 6):
+        other.metrics(step, {"train/loss": 1 / step, "validation/accuracy": step / 8})
+    for model in kept_weights(tmp_path, STATE, Mlflow()):
+        other.model(model)
+    other.restoring = False
+    other.metrics(6, {"evaluation/f1": 0.5}, revised=True, weights="best")
+    other.close()
+    deliver(other, target)
+    client, experiment = open_store(target)
+    [run] = client.search_runs([experiment])
+    assert {key: len(client.get_metric_history(run.info.run_id, key)) for key in run.data.metrics} == {
+        "train/loss": 3, "validation/accuracy": 3, "evaluation/accuracy": 1, "evaluation/f1": 1,
+    }  # fmt: skip
+    [best] = client.search_logged_models([experiment], filter_string="name = 'best'")
+    assert sorted(point.key for point in best.metrics) == [
+        "evaluation/accuracy", "evaluation/f1", "validation/accuracy",
+    ]  # fmt: skip
+
+
+def test_a_number_that_the_store_refuses_keeps_no_model_from_being_ready(journal: Journal, target: Target) -> None:
+    journal.metrics(6, {"evaluation/AP.a|b": 0.5, "evaluation/AP.c": 0.25}, revised=True, weights="final")
+    for model in kept_weights(Path(), STATE | {"step": 7}, Mlflow()):
+        journal.model(model)
+    deliver(journal, target)
+    client, experiment = open_store(target)
+    found = client.search_logged_models([experiment], filter_string="name = 'final'")
+    assert [str(model.status) for model in found] == ["READY", "READY"]
+    assert all("evaluation/AP.c" in [point.key for point in model.metrics] for model in found)
+    [refused] = place_in(journal.folder, target).refused
+    assert refused.startswith("evaluation/AP.a|b: Invalid value \"evaluation/AP.a|b\" for parameter 'metrics[0].name'")
+
+
 def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: Target) -> None:
     Path("best.weights.h5").write_bytes(b"larger")
     for model in kept_weights(Path(), STATE, Mlflow(largest_model_mb=5.5e-6)):
@@ -201,6 +243,12 @@ def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: 
         "4f627c9e32f4ff3e712cf4b7d4513492db82e2a9d3bd96ece682370c32c7c8b3)"
     )
     assert [point.value for point in newest.metrics] == [0.5, 0.625]
+    for model in kept_weights(Path(), STATE, Mlflow()):  # the limit was raised
+        journal.model(model)
+    deliver(journal, target)
+    whole = client.get_logged_model(newest.model_id)
+    assert "bakeoff.reference" not in whole.tags
+    assert Path(whole.artifact_location.removeprefix("file://"), "best.weights.h5").read_bytes() == b"larger"
 
 
 def test_a_model_whose_files_are_gone_is_named_and_not_made(journal: Journal, target: Target) -> None:

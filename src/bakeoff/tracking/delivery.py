@@ -19,10 +19,9 @@ from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.kept import SENDING, clear_of_kills, kept_file, linked
 from bakeoff.tracking.logged_models import LoggedModels
-from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
+from bakeoff.tracking.store import REFUSALS, RUN_TAG, MlflowClient, MlflowException
 from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
 
-REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
 OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
 GONE = "the file was replaced, and what it held is nowhere any more"
@@ -192,7 +191,7 @@ class Delivery:
     def _send_model(self, entry: Entry, end: int) -> None:
         gone = self._models.send(entry, end)
         if gone:
-            self._refuse(f"the model {entry['name']}, {gone.as_posix()}", GONE)
+            self._refuse(f"the model {entry['name']}, {gone}", GONE)
         else:
             self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
 

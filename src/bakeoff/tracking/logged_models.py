@@ -16,7 +16,7 @@ from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import Entry, entries
 from bakeoff.tracking.kept import SENDING, kept_file, linked
 from bakeoff.tracking.model_of_run import REFERENCE, download_artifacts
-from bakeoff.tracking.store import MlflowClient, MlflowException
+from bakeoff.tracking.store import REFUSALS, MlflowClient, MlflowException
 from bakeoff.tracking.target import Target, place_in, target_in
 
 FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
@@ -30,7 +30,7 @@ class LoggedModels:
         self._client, self._experiment, self._run = client, experiment, run
         self._folder, self._target = folder, target
 
-    def send(self, entry: Entry, end: int) -> Path | None:
+    def send(self, entry: Entry, end: int) -> str | None:
         """A file whose content is nowhere any more, without which there is no model; `end` is that of its line."""
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
@@ -39,10 +39,12 @@ class LoggedModels:
             content.mkdir()
             for file in () if entry["by_reference"] else entry["files"]:
                 if not self._fetch(entry, file, content / file["name"]):
-                    return Path(file["name"])
+                    return str(file["name"])
             model = self._found_or_made(entry)
             if not entry["by_reference"]:
                 self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
+                if REFERENCE in model.tags:
+                    self._client.delete_logged_model_tag(model.model_id, REFERENCE)
         self._measure(model, entry, end)
         outputs = self._client.get_run(self._run).outputs
         if model.model_id not in [output.model_id for output in (outputs.model_outputs if outputs else [])]:
@@ -96,12 +98,27 @@ class LoggedModels:
 
     def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
         """The run's own points, word for word, so that it has none of them twice."""
+        made_here = place_in(self._folder, self._target).created
         points = [
             Metric(key, value, at, step, model_id=model.model_id)
-            for key, step, value, at in _points(self._folder, entry, end)
+            for key, step, value, at in _points(self._folder, entry, end, restored=made_here)
         ]
         for first in range(0, len(points), Batch.MOST_POINTS):
-            self._client.log_batch(self._run, metrics=points[first : first + Batch.MOST_POINTS])
+            batch = points[first : first + Batch.MOST_POINTS]
+            try:
+                self._client.log_batch(self._run, metrics=batch)
+            except MlflowException as error:
+                if error.error_code not in REFUSALS:
+                    raise
+                for point in batch:  # what the store refused of the run, and was named then, it refuses here
+                    self._measure_unless_refused(point)
+
+    def _measure_unless_refused(self, point: Metric) -> None:
+        try:
+            self._client.log_batch(self._run, metrics=[point])
+        except MlflowException as error:
+            if error.error_code not in REFUSALS:
+                raise
 
     def _register(self, model: LoggedModel, name: str, digest: str) -> None:
         try:
@@ -142,12 +159,15 @@ class LoggedModels:
         return True
 
 
-def _points(folder: Path, model: Entry, end: int) -> Iterator[tuple[str, int, float, int]]:
-    """What validation found at the model's step, and what was measured of its weights later."""
+def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[tuple[str, int, float, int]]:
+    """What validation found at the model's step, and what was measured of its weights later.
+
+    `restored` points have another time in a store that had the run before.
+    """
     for entry, at in entries(folder):
         if at > end:
             return
-        if entry is None or entry["kind"] != "metrics":
+        if entry is None or entry["kind"] != "metrics" or (entry.get("restored") and not restored):
             continue
         of_the_step = "weights" not in entry and entry["step"] == model["step"]
         for key, value in entry["values"].items():

@@ -42,6 +42,7 @@ HOLD_ADDRESSES = (
     ("model_versions", "source"), ("model_versions", "storage_location"),
 )  # fmt: skip
 
+REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
 RUN_TAG = "bakeoff.run"  # our own id of a run, by which it is found again
 
 
