@@ -1,5 +1,6 @@
 """Weights and exports as logged models: each once, with its step and its metrics, whatever fails on the way."""
 
+import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -174,6 +175,8 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
     assert [(found.name, int(found.version), found.source) for found in versions] == [
         ("cats", 1, model.artifact_location), ("felines", 1, model.artifact_location),
     ]  # fmt: skip
+    shown = json.loads(client.get_logged_model(model.model_id).tags["mlflow.modelVersions"])
+    assert shown == [{"name": "cats", "version": "1"}, {"name": "felines", "version": "1"}]
     root = Path(model.artifact_location.removeprefix("file://"))
     assert {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} >= {
         "MLmodel", "requirements.txt", "code/image_predictor.py", "data/model/labels.txt",

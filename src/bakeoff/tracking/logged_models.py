@@ -5,6 +5,7 @@ the same metric of a model for one, and whether the run names the model as its o
 """
 
 import hashlib
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from bakeoff.tracking.store import REFUSALS, MlflowClient, MlflowException
 from bakeoff.tracking.target import Target, place_in, target_in
 
 FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
+VERSIONS = "mlflow.modelVersions"
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
 
 
@@ -128,9 +130,17 @@ class LoggedModels:
                 raise
         versions = self._client.search_model_versions(f"name = '{name}' AND run_id = '{self._run}'")
         if digest not in [version.tags.get(FILES) for version in versions]:
-            self._client.create_model_version(
+            made = self._client.create_model_version(
                 name, model.artifact_location, self._run, {FILES: digest}, model_id=model.model_id, await_creation_for=0
             )
+            self._say_version(model, name, str(made.version))
+
+    def _say_version(self, model: LoggedModel, name: str, version: str) -> None:
+        """A tag by which MLflow's page of the model shows it; a server writes it, a database alone does not."""
+        said = json.loads(self._client.get_logged_model(model.model_id).tags.get(VERSIONS, "[]"))
+        if (name, version) not in [(one["name"], str(one["version"])) for one in said]:
+            tags = {VERSIONS: json.dumps([*said, {"name": name, "version": version}])}
+            self._client.set_logged_model_tags(model.model_id, tags)
 
     # What its files hold.
 
