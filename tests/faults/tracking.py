@@ -141,6 +141,9 @@ def training_killed(clone: Clone, server: Server) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         logged = (clone.folder / "waits.txt").read_text().count("\n")
+    clone.sync()
+    [[left]] = contents(clone.uri).values()
+    assert (left["status"], left["ended"], left["tags"]["bakeoff.state"]) == ("KILLED", False, "INTERRUPTED")
     finish(clone)
 
 

@@ -20,9 +20,10 @@ LONG = "0.123456789 " * 700  # over MLflow's limit for a param
 def play(run_id: str, steps: int, pause: float, uri: str | None) -> None:
     checkpoint, waits = Path("checkpoint"), Path("waits.txt")
     first = int(checkpoint.read_text()) if checkpoint.exists() else 0
-    settings = Mlflow(uri=uri, wait_s=2.0, system_every_s=0.0)
+    settings = Mlflow(uri=uri, wait_s=2.0, system_every_s=0.0, register="played")
     copy = tracker.start(settings, "a · run · here", {"bakeoff.records_digest": "9f" * 32}, run_id=run_id)
     with copy.ending(), waits.open("a", buffering=1) as log:
+        copy.tags({"bakeoff.state": "RUNNING"})
         copy.params({"lr": {"peak": 0.5, "values": LONG}, "derived": {"steps": steps}, "seed": 0})
         copy.folder(Path("config"), "config")
         copy.dataset("digits", "9f" * 32, "data/records", {"train": 600, "validation": 150})
@@ -37,11 +38,19 @@ def play(run_id: str, steps: int, pause: float, uri: str | None) -> None:
                 checkpoint.write_text(str(step + 1))
         train = Path("train")  # an output that is replaced as soon as it was handed over
         train.mkdir(exist_ok=True)
+        state = {"step": steps, "best_step": 20}
         (train / "final.weights.h5").write_bytes(bytes(range(256)) * 8000)
-        (train / "state.json").write_text(json.dumps({"steps": steps}))
-        copy.tags({"bakeoff.weights_sha256": "5d" * 32})
+        (train / "best.weights.h5").write_bytes(bytes(range(256)) * 4000)
+        (train / "state.json").write_text(json.dumps(state))
+        copy.tags({"bakeoff.weights_sha256": "5d" * 32, "bakeoff.state": "SUCCEEDED"})
         copy.folder(train, "train")
-        for file in train.iterdir():
+        copy.weights(train, state)
+        copy.metrics(steps, {"evaluation/accuracy": 0.75}, revised=True, weights="best")
+        (train / "saved_model").mkdir(exist_ok=True)
+        (train / "saved_model/saved_model.pb").write_bytes(bytes(range(256)) * 8)
+        (train / "labels.txt").write_text("cat\ndog\n")
+        copy.exported(train, state, weights="best", task="classification", multi_label=False)
+        for file in [path for path in train.rglob("*") if path.is_file()]:
             file.unlink()
             file.write_bytes(b"of the next run")
     checkpoint.write_text(str(steps))

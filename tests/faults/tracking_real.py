@@ -9,7 +9,11 @@ from faults.kills import killed as killed_while_training
 from faults.tracking_store import Server, contents, differences
 from workspace_copy import tiny_workspace
 
-OF_THE_CLOCK = re.compile(r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*)|bakeoff.run")
+# Times, memory, and a file of events for each attempt.
+OF_THE_CLOCK = re.compile(
+    r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*|tensorboard/.*)|bakeoff.run"
+    r"|bakeoff.peak_memory_bytes"
+)
 
 
 def real(folder: Path) -> list[str]:

@@ -65,20 +65,40 @@ class Server:
 
 
 READ = """
-import hashlib, json, sys
+import hashlib, json, re, sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from mlflow import MlflowClient
+from mlflow.artifacts import download_artifacts
 
 client = MlflowClient(tracking_uri=sys.argv[1])
 experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+OF_THE_MODEL_ALONE = re.compile(rb"^(model_id|model_uuid|run_id|utc_time_created):.*$", re.M)  # in MLmodel
+
+def digests(root):
+    return {file.relative_to(root).as_posix():
+                hashlib.sha256(OF_THE_MODEL_ALONE.sub(b"", file.read_bytes()) if file.name == "MLmodel"
+                               else file.read_bytes()).hexdigest()
+            for file in sorted(root.rglob("*")) if file.is_file()}
+
+def model(found, run):
+    with TemporaryDirectory() as folder:
+        root = Path(download_artifacts(found.artifact_location, dst_path=folder, tracking_uri=sys.argv[1]))
+        files = {} if "bakeoff.reference" in found.tags else digests(root)
+    points = sorted((point.key, point.step, point.value) for point in found.metrics or [])
+    tags = {key: value for key, value in found.tags.items() if key != "mlflow.modelVersions"}  # says the version
+    return {"status": str(found.status), "type": found.model_type, "tags": tags, "params": found.params,
+            "metrics": points, "files": files,
+            "steps": [out.step for out in run.outputs.model_outputs if out.model_id == found.model_id]}
+
 found = {}
 for run in client.search_runs(experiments, max_results=1000):
     tags = dict(run.data.tags)
     with TemporaryDirectory() as folder:
         root = Path(client.download_artifacts(run.info.run_id, "", folder))
-        files = {file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-                 for file in sorted(root.rglob("*")) if file.is_file()}
+        files = digests(root)
+    models = client.search_logged_models(experiments, filter_string=f"source_run_id = '{run.info.run_id}'")
+    versions = client.search_model_versions(f"run_id = '{run.info.run_id}'")
     found.setdefault(tags["bakeoff.run"], []).append({
         "name": run.info.run_name, "status": run.info.status, "ended": run.info.end_time is not None,
         "params": dict(run.data.params), "tags": tags, "artifacts": files,
@@ -87,6 +107,8 @@ for run in client.search_runs(experiments, max_results=1000):
                     for key in run.data.metrics},
         "datasets": [[one.dataset.name, one.dataset.digest, one.dataset.source, one.dataset.profile]
                      for one in run.inputs.dataset_inputs],
+        "models": {f"{found.name} {found.tags['bakeoff.files']}": model(found, run) for found in models},
+        "number_of_models": len(models), "versions": sorted((found.name, found.tags) for found in versions),
     })
 print(json.dumps(found))
 """

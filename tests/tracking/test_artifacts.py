@@ -1,48 +1,90 @@
-"""Weights of another run, fetched by its id. MLflow runs in a process of its own, as in a stage."""
+"""Weights of another run, fetched by its id."""
 
-import subprocess
-import sys
+import hashlib
+import shutil
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.settings import Untracked
-from imports import ROOT
-from workspace_copy import environment
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.settings import Mlflow, Untracked
+from bakeoff.tracking.target import Target, place_in
+from bakeoff.tracking.trained_models import kept_weights
 
-FETCH = """
-from pathlib import Path
-from bakeoff.errors import ConfigError
-from bakeoff.tracking import tracker
-from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.settings import Mlflow
-copy = tracker.start(Mlflow(wait_s=60), "a run", {})
-copy.folder(Path("trained"), "train")
-copy.close()
-found = fetch_weights(Mlflow(), copy.run_id)
-print(found == Path(".bakeoff/fetched").resolve() / copy.run_id / "best.weights.h5")
-print(found.read_bytes().decode(), [file.name for file in found.parent.iterdir()])
-found.write_bytes(b"as it was fetched")
-print(fetch_weights(Mlflow(), copy.run_id).read_bytes().decode())
-try:
-    fetch_weights(Mlflow(), "0f" * 16)
-except ConfigError as error:
-    print(error)
-"""
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
+    from bakeoff.tracking.courier import Courier
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
+NOTHING = "train.init.weights: MLflow does not give best.weights.h5 of run "
 
 
-def test_the_best_weights_of_a_run_are_fetched_once(tmp_path: Path) -> None:
-    (tmp_path / "trained").mkdir()
-    (tmp_path / "trained/best.weights.h5").write_bytes(b"weights")
-    done = subprocess.run(
-        [sys.executable, "-c", FETCH], cwd=tmp_path, env=environment() | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    where, content, again, refused = done.stdout.splitlines()
-    assert (where, content, again) == ("True", "weights ['best.weights.h5']", "as it was fetched")
-    assert refused.startswith(f"train.init.weights: MLflow does not give train/best.weights.h5 of run {'0f' * 16} (")
+@pytest.fixture
+def settings(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mlflow:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "best.weights.h5").write_bytes(b"weights")
+    return Mlflow(uri=f"sqlite:///{shutil.copy(new_store, tmp_path)}")
+
+
+@pytest.fixture
+def sent(settings: Mlflow) -> Callable[..., str]:
+    """Has a run told of and sent. Returns the id that MLflow gave it."""
+
+    def sent(run_id: str, tell: Callable[[Journal], None]) -> str:
+        journal, target = Journal(run_id), Target.of(settings)
+        target.write(journal.folder)
+        journal.run("a run")
+        tell(journal)
+        journal.close()
+        assert Courier(target).send([journal.folder])
+        return str(place_in(journal.folder, target).run)
+
+    return sent
+
+
+def weights(journal: Journal, largest_model_mb: float = 1.0) -> None:
+    for model in kept_weights(Path(), {"step": 3}, Mlflow(largest_model_mb=largest_model_mb)):
+        journal.model(model)
+
+
+def test_the_best_weights_of_a_run_are_fetched_once_by_either_of_its_ids(
+    settings: Mlflow, sent: Callable[..., str]
+) -> None:
+    for run_id in ("0f" * 16, sent("0f" * 16, weights)):
+        found = fetch_weights(settings, run_id)
+        assert found == Path(".bakeoff/fetched").resolve() / run_id / "best.weights.h5"
+        assert found.read_bytes() == b"weights" and list(found.parent.iterdir()) == [found]
+    found.write_bytes(b"as it was fetched")
+    assert fetch_weights(settings, run_id).read_bytes() == b"as it was fetched"
+
+
+def test_a_run_of_an_earlier_version_has_them_among_its_artifacts(settings: Mlflow, sent: Callable[..., str]) -> None:
+    sent("1f" * 16, lambda journal: journal.file(Path("best.weights.h5"), "train/best.weights.h5"))
+    assert fetch_weights(settings, "1f" * 16).read_bytes() == b"weights"
+
+
+def test_weights_that_were_too_large_for_the_store_are_where_they_were_made(
+    settings: Mlflow, sent: Callable[..., str]
+) -> None:
+    sent("2f" * 16, lambda journal: weights(journal, largest_model_mb=0.0))
+    with pytest.raises(ConfigError) as refused:
+        fetch_weights(settings, "2f" * 16)
+    assert str(refused.value) == (
+        f"{NOTHING}{'2f' * 16} (its model best is larger than track.largest_model_mb, so it is only where it was made: "
+        f"best.weights.h5 (7 bytes, sha256 {hashlib.sha256(b'weights').hexdigest()}))"
+    )
+
+
+def test_a_run_that_is_not_there_or_of_another_project_is_named(settings: Mlflow, sent: Callable[..., str]) -> None:
+    for run_id in ("0f" * 16, sent("3f" * 16, lambda journal: None)):
+        with pytest.raises(ConfigError) as refused:
+            fetch_weights(settings, run_id)
+        assert str(refused.value).startswith(f"{NOTHING}{run_id} (")
 
 
 def test_without_tracking_there_is_no_run_to_fetch_from() -> None:

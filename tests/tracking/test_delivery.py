@@ -1,5 +1,7 @@
 """A journal arrives in MLflow once, whatever fails on the way. The store here is a list in memory."""
 
+import os
+import time
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +13,12 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, place_in, target_in
+from bakeoff.tracking.trained_models import kept_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
     from mlflow.exceptions import MlflowException
+    from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 
     from bakeoff.tracking import courier
     from bakeoff.tracking.delivery import Deleted, Delivery
@@ -180,6 +184,15 @@ def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -
     assert holds_everything(store)
 
 
+def test_what_a_killed_sender_put_together_goes_when_nobody_sends_it_any_more(journal: Journal) -> None:
+    files = journal.folder / "files"
+    for name, age in (("sending-old", 7200), ("sending-new", 60)):
+        (files / name).mkdir()
+        os.utime(files / name, (time.time() - age,) * 2)
+    deliver(journal, Store())
+    assert [path.name for path in files.iterdir()] == ["sending-new"]
+
+
 def test_a_store_that_is_gone_gets_all_of_it_again(journal: Journal, tmp_path: Path) -> None:
     deliver(journal, Store())
     empty = Store()
@@ -221,6 +234,27 @@ def test_what_a_store_refuses_is_named_and_the_others_go_on(journal: Journal) ->
     assert place_in(journal.folder, TARGET).refused == ("forbidden: Invalid metric name: 'forbidden'",)
 
 
+def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path: Path) -> None:
+    """As one of MLflow 2."""
+
+    def no_such_place(*given: object, **more: object) -> None:
+        raise MlflowException("API request failed with error code 404 != 200", error_code=ENDPOINT_NOT_FOUND)
+
+    again = Journal("0f")
+    (tmp_path / "best.weights.h5").write_bytes(b"best")
+    for model in kept_weights(tmp_path, {"step": 6}, Mlflow()):
+        again.model(model)
+    again.metrics(6, {"evaluation/accuracy": 0.5}, weights="best")
+    again.close()
+    store = Store()
+    store.do_search_logged_models = no_such_place  # type: ignore[attr-defined]
+    deliver(journal, store)
+    assert ("evaluation/accuracy", 6, 0.5) in store.points and store.states == ["FINISHED"]
+    assert place_in(journal.folder, TARGET).refused == (
+        "best: API request failed with error code 404 != 200", "metrics: API request failed with error code 404 != 200",
+    )  # fmt: skip
+
+
 def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> None:
     store = Store()
     deliver(journal, store)
@@ -260,6 +294,17 @@ def test_many_points_go_in_as_few_requests_as_mlflow_allows(journal: Journal) ->
     deliver(journal, store)
     assert len(store.points) == 2012
     assert store.requests.count("log_batch") == 2 + 3  # 900 points in each
+
+
+def test_a_run_that_may_go_on_is_killed_without_an_end(journal: Journal) -> None:
+    again = Journal("0f")
+    again.state("RUNNING")
+    again.state("KILLED", ended=False)
+    again.close()
+    store = Store()
+    deliver(journal, store)
+    assert store.states == ["FINISHED", "RUNNING", "KILLED"]
+    assert store.requests.count("set_terminated") == 1 and store.requests.count("update_run") == 2
 
 
 def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Journal) -> None:

@@ -122,6 +122,29 @@ def test_a_folder_is_told_file_by_file(tmp_path: Path) -> None:
     assert names == ["train/plots/training.tsv", "train/state.json"]
 
 
+def test_weights_are_models_and_no_files_and_large_ones_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained = tmp_path / "trained"
+    trained.mkdir()
+    for name, size in (("best.weights.h5", 20), ("final.weights.h5", 1_000_001), ("state.json", 10)):
+        (trained / name).write_bytes(bytes(size))
+    copy = tracker.start(Mlflow(largest_model_mb=1), "a run", {}, run_id="0f")
+    copy.folder(trained, "train")
+    copy.weights(trained, {"step": 6, "best_step": 4})
+    copy.close()
+    assert [entry["name"] for entry in told("0f") if entry["kind"] == "file"] == ["train/state.json"]
+    models = [entry for entry in told("0f") if entry["kind"] == "model"]
+    assert [(model["name"], model["step"], model["by_reference"]) for model in models] == [
+        ("final", 6, True), ("best", 4, False),
+    ]  # fmt: skip
+    kept = {path.stat().st_size for path in (journals() / "0f/files").iterdir()}
+    assert kept == {10, 20} and capsys.readouterr().out == (
+        "MLflow gets only the digest of the model final: it has 1 MB\n"
+        "  the files stay in this workspace; track.largest_model_mb=1 is the limit\n"
+    )
+
+
 def test_params_are_flat_and_leave_out_what_nobody_compares_by() -> None:
     tree = {
         "variant": {"lr": "cosine", "track": "mlflow"},
@@ -137,7 +160,7 @@ def test_params_are_flat_and_leave_out_what_nobody_compares_by() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["wait_s", "system_every_s"])
-def test_a_time_below_nothing_is_refused(key: str) -> None:
+@pytest.mark.parametrize("key", ["wait_s", "system_every_s", "largest_model_mb"])
+def test_a_time_or_size_below_nothing_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=rf"^{key}: must be 0 or more, got -1"):
         Mlflow(**{key: -1})

@@ -32,6 +32,9 @@ def add_to(commands: Any) -> None:
 
 
 def show_status(arguments: argparse.Namespace) -> None:
+    from bakeoff.tracking.interrupted import tell_interrupted
+
+    tell_interrupted()
     if arguments.which:
         fingerprint = named(arguments.which, known_runs()).fingerprint
 

@@ -52,7 +52,7 @@ def named(name: str) -> Trained:
         return _trained(name, run, *_of_lock(name, lock))
     if len(name) == 32 and (run := stored.run_yaml(name)):
         labels = artifacts.fetch(name, f"export/{LABELS}").read_text("utf-8")
-        return _trained(name, run, artifacts.fetch(name, f"train/{WEIGHTS}"), labels)
+        return _trained(name, run, artifacts.fetch_best(name), labels)
     raise WorkspaceError(f"{name}: no run is known by this name; it can be {KINDS}")
 
 

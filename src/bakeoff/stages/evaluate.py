@@ -74,7 +74,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
     with tracker.attach(run.track, state["run_id"]) as copy:
         told = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
-        copy.metrics(state["step"], told, revised=True)
+        copy.metrics(state["step"], told, revised=True, weights=run.evaluate.weights)
         copy.folder(out, "evaluation")
     return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != task.headline)}  # the headline first
 

@@ -53,6 +53,7 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
         copy.metrics(state["step"], told | {"export/bytes": total}, revised=True)
         for name in ("labels.txt", REPORT, MAIN):
             copy.file(out / name, "export")
+        copy.exported(out, state, weights=settings.weights, task=derived.task, multi_label=manifest.multi_label)
     return report
 
 

@@ -87,7 +87,8 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         )
         for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
             say(f"train: {line}")
-        copy = tracker.start(run.track, run.name, source_tags(manifest.digest, name), run_id=work.run_id)
+        tags = source_tags(manifest.digest, name, parent.fingerprint if parent else None)
+        copy = tracker.start(run.track, run.name, tags, run_id=work.run_id)
         with copy.ending(), report.tracked(copy.run_id, copy.tags):
             _introduce(copy, run, manifest, records)
             with (
@@ -146,6 +147,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
                 write_state(partial, state)
             copy.tags({f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
             copy.folder(out, "train")
+            copy.weights(out, state)
     return state
 
 

@@ -1,47 +1,47 @@
-"""Files of other runs, from MLflow."""
+"""Files of other runs, from MLflow, kept in `.bakeoff/fetched/`."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
+from bakeoff.tracking.trained_models import BEST, SUFFIX
 from bakeoff.workspace import fetched
 
-WEIGHTS = "train/best.weights.h5"
+if TYPE_CHECKING:
+    from mlflow.entities import RunInfo
+
+    from bakeoff.tracking.store import MlflowClient
+
+WEIGHTS = f"{BEST}{SUFFIX}"
+AS_ARTIFACT = f"train/{WEIGHTS}"  # where runs of version 0.3.0 and before have it
 
 
 def fetch_weights(settings: Track, run_id: str) -> Path:
-    """The best weights of a run, in `.bakeoff/fetched/`."""
+    """What `train.init.weights` names: the best weights of a run."""
     if not isinstance(settings, Mlflow):
         raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
     try:
-        return fetch(run_id, WEIGHTS, settings)
+        return fetch_best(run_id, settings)
     except WorkspaceError as error:
         raise ConfigError(f"train.init.weights: {error}") from None
 
 
-def fetch(run_id: str, artifact: str, settings: Mlflow | None = None) -> Path:
-    """Any file of a run's, such as `train/best.weights.h5`."""
-    target = fetched() / run_id / Path(artifact).name
-    if target.is_file():
-        return target
-    try:
-        from bakeoff.tracking.store import MlflowClient, mlflow_id
+def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:
+    """The best weights of a run."""
+    return _fetched(run_id, WEIGHTS, _address_of_best, settings)
 
-        client = MlflowClient(tracking_uri=Target.of(settings or Mlflow()).address)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            found = client.download_artifacts(mlflow_id(client, run_id) or run_id, artifact, folder)
-            Path(found).replace(target)
-    except Exception as error:  # whatever a server raises
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise WorkspaceError(f"MLflow does not give {artifact} of run {run_id} ({reason})") from None
-    return target
+
+def fetch(run_id: str, artifact: str, settings: Mlflow | None = None) -> Path:
+    """Any file of a run's artifacts, such as `export/labels.txt`."""
+    return _fetched(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", settings)
 
 
 def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
-    """One file of a run, in `.bakeoff/fetched/`; None if the store does not give it."""
+    """One file of a run, from a store at any address; None if the store does not give it."""
     target = fetched() / mlflow_id / name
     if target.is_file():
         return target
@@ -54,3 +54,33 @@ def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
     except Exception:  # whatever a server raises
         return None
     return target
+
+
+def _fetched(
+    run_id: str, name: str, address_of: Callable[["MlflowClient", "RunInfo"], str], settings: Mlflow | None
+) -> Path:
+    target = fetched() / run_id / Path(name).name
+    if target.is_file():
+        return target
+    try:
+        from bakeoff.tracking.model_of_run import download_artifacts
+        from bakeoff.tracking.store import MlflowClient, mlflow_id
+
+        client = MlflowClient(tracking_uri=Target.of(settings or Mlflow()).address)
+        address = address_of(client, client.get_run(mlflow_id(client, run_id) or run_id).info)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            Path(download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri)).replace(target)
+    except Exception as error:  # whatever a server raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkspaceError(f"MLflow does not give {name} of run {run_id} ({reason})") from None
+    return target
+
+
+def _address_of_best(client: "MlflowClient", run: "RunInfo") -> str:
+    from bakeoff.tracking.model_of_run import REFERENCE, model_named
+
+    model = model_named(client, run.experiment_id, run.run_id, BEST)
+    if model and REFERENCE in model.tags:
+        raise LookupError(f"its model {model.name} is {model.tags[REFERENCE]}")
+    return f"{model.artifact_location}/{WEIGHTS}" if model else f"{run.artifact_uri}/{AS_ARTIFACT}"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bakeoff.tracking.delivery import Deleted, Delivery
 from bakeoff.tracking.store import MlflowClient, open_store
-from bakeoff.tracking.target import Target, place_in, without_secrets
+from bakeoff.tracking.target import Target, place_in
+from bakeoff.tracking.trouble import in_one_line
 
 
 class Courier:
@@ -45,9 +46,3 @@ class Courier:
             place = place_in(folder, self.target)
             place = replace(place, trouble=in_one_line(error), tries=place.tries + 1)
             place.write(folder, self.target)
-
-
-def in_one_line(error: Exception) -> str:
-    """What a user can do something with: the innermost reason of a chain of libraries."""
-    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return without_secrets(first)[:300]

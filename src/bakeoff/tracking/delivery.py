@@ -17,12 +17,14 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 
 from bakeoff.tracking.batch import Batch
 from bakeoff.tracking.journal import FILE, Entry, entries
-from bakeoff.tracking.kept import kept_file, linked
-from bakeoff.tracking.store import RUN_TAG, MlflowClient, MlflowException
+from bakeoff.tracking.kept import SENDING, clear_of_kills, kept_file, linked
+from bakeoff.tracking.logged_models import LoggedModels
+from bakeoff.tracking.store import REFUSALS, RUN_TAG, MlflowClient, MlflowException
 from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
 
-REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
+OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
+GONE = "the file was replaced, and what it held is nowhere any more"
 
 
 class Deleted(Exception):
@@ -36,6 +38,7 @@ class Delivery:
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
+        clear_of_kills(folder / "files")
         self._open()
 
     def send(self) -> None:
@@ -45,7 +48,7 @@ class Delivery:
             if entry is None or (entry.get("restored") and not self._place.created):
                 batch.end = end
                 continue
-            if entry["kind"] in Batch.KINDS:
+            if entry["kind"] in Batch.KINDS and "weights" not in entry:
                 if batch.would_overflow(entry):
                     self._send_batch(batch)
                     batch = Batch()
@@ -53,7 +56,7 @@ class Delivery:
             else:
                 self._send_batch(batch)
                 batch = Batch()
-                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry))
+                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry, end))
                 self._move(end)
         self._send_batch(batch)
         if target_in(self._folder) == self._target:
@@ -76,9 +79,13 @@ class Delivery:
             self._keep()
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
-            raise Deleted(f"the run was deleted there; `mlflow runs restore --run-id {self._place.run}` brings it back")
+            raise self._deleted()
         anew = self._place.offset == 0 and not self._place.created
         self._unsure_until = 0 if made else (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+
+    def _deleted(self) -> Deleted:
+        run = self._place.run
+        return Deleted(f"the run was deleted there; `mlflow runs restore --run-id {run}` brings it back")
 
     def _create(self) -> str:
         first = next((entry for entry, _ in entries(self._folder) if entry and entry["kind"] == "run"), None)
@@ -101,7 +108,12 @@ class Delivery:
 
     # What is told of it.
 
-    def _send_batch(self, batch: "Batch") -> None:
+    def _send_batch(self, batch: Batch) -> None:
+        self._send_points(batch)
+        if batch.end is not None:
+            self._move(batch.end)
+
+    def _send_points(self, batch: Batch) -> None:
         if batch.points or batch.params or batch.tags:
             points = [point for point in batch.points if not self._is_there(*point)]
             metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
@@ -110,16 +122,13 @@ class Delivery:
             try:
                 self._client.log_batch(self._run, metrics=metrics, params=params, tags=tags)
             except MlflowException as error:
-                if error.error_code not in REFUSALS:
-                    raise
+                self._raise_unless_refused(error)
                 for metric in metrics:  # singly, so that one that is refused does not hold up the others
                     self._try(metric.key, partial(self._client.log_batch, self._run, metrics=[metric]))
                 for param in params:
                     self._try(param.key, partial(self._client.log_batch, self._run, params=[param]))
                 for tag in tags:
                     self._try(tag.key, partial(self._client.log_batch, self._run, tags=[tag]))
-        if batch.end is not None:
-            self._move(batch.end)
 
     def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
         """Asked only of points that may have been sent before."""
@@ -132,12 +141,19 @@ class Delivery:
         values = self._has[key].get(step, set())
         return value in values if revised else bool(values)
 
-    def _do(self, entry: Entry) -> None:
+    def _do(self, entry: Entry, end: int) -> None:
         match entry["kind"]:
             case "file":
                 self._send_file(entry)
-            case "state" if entry["state"] == "RUNNING":
-                self._client.update_run(self._run, status="RUNNING")
+            case "model":
+                self._send_model(entry, end)
+            case "metrics":
+                batch = Batch()
+                batch.add(entry, end)
+                self._send_points(batch)
+                self._models.measured(entry["weights"], end)
+            case "state" if entry["state"] == "RUNNING" or not entry.get("ended", True):
+                self._client.update_run(self._run, status=entry["state"])
             case "state":
                 self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
                 self._delete_doubles([run.info.run_id for run in self._runs(self._folder.name)])
@@ -161,16 +177,27 @@ class Delivery:
         folder, _, name = entry["name"].rpartition("/")
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=files, prefix="sending-") as place:
+        with TemporaryDirectory(dir=files, prefix=SENDING) as place:
             content = kept_file(entry, files) or self._from_own_store(entry["name"], Path(place))
             if content is None:
-                self._refuse(entry["name"], "the file was replaced, and what it held is nowhere any more")
+                self._refuse(entry["name"], GONE)
                 return
             named = Path(place) / name
             if content != named:
                 linked(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
         self._sent_files.add(files / entry["sha256"])
+
+    def _send_model(self, entry: Entry, end: int) -> None:
+        gone = self._models.send(entry, end)
+        if gone:
+            self._refuse(f"the model {entry['name']}, {gone}", GONE)
+        else:
+            self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
+
+    @property
+    def _models(self) -> LoggedModels:
+        return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
 
     def _from_own_store(self, name: str, into: Path) -> Path | None:
         """For another store: the one that the run was meant for has all its files."""
@@ -194,9 +221,14 @@ class Delivery:
         try:
             do()
         except MlflowException as error:
-            if error.error_code not in REFUSALS:
-                raise
+            self._raise_unless_refused(error)
             self._refuse(what, str(error))
+
+    def _raise_unless_refused(self, error: MlflowException) -> None:
+        if OF_A_DELETED_RUN in str(error):
+            raise self._deleted() from None
+        if error.error_code not in REFUSALS:
+            raise error
 
     def _refuse(self, what: str, reason: str) -> None:
         said = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"

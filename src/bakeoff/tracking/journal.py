@@ -5,25 +5,29 @@ files/5d1c…          what artifacts held when they were handed over, until MLf
 target.json          which store the run is meant for
 sent-3f80….json      how far that store has it
 writing              locked while a process writes
+running              there from the beginning of a training to its end, with its machine's name
 
 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, "values": {"train/loss": 1.93}}
 """
 
+import hashlib
 import json
 import os
+import platform
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bakeoff.tracking.kept import keep, keep_text
+from bakeoff.tracking.kept import keep, keep_as, keep_text
 from bakeoff.workspace import journals
 
-FILE = "journal.jsonl"
+FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
 Entry = dict[str, Any]
 
@@ -82,6 +86,7 @@ class Journal:
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
         except Timeout:  # another stage of the run writes, too; lines are appended whole
             pass
+        self.is_alone = self._writing.is_locked
         self.is_new = True
         for entry, _ in entries(self.folder):
             self.is_new = False
@@ -99,12 +104,19 @@ class Journal:
 
     # What can be told. Whatever is in the journal already is not told again.
 
-    def metrics(self, step: int, values: Mapping[str, float], *, revised: bool = False) -> None:
-        """Each metric once per step, in order; one that is `revised` once more if its value is another."""
+    def metrics(
+        self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
+    ) -> None:
+        """Each metric once per step, in order; one that is `revised` once more if its value is another.
+
+        `weights` names those that were measured, if they are not simply those of the step.
+        """
         with self._one_at_a_time:
             new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
             if new:
-                self._write({"kind": "metrics", "step": step, "values": new} | ({"revised": True} if revised else {}))
+                more: Entry = {"revised": True} if revised else {}
+                more |= {"weights": weights} if weights else {}
+                self._write({"kind": "metrics", "step": step, "values": new, **more})
 
     def params(self, values: Mapping[str, str]) -> None:
         """A param of MLflow never changes; what changes between two attempts at a run becomes a tag."""
@@ -136,13 +148,26 @@ class Journal:
         with self._one_at_a_time:
             self._write_file(keep_text(content, self.folder / "files"), name)
 
+    def model(self, model: Mapping[str, Any]) -> None:
+        """One of `trained_models`, once as long as it stays the same."""
+        with self._one_at_a_time:
+            if self._said.get(("model", model["name"])) != _digest_of(model):
+                for file in () if model["by_reference"] else model["files"]:
+                    keep_as(file, Path(file["path"]), self.folder / "files")
+                self._write({"kind": "model", **model})
+
     def run(self, name: str) -> None:
         """What a run begins with."""
         self._tell({"kind": "run", "name": name})
 
-    def state(self, state: str) -> None:
-        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED."""
-        self._tell({"kind": "state", "state": state})
+    def state(self, state: str, *, ended: bool = True) -> None:
+        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
+        self._tell({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
+        with suppress(OSError):
+            if state == "RUNNING":
+                (self.folder / RUNNING).write_text(f"{platform.node()}\n", encoding="utf-8")
+            else:
+                (self.folder / RUNNING).unlink()
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
         if ("dataset", name) not in self._said:
@@ -195,6 +220,8 @@ class Journal:
             self._said |= {(kind, key): value for key, value in entry["values"].items()}
         elif kind in ("file", "dataset", "parent"):
             self._said[kind, entry["name"]] = entry.get("sha256", "")
+        elif kind == "model":
+            self._said[kind, entry["name"]] = _digest_of(entry)
 
     def _append(self, line: bytes) -> None:
         self._unwritten += line
@@ -208,6 +235,12 @@ class Journal:
             return
         self._torn = not written.endswith(b"\n")
         self._unwritten = content[written.rfind(b"\n") + 1 :]
+
+
+def _digest_of(model: Mapping[str, Any]) -> str:
+    """Equal for two lines that say the same, whenever they were written."""
+    said = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _ends_within_a_line(file: Path) -> bool:

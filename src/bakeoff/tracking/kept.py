@@ -7,24 +7,37 @@ link), which costs no disk as long as the first exists and keeps the content whe
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
+SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
+SENT_BY_THEN_S = 3600.0  # an older one was left by a kill
 COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely bigger
 
 
 def keep(path: Path, files: Path) -> dict[str, Any]:
     """The digest and size of a file. Without room for a copy, the file itself must do."""
+    found = measured(path)
+    keep_as(found, path, files)
+    return found
+
+
+def measured(path: Path) -> dict[str, Any]:
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    size, place = path.stat().st_size, files / digest
+    return {"sha256": digest, "bytes": path.stat().st_size}
+
+
+def keep_as(found: dict[str, Any], path: Path, files: Path) -> None:
+    """A file whose digest and size are known."""
+    place = files / found["sha256"]
     if not place.exists():
         try:
             files.mkdir(exist_ok=True)
-            _keep(path, place, size)
+            _keep(path, place, found["bytes"])
         except OSError:
             place.unlink(missing_ok=True)
-    return {"sha256": digest, "bytes": size}
 
 
 def keep_text(text: str, files: Path) -> dict[str, Any]:
@@ -48,6 +61,12 @@ def kept_file(entry: dict[str, Any], files: Path) -> Path | None:
                 if hashlib.file_digest(content, "sha256").hexdigest() == entry["sha256"]:
                     return path
     return None
+
+
+def clear_of_kills(files: Path) -> None:
+    for folder in files.glob(f"{SENDING}*"):
+        if time.time() - folder.stat().st_mtime > SENT_BY_THEN_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def linked(path: Path, place: Path) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 
 COMPARED_BY_NOBODY = (
     "digest", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
-    "evaluate.pictures", "evaluate.picture_min_score", "export.num_steps", "export.count_background",
+    "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
+    "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
+    "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
 )  # fmt: skip
 
 

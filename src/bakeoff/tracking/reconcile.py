@@ -4,8 +4,11 @@ A result that comes back gets a run of its own, marked `bakeoff.reused`, with it
 result that was made elsewhere is told of from its files, marked `bakeoff.restored`.
 """
 
+from dataclasses import fields
+
 from bakeoff.tracking import git, ledger
 from bakeoff.tracking.dispatch import all_journals, is_running, start_sender, unsent
+from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.restore import restore, tell
 from bakeoff.tracking.result import Result, result_here, result_of
@@ -18,7 +21,8 @@ REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeo
 
 
 def reconcile() -> None:
-    """Tell of the results in the workspace and in DVC's experiments of which nobody told."""
+    """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
+    tell_interrupted()
     here = result_here()
     if here.run_id and _target(here):
         journals().mkdir(parents=True, exist_ok=True)
@@ -62,7 +66,7 @@ def _restore_unknown(result: Result, target: Target) -> bool:
         return False
     journal = Journal(result.run_id)
     target.write(journal.folder)
-    restore(journal, result)
+    restore(journal, result, _settings(result) or Mlflow())
     journal.close()
     return True
 
@@ -81,8 +85,13 @@ def _tell_reused(result: Result, target: Target) -> None:
 
 def _target(result: Result) -> Target | None:
     """None if the variant is not tracked."""
-    track = result.variant.get("track") or {}
-    if track.get("kind") != "mlflow":
+    settings = _settings(result)
+    return Target.of(settings) if settings else None
+
+
+def _settings(result: Result) -> Mlflow | None:
+    """Those that another version of this program knows more or less of are left at their defaults."""
+    track = dict(result.variant.get("track") or {})
+    if track.pop("kind", None) != "mlflow":
         return None
-    settings = Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))
-    return Target.of(settings)
+    return Mlflow(**{field.name: track[field.name] for field in fields(Mlflow) if field.name in track})

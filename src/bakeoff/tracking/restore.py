@@ -2,12 +2,14 @@
 
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.result import Result
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.trained_models import SUFFIX, kept_weights
 from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 RESTORED = "bakeoff.restored"
 
 
-def restore(journal: Journal, result: Result) -> None:
+def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     """Its whole story; files only of a result that is in the workspace."""
     journal.restoring = True
     journal.run(result.name)
@@ -16,8 +18,10 @@ def restore(journal: Journal, result: Result) -> None:
     folders = ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")) if not result.experiment else ()
     for folder, name in folders:
         for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-            if file.is_file():
+            if file.is_file() and not file.name.endswith(SUFFIX):
                 journal.file(file, f"{name}/{file.relative_to(folder).as_posix()}")
+    for model in kept_weights(TRAINED, result.state, settings) if not result.experiment else ():
+        journal.model(model)
     journal.state("FINISHED")
     journal.restoring = False
 

@@ -2,6 +2,7 @@
 
 import psutil
 
+from bakeoff.tracking import gpus
 from bakeoff.workspace import main_workspace
 
 FIRST = "system/cpu_utilization_percentage"
@@ -18,6 +19,6 @@ def look() -> dict[str, float]:
             "system/system_memory_usage_percentage": memory.percent,
             "system/process_memory_megabytes": psutil.Process().memory_info().rss / MB,
             "system/disk_usage_percentage": disk.percent,
-        }
+        } | gpus.look()
     except (OSError, psutil.Error):
         return {}

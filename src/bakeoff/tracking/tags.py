@@ -8,9 +8,10 @@ from bakeoff.tracking import git
 FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 
 
-def source_tags(records_digest: str, fingerprint: str) -> dict[str, str]:
+def source_tags(records_digest: str, fingerprint: str, parent: str | None = None) -> dict[str, str]:
+    """`parent` is the fingerprint of the run that this one continues."""
     commit = git.commit() or "none"
-    return {
+    tags = {
         "mlflow.source.name": "bakeoff train",
         "mlflow.source.git.commit": commit,
         "bakeoff.git_commit": commit,
@@ -18,4 +19,6 @@ def source_tags(records_digest: str, fingerprint: str) -> dict[str, str]:
         "bakeoff.records_digest": records_digest,
         "bakeoff.fingerprint": fingerprint,
         "bakeoff.host": platform.node(),
-    } | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}
+    }
+    tags |= {"bakeoff.continues": parent} if parent else {}
+    return tags | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from bakeoff.progress import say
 from bakeoff.tracking import git, ledger
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.params import flattened, params_of
@@ -20,11 +21,13 @@ from bakeoff.tracking.restore import restore
 from bakeoff.tracking.result import result_here
 from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
+from bakeoff.tracking.trained_models import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.watch import Watch
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
 
 
+UNUSED = Mlflow()  # by a run that is not tracked
 POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
@@ -37,20 +40,25 @@ class Tracker:
     """Writes one run's journal, or nothing if the run is not tracked."""
 
     def __init__(
-        self, run_id: str, journal: Journal | None = None, watch: Watch | None = None, wait_s: float = 0
+        self, run_id: str, settings: Mlflow = UNUSED, journal: Journal | None = None, watch: Watch | None = None
     ) -> None:
         self.run_id = run_id
-        self._journal, self._watch, self._wait_s = journal, watch, wait_s
+        self._settings, self._journal, self._watch = settings, journal, watch
 
     def params(self, tree: Mapping[str, Any]) -> None:
         """A rendered variant as params such as `lr.peak`."""
         if self._journal:
             self._journal.params(params_of(tree))
 
-    def metrics(self, step: int, values: Mapping[str, float], *, revised: bool = False) -> None:
-        """Each metric once per step; with `revised` once more, if the value is another than before."""
+    def metrics(
+        self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
+    ) -> None:
+        """Each metric once per step; with `revised` once more, if the value is another than before.
+
+        What was measured of the `best` or the `final` weights is also said of the models that have them.
+        """
         if self._journal:
-            self._journal.metrics(step, values, revised=revised)
+            self._journal.metrics(step, values, revised=revised, weights=weights)
 
     def tags(self, values: Mapping[str, str]) -> None:
         if self._journal:
@@ -61,8 +69,33 @@ class Tracker:
             self._journal.file(path, f"{folder}/{path.name}")
 
     def folder(self, path: Path, name: str) -> None:
+        """All but weights, which are models."""
         for file in sorted(path.rglob("*")) if self._journal else ():
-            self.file(file, f"{name}/{file.relative_to(path).parent.as_posix()}".removesuffix("/."))
+            if not file.name.endswith(SUFFIX):
+                self.file(file, f"{name}/{file.relative_to(path).parent.as_posix()}".removesuffix("/."))
+
+    def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
+        """The newest and the best that a training kept."""
+        if self._journal:
+            for model in kept_weights(trained, state, self._settings):
+                self._tell_model(model)
+
+    def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
+        """The SavedModel in a folder; whoever has MLflow loads it as a predictor."""
+        if self._journal and (folder / SAVED_MODEL).is_dir():
+            self._tell_model(
+                exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
+            )
+        elif self._journal and self._settings.register:
+            say(f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there")
+
+    def _tell_model(self, model: Mapping[str, Any]) -> None:
+        assert self._journal
+        self._journal.model(model)
+        if model["by_reference"]:
+            size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
+            say(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
+            say(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
         """The records, as MLflow shows what a run was trained on."""
@@ -96,7 +129,7 @@ class Tracker:
     def close(self, *, wait: bool = True) -> None:
         """Wait a while for MLflow; the sender goes on without us."""
         if self._journal and self._watch:
-            self._watch.end(self._wait_s if wait else 0)
+            self._watch.end(self._settings.wait_s if wait else 0)
             self._journal.close()
         self._journal = self._watch = None
 
@@ -127,16 +160,16 @@ def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
         journal = Journal(run_id)
         target.write(journal.folder)
         if journal.is_new:
-            _begin(journal, name)
+            _begin(journal, name, settings)
     except OSError as error:
         print(f"warning: no journal of this run can be written ({error}); MLflow will not have it", file=sys.stderr)
         return Tracker(run_id)
-    return Tracker(run_id, journal, Watch(journal, target, settings.system_every_s), settings.wait_s)
+    return Tracker(run_id, settings, journal, Watch(journal, target, settings.system_every_s))
 
 
-def _begin(journal: Journal, name: str | None) -> None:
+def _begin(journal: Journal, name: str | None, settings: Mlflow) -> None:
     if name is None:
-        restore(journal, result_here())
+        restore(journal, result_here(), settings)
         return
     experiment = os.environ.get("DVC_EXP_NAME")
     journal.run(f"{name} ({experiment})" if experiment else name)

@@ -1,0 +1,92 @@
+"""Files of images -> what a trained network finds in them. Goes along with the model, so it knows nothing of bakeoff.
+
+model = mlflow.pyfunc.load_model("models:/NAME/1")
+model.predict([Path("photo.jpg").read_bytes()])      # or a table with one column of bytes; a clip is a list of frames
+-> a table with a row for each: detection       boxes [[ymin, xmin, ymax, xmax], ...] 0..1, classes, texts, scores
+                                one label       class, text, score, probabilities
+                                several labels  texts, scores
+"""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+from PIL import Image, ImageOps
+
+ORIENTATION, UPRIGHT = 0x0112, 1  # EXIF
+CLIPS = 5  # dimensions of a batch of clips; of images it has one less
+
+
+class Predictor:
+    def __init__(self, folder: Path) -> None:
+        self._labels = (folder / "labels.txt").read_text(encoding="utf-8").splitlines()
+        self._model = tf.saved_model.load(str(folder / "saved_model"))  # is kept, or its variables would be gone
+        self._answer = self._model.signatures["serving_default"]
+        self._takes_clips = self._answer.structured_input_signature[1]["images"].shape.rank == CLIPS
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+        return pd.DataFrame([self._row(number, value) for number, value in enumerate(_values(model_input))])
+
+    def _row(self, number: int, value: Any) -> dict[str, Any]:
+        try:
+            pixels = np.stack([_pixels(frame) for frame in value]) if self._takes_clips else _pixels(value)
+        except (OSError, TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+            wanted = "a list of images of one size" if self._takes_clips else "an image"
+            raise ValueError(f"row {number}: must be the bytes of {wanted} ({str(error)[:200]})") from None
+        answer = self._answer(images=tf.constant(pixels[None]))
+        found = {name: value.numpy()[0] for name, value in answer.items()}
+        if "boxes" in found:
+            count = int(found["count"])
+            classes = [int(number) for number in found["classes"][:count]]
+            return {
+                "boxes": found["boxes"][:count].astype(float).tolist(),
+                "classes": classes,
+                "texts": [self._labels[number - 1] for number in classes],
+                "scores": found["scores"][:count].astype(float).tolist(),
+            }
+        if "classes" in found:
+            number = int(found["classes"])
+            return {
+                "class": number,
+                "text": self._labels[number - 1],
+                "score": float(found["scores"]),
+                "probabilities": found["probabilities"].astype(float).tolist(),
+            }
+        return {"texts": self._labels, "scores": found["scores"].astype(float).tolist()}
+
+
+def _values(given: Any) -> list[Any]:
+    if isinstance(given, bytes):
+        return [given]
+    if isinstance(given, pd.DataFrame):
+        return given.iloc[:, 0].tolist()
+    return list(given)
+
+
+def _pixels(data: bytes) -> np.ndarray:
+    """(height, width, 3) as the records of training have them: upright, and what is transparent shows white."""
+    opened = Image.open(io.BytesIO(data))
+    is_upright = opened.getexif().get(ORIENTATION, UPRIGHT) == UPRIGHT
+    if opened.format == "JPEG" and opened.mode in ("RGB", "L") and is_upright:
+        return tf.io.decode_image(data, channels=3, expand_animations=False).numpy()
+    image = _of_8_bits(ImageOps.exif_transpose(opened))
+    if image.mode in ("P", "PA", "LA", "La", "RGBA", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return np.array(image.convert("RGB"))
+
+
+def _of_8_bits(image: Image.Image) -> Image.Image:
+    if image.mode[0] not in "IF":
+        return image
+    deep = np.asarray(image).astype(float)
+    most = 65535 if image.mode.startswith("I;16") or deep.max() > 255 else 255
+    return Image.fromarray(np.clip(np.rint(deep * 255 / most), 0, 255).astype(np.uint8))
+
+
+def _load_pyfunc(data_path: str) -> Predictor:
+    """By this name MLflow asks for it."""
+    return Predictor(Path(data_path))

@@ -1,0 +1,73 @@
+"""A run that was killed says so in MLflow from the next look on, until it goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.tracking import interrupted
+from bakeoff.tracking.interrupted import tell_interrupted
+from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.target import Target
+
+TARGET = Target("http://somewhere", "bakeoff")
+
+
+@pytest.fixture(autouse=True)
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The senders that were started, by their stores."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    keys: list[str] = []
+    monkeypatch.setattr(interrupted, "start_sender", keys.append)
+    return keys
+
+
+def training() -> Journal:
+    """One that is under way. Closed without a last word it is as a kill leaves it: the system lets go of its locks."""
+    journal = Journal("0f")
+    TARGET.write(journal.folder)
+    journal.state("RUNNING")
+    journal.tags({"bakeoff.state": "RUNNING"})
+    return journal
+
+
+def told(kind: str) -> list:
+    found = [entry for entry, _ in entries(Path(".bakeoff/journal/0f")) if entry and entry["kind"] == kind]
+    if kind == "state":
+        return [(entry["state"], entry.get("ended", True)) for entry in found]
+    return [entry["values"]["bakeoff.state"] for entry in found]
+
+
+@pytest.mark.parametrize("look", [tell_interrupted, reconcile])
+def test_a_killed_run_is_told_of_once_and_runs_again_when_it_goes_on(look: object, started: list[str]) -> None:
+    training().close()
+    for _ in range(2):
+        look()  # type: ignore[operator]
+    assert told("state") == [("RUNNING", True), ("KILLED", False)] and told("tags") == ["RUNNING", "INTERRUPTED"]
+    assert started == [TARGET.key]
+    training().close()
+    assert told("state")[-1] == ("RUNNING", True) and told("tags")[-1] == "RUNNING"
+    look()  # type: ignore[operator]
+    assert told("state")[-1] == ("KILLED", False) and told("tags")[-1] == "INTERRUPTED"
+
+
+def test_a_run_that_is_under_way_or_has_ended_is_left_alone(started: list[str]) -> None:
+    journal = training()
+    assert tell_interrupted() == []
+    journal.state("FAILED")
+    journal.close()
+    assert tell_interrupted() == [] == started and told("state") == [("RUNNING", True), ("FAILED", True)]
+
+
+def test_a_run_of_another_machine_is_left_alone() -> None:
+    training().close()
+    Path(".bakeoff/journal/0f/running").write_text("another\n")
+    assert tell_interrupted() == []
+
+
+def test_a_run_that_goes_on_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = training()
+    monkeypatch.setattr(interrupted, "is_being_written", lambda folder: False)  # as it was a moment ago
+    assert tell_interrupted() == [] and told("state") == [("RUNNING", True)]
+    journal.close()
