@@ -13,13 +13,6 @@ def has_uncommitted_changes() -> bool:
     return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
 
 
-def changes() -> str | None:
-    """What is not committed, as a patch; files that git does not know are named in front of it."""
-    diff, unknown = _git("diff", "HEAD", "--", ".", *OUTPUTS), untracked(".")
-    named = [f"# git does not know {name}" for name in unknown]
-    return "\n".join([*named, *([diff] if diff else [])]) + "\n" if named or diff else None
-
-
 def untracked(*folders: str) -> list[str]:
     """Files that git neither knows nor ignores."""
     return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()

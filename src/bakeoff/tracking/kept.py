@@ -27,8 +27,8 @@ def keep(path: Path, files: Path) -> dict[str, Any]:
     return {"sha256": digest, "bytes": size}
 
 
-def keep_text(text: str, files: Path) -> dict[str, Any]:
-    content = text.encode()
+def keep_text(text: str | bytes, files: Path) -> dict[str, Any]:
+    content = text if isinstance(text, bytes) else text.encode()
     digest = hashlib.sha256(content).hexdigest()
     try:
         files.mkdir(exist_ok=True)
