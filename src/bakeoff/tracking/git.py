@@ -24,6 +24,15 @@ def experiments() -> list[str]:
     return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
 
 
+def commit_of(experiment: str) -> str | None:
+    refs = (_git("for-each-ref", "--format=%(objectname) %(refname)", "refs/exps") or "").splitlines()
+    return next((ref.split()[0] for ref in refs if ref.split("/")[-1] == experiment), None)
+
+
+def has_commit(commit: str) -> bool:
+    return _git("cat-file", "-t", commit) == "commit"
+
+
 def file_at(revision: str, path: str) -> str | None:
     """The text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
     text = None if revision.startswith("-") else _git("show", f"{revision}:./{path}")

@@ -40,10 +40,13 @@ class Result:
     def params(self) -> dict[str, str]:
         return params_of(self.variant)
 
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.history.splitlines()]
+
     def points(self) -> Iterator[tuple[int, dict[str, float]]]:
         """Step and numbers, of training and of the evaluation after it."""
-        for line in self.history.splitlines():
-            values = json.loads(line)
+        for values in self.lines:
             step = values.pop("step")
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
         values = {f"evaluation/{key}": value for key, value in flattened(self.metrics) if value is not None}
@@ -55,6 +58,12 @@ def result_here() -> Result:
     lock = _parsed(yaml.safe_load, _text(Path("dvc.lock")))
     metrics = _text(EVALUATION / METRICS) if _is_evaluated(lock) else None
     return _result(_text(RUN), _text(TRAINED / STATE), _text(TRAINED / HISTORY), metrics)
+
+
+def result_in(folder: Path) -> Result:
+    """What is in a workspace, of whichever run."""
+    texts = (_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
+    return _result(*texts)
 
 
 def result_of(experiment: str) -> Result:
