@@ -13,11 +13,11 @@ WEIGHTS = "train/best.weights.h5"
 
 def fetch_weights(settings: Track, run_id: str) -> Path:
     """The best weights of a run, in `.bakeoff/fetched/`."""
-    if not isinstance(settings, Mlflow):
-        raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
     target = fetched() / run_id / Path(WEIGHTS).name
     if target.is_file():
         return target
+    if not isinstance(settings, Mlflow):
+        raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
     try:
         from bakeoff.tracking.store import MlflowClient, mlflow_id
 
