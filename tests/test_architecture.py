@@ -16,8 +16,10 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+        "config", "object_detection_api", "planning", "progress", "rendered", "reproduce", "runs", "sweep", "tracking",
+        "workspace",
     },
+    "reproduce": {"config", "tracking", "workspace"},
     "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",

@@ -23,21 +23,21 @@ def dvc(*arguments: str) -> list[str]:
 
 def run(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
     """Its exit code and its words. Ctrl-C ends it, and then goes on as KeyboardInterrupt."""
-    child = subprocess.Popen(
+    lines = []
+    with subprocess.Popen(
         command, cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
-    )  # fmt: skip
-    lines = []
-    try:
-        assert child.stdout
-        for line in child.stdout:
-            lines.append(line.rstrip())
-            if lines[-1] and not lines[-1].startswith(CHATTER):
-                show(lines[-1])
-        return child.wait(), lines
-    finally:
-        if child.poll() is None:
-            _end(child)
+    ) as child:  # fmt: skip
+        try:
+            assert child.stdout
+            for line in child.stdout:
+                lines.append(line.rstrip())
+                if lines[-1] and not lines[-1].startswith(CHATTER):
+                    show(lines[-1])
+            return child.wait(), lines
+        finally:
+            if child.poll() is None:
+                _end(child)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from filelock import FileLock
 
@@ -31,7 +32,7 @@ def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator
     place = main_workspace() / ".bakeoff/reproduce"
     place.mkdir(parents=True, exist_ok=True)
     _clear(place)
-    folder = place / f"{KEPT if keep else ''}{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder = place / f"{KEPT if keep else ''}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
     lock = FileLock(_lock_of(folder), thread_local=False)
     lock.acquire()
     try:
