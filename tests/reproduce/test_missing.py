@@ -7,6 +7,8 @@ import pytest
 
 from bakeoff.reproduce.missing import Here, Lack, lacks
 from bakeoff.reproduce.recorded import Recorded
+from bakeoff.tracking.target import Target
+from bakeoff.tracking.told import Told
 
 HERE = Here(True, "python 3.11.7, tensorflow 2.21.0", "x86_64; Quick CPU; 2 cores; avx avx2 fma")
 PATCH = b"diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml\n"
@@ -57,6 +59,16 @@ def test_a_run_without_a_commit_cannot_be_made_again() -> None:
 def test_what_leaves_nothing_to_try_is_fatal(change: dict, message: str) -> None:
     [fatal] = [lack for lack in said(replace(WHOLE, **change)) if lack.is_fatal]
     assert fatal.said.startswith(message)
+
+
+def test_a_record_that_does_not_agree_with_itself_is_named() -> None:
+    told = Told("0f", {}, Target("local", "bakeoff"), damaged=["train/state.json", "source/changes.diff"])
+    tags = {**WHOLE.tags, "bakeoff.weights_sha256": "6e"}
+    assert [(lack.said.partition("; ")[0], lack.is_fatal) for lack in said(replace(WHOLE, tags=tags, told=told))] == [
+        ("source/changes.diff: is cut or was changed, for it is not what the run handed over", True),
+        ("train/state.json: names other weights than the tag bakeoff.weights_sha256", False),
+        ("train/state.json: is not what the run handed over, so what differs from it may be its own fault", False),
+    ]
 
 
 def test_a_clean_run_needs_no_patch() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bakeoff.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.tracking import git, system
 from bakeoff.tracking.changes import left_out
+from bakeoff.tracking.tracker import CHANGES
 
 DECIDING = ("conf/", "src/", "params.yaml", "dvc.yaml", "data/raw/")  # what stages read besides their own outputs
 UNFINISHED = ("PREPARING", "RUNNING", "STOP_REQUESTED", "STOPPING")
@@ -54,12 +55,12 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
     patch, told = recorded.patch, recorded.patch_sha256
     if patch is None:
         if recorded.is_dirty and told != NO_COMMIT:
-            yield Lack("source/changes.diff: missing, and the run had changes that were not committed", True)
+            yield Lack(f"{CHANGES}: missing, and the run had changes that were not committed", True)
         return
     if told and told != hashlib.sha256(patch).hexdigest():
-        yield Lack("source/changes.diff: is cut or was changed, for its SHA-256 is not the one that the run said", True)
-    elif recorded.told and "source/changes.diff" in recorded.told.damaged:
-        yield Lack("source/changes.diff: is cut or was changed, for it is not what the run handed over", True)
+        yield Lack(f"{CHANGES}: is cut or was changed, for its SHA-256 is not the one that the run said", True)
+    elif recorded.told and CHANGES in recorded.told.damaged:
+        yield Lack(f"{CHANGES}: is cut or was changed, for it is not what the run handed over", True)
     for name in left_out(patch):
         decides = name.startswith(DECIDING)
         yield Lack(f"{name}: was there, but git did not know it, and it was not kept", decides)
@@ -81,6 +82,12 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
             f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say: "
             "its history up to there is compared, its weights cannot be"
         )
+    told = recorded.tags.get("bakeoff.weights_sha256")
+    if state and told and told != state.get("weights_sha256"):
+        yield Lack("train/state.json: names other weights than the tag bakeoff.weights_sha256; one of them was changed")
+    for name in recorded.told.damaged if recorded.told else ():
+        if name != CHANGES:
+            yield Lack(f"{name}: is not what the run handed over, so what differs from it may be its own fault")
     if resumed := state.get("resumed_at_steps"):
         steps = ", ".join(f"{step:,}" for step in resumed)
         yield Lack(f"it was interrupted and went on at step {steps}; made again, it is trained in one go")
