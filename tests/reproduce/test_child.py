@@ -43,5 +43,5 @@ def test_ctrl_c_ends_it_and_what_it_started(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run([sys.executable, "-c", GRANDCHILD], tmp_path, interrupted)
-    gone, alive = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
     assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
