@@ -1,0 +1,129 @@
+"""Draws mlflow.jpg: MLflow's table of three variants, and below it their chart of a validation metric.
+
+It trains the three in a clone of this repository, starts `bakeoff ui` there, and goes the way of a user: columns,
+three ticks, Compare, the metric. What the pages must show is asserted on the way. It takes a few minutes, and Chromium.
+Run it from the repository's root: `python docs/images/mlflow.py [PICTURE]`.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from browser import Page, chromium
+from PIL import Image
+
+SCHEDULES = ("cosine", "exponential", "constant")
+LINES = {
+    "data": "data: {use: digits_single, train_examples: 600, validation_examples: 200}",
+    "model": "model: {use: cnn_small}",
+    "train": "train: {use: smoke, steps: 160, batch_size: 16, log_every_steps: 10, validate_every_steps: 20}",
+}
+COLUMNS = ("lr.kind", "lr.peak", "train/loss", "evaluation/accuracy")
+METRIC = "validation/accuracy"
+WIDTH, TABLE, CHART = 1300, 300, 560
+BUTTON = "[...document.querySelectorAll('button')].find(button => button.innerText.trim() === '{}')"
+
+
+def main() -> None:
+    picture = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_suffix(".jpg")
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
+        clone = Path(folder) / "clone"
+        _run(Path.cwd(), "git", "clone", "--quiet", ".", str(clone))
+        for schedule in SCHEDULES:
+            _edit(clone / "params.yaml", LINES | {"lr": f"lr: {{use: {schedule}}}"})
+            _run(clone, sys.executable, "-m", "dvc", "repro", "--quiet", "evaluate")
+        _run(clone, sys.executable, "-m", "bakeoff.cli", "track", "sync")
+        with _ui(clone) as address:
+            asyncio.run(_draw(address, picture))
+    print(f"{picture}: {picture.stat().st_size:,} bytes")
+
+
+async def _draw(address: str, picture: Path) -> None:
+    async with chromium(WIDTH, 900) as page:
+        await page.call("Page.navigate", url=f"{address}/#/experiments/1/runs")
+        await page.wait_for("document.body.innerText.includes('3 matching runs')")
+        await page.click("document.querySelector('button[aria-label=Close]')")  # of the assistant
+        await page.click("document.querySelector('button[aria-label=\"Toggle sidebar\"]')")
+        table = await _table(page)
+        chart = await _chart(page)
+    sheet = Image.new("RGB", (WIDTH, table.height + chart.height), "white")
+    sheet.paste(table, (0, 0))
+    sheet.paste(chart, (0, table.height))
+    sheet.save(picture, quality=82, optimize=True)
+
+
+async def _table(page: Page) -> Image.Image:
+    """Of all three, with the params and metrics that were chosen."""
+    await page.click(BUTTON.format("Columns"))
+    for column in COLUMNS:
+        await page.type_into("document.querySelector('input[placeholder=\"Search columns\"]')", column)
+        found = f"[...document.querySelectorAll('[class*=tree-treenode]')].find(n => n.innerText.trim() === '{column}')"
+        await page.click(f"{found}.querySelector('[class*=tree-checkbox]')")
+    await page.escape()
+    for row in range(len(SCHEDULES)):
+        await page.click(f"document.querySelectorAll('.ag-row .ag-checkbox-input')[{row}]")
+    names = await page.see("[...document.querySelectorAll('.ag-row')].map(row => row.innerText).join(' ')")
+    assert all(f"cnn_small · {schedule} · medium" in names for schedule in SCHEDULES), names
+    for column in COLUMNS:
+        cells = f"""[...document.querySelectorAll('[role=gridcell][col-id*="{column}"]')].map(cell => cell.innerText)"""
+        values = await page.wait_for(f"({cells}).length === 3 && ({cells})")
+        assert "-" not in values, (column, values)
+        if column == "lr.kind":
+            assert sorted(values) == sorted(SCHEDULES), values
+        elif column != "lr.peak":
+            assert all(0 <= float(value) < 10 for value in values), (column, values)
+    return await page.picture(x=0, y=0, width=WIDTH, height=TABLE)
+
+
+async def _chart(page: Page) -> Image.Image:
+    """From the table to the comparison, and from there to the metric over steps."""
+    await page.click(BUTTON.format("Compare"))
+    await page.wait_for("document.body.innerText.includes('Comparing 3 Runs from 1 Experiment')")
+    link = f"[...document.querySelectorAll('a')].find(link => link.innerText.trim() === '{METRIC}')"
+    await page.click(link)
+    lines = "[...document.querySelectorAll('.js-plotly-plot .scatterlayer .trace path.js-line')]"
+    await page.wait_for(f"{lines}.length === 3")
+    drawn = await page.see(f"{lines}.map(line => line.getAttribute('d').split(/[LC]/).length)")
+    assert all(points > 2 for points in drawn), drawn  # a look at validation every 20 of 160 steps
+    await asyncio.sleep(2)  # the chart settles
+    top = await page.see("document.querySelector('.js-plotly-plot').getBoundingClientRect().y")
+    return await page.picture(x=0, y=max(0, int(top) - 60), width=WIDTH, height=CHART)
+
+
+@contextmanager
+def _ui(clone: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "bakeoff.cli", "ui"]
+    server = subprocess.Popen(command, cwd=clone, env=_environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        yield next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+
+
+def _edit(params: Path, lines: dict[str, str]) -> None:
+    text = params.read_text(encoding="utf-8")
+    for key, line in lines.items():
+        text = re.sub(rf"^{key}:.*$", line, text, flags=re.MULTILINE)
+    params.write_text(text, encoding="utf-8")
+
+
+def _run(folder: Path, *command: str) -> None:
+    subprocess.run(command, cwd=folder, env=_environment(), check=True, stdout=sys.stderr)
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW"))}
+    return kept | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
+
+
+if __name__ == "__main__":
+    main()
