@@ -49,7 +49,8 @@ class Page:
 
     async def click(self, element: str) -> None:
         box = f"""(() => {{ const e = {element}; e.scrollIntoView({{block: "nearest"}});
-            const r = e.getBoundingClientRect(); return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null }})()"""
+            const r = e.getBoundingClientRect();
+            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null }})()"""
         x, y = await self.wait_for(box)
         for kind, button in (("mouseMoved", "none"), ("mousePressed", "left"), ("mouseReleased", "left")):
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
