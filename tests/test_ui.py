@@ -1,4 +1,4 @@
-"""MLflow's pages of three variants, gone through in a headless Chromium as a user would; it draws a picture of docs/."""
+"""MLflow's pages of three variants, gone through in a headless Chromium as a user would; it draws docs/'s picture."""
 
 import shutil
 import subprocess

@@ -63,7 +63,7 @@ def test_each_part_of_merged_data_is_looked_for(commit: str, photos: Path) -> No
         ("", "data/raw/photos.dvc: what it names is not in DVC's cache, and no remote is configured; `dvc push`"),
         (
             "['remote \"store\"']\n    url = /store\n",
-            "data/raw/photos.dvc: what it names is not in DVC's cache, or DVC's remote (ERROR: no such file); ",
+            "data/raw/photos.dvc: what it names is not in DVC's cache, nor in its remote (no such file); ",
         ),
     ],
 )  # fmt: skip
@@ -84,6 +84,7 @@ def test_data_of_which_dvc_has_but_the_name_is_missing(
     monkeypatch.setattr(data, "run", failing)
     [(said, is_fatal), *_], _ = brought(IMAGES, git("rev-parse", "HEAD"))
     assert is_fatal and said.startswith(message)
+    brought({"data": {"path": "data/raw/others"}}, git("rev-parse", "HEAD"))  # which is nothing to ask DVC for
     assert asked == (["checkout", "pull"] if remote else ["checkout"])
 
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,31 +22,35 @@ def bring(
     run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path, show: Callable[[str], None]
 ) -> list[Lack]:
     """Everything that can be brought; what cannot, and what is not surely as it was, is named."""
+    paths = _data_paths(run_yaml, workspace)
     return [
-        *_pulled(workspace, show),
-        *(lack for path in _data_paths(run_yaml, workspace) for lack in _as_it_is(path, workspace, "its data")),
+        *_pulled(paths, workspace, show),
+        *(lack for path in paths for lack in _as_it_is(path, workspace, "its data")),
         *_first_weights(run_yaml, workspace),
         *_parent(run_yaml, state, workspace),
     ]
 
 
-def _pulled(workspace: Path, show: Callable[[str], None]) -> Iterator[Lack]:
-    """Raw data that DVC has, by the .dvc files of that commit."""
-    files = sorted(file.relative_to(workspace).as_posix() for file in (workspace / RAW).rglob("*.dvc"))
+def _pulled(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> Iterator[Lack]:
+    """Raw data that DVC has, by those .dvc files of that commit which name what the run read."""
+    found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
+    wanted = [workspace / path for path in paths]
+    files = [
+        file.relative_to(workspace).as_posix()
+        for file, outs in found.items()
+        if any(out.is_relative_to(path) or path.is_relative_to(out) for out in outs for path in wanted)
+    ]
     if not files:
         return
-    code, said = run(dvc("checkout", "--quiet", *files), workspace, lambda line: None)
-    if code and has_remote(workspace):
-        show(f"{len(files)} .dvc files below {RAW}: what the cache lacks is pulled from DVC's remote")
-        code, said = run(dvc("pull", "--quiet", *files), workspace, show)
-    if not code:
-        return
-    reason = next((line for line in said if line.startswith("ERROR")), "")
-    for file in files:
-        gone = [path for path in _outs(workspace / file) if not path.exists()]
-        if gone or len(files) == 1:
-            where = f"or DVC's remote ({reason})" if has_remote(workspace) else "and no remote is configured"
-            yield Lack(f"{file}: what it names is not in DVC's cache, {where}; `dvc push` it where it is", True)
+    code, said = run(dvc("checkout", *files), workspace, lambda line: None)
+    remote = has_remote(workspace)
+    if code and remote:
+        show(f"{', '.join(files)}: what DVC's cache lacks is pulled from its remote")
+        code, said = run(dvc("pull", *files), workspace, show)
+    if code:
+        reason = next((line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")), "it did not say why")
+        where = f"nor in its remote ({reason})" if remote else "and no remote is configured"
+        yield Lack(f"{', '.join(files)}: what it names is not in DVC's cache, {where}; `dvc push` it where it is", True)
 
 
 def _outs(file: Path) -> list[Path]:

@@ -82,8 +82,8 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
             f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say: "
             "its history up to there is compared, its weights cannot be"
         )
-    told = recorded.tags.get("bakeoff.weights_sha256")
-    if state and told and told != state.get("weights_sha256"):
+    tagged = recorded.tags.get("bakeoff.weights_sha256")
+    if state and tagged and tagged != state.get("weights_sha256"):
         yield Lack("train/state.json: names other weights than the tag bakeoff.weights_sha256; one of them was changed")
     for name in recorded.told.damaged if recorded.told else ():
         if name != CHANGES:
