@@ -23,34 +23,37 @@ def bring(
 ) -> list[Lack]:
     """Everything that can be brought; what cannot, and what is not surely as it was, is named."""
     paths = _data_paths(run_yaml, workspace)
+    why_not = _pull(paths, workspace, show)
     return [
-        *_pulled(paths, workspace, show),
-        *(lack for path in paths for lack in _as_it_is(path, workspace, "its data")),
+        *(lack for path in paths for lack in _as_it_is(path, workspace, "its data", why_not)),
         *_first_weights(run_yaml, workspace),
         *_parent(run_yaml, state, workspace),
     ]
 
 
-def _pulled(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> Iterator[Lack]:
-    """Raw data that DVC has, by those .dvc files of that commit which name what the run read."""
+def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
+    """Raw data that DVC has, by those .dvc files of that commit which name what the run read; where it is not."""
     found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
     wanted = [workspace / path for path in paths]
-    files = [
-        file.relative_to(workspace).as_posix()
+    named = {
+        file.relative_to(workspace).as_posix(): outs
         for file, outs in found.items()
         if any(out.is_relative_to(path) or path.is_relative_to(out) for out in outs for path in wanted)
-    ]
-    if not files:
-        return
-    code, said = run(dvc("checkout", *files), workspace, lambda line: None)
+    }
+    if not named:
+        return "in DVC"
+    code, said = run(dvc("checkout", *named), workspace, lambda line: None)
     remote = has_remote(workspace)
     if code and remote:
-        show(f"{', '.join(files)}: what DVC's cache lacks is pulled from its remote")
-        code, said = run(dvc("pull", *files), workspace, show)
-    if code:
-        reason = next((line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")), "it did not say why")
-        where = f"nor in its remote ({reason})" if remote else "and no remote is configured"
-        yield Lack(f"{', '.join(files)}: what it names is not in DVC's cache, {where}; `dvc push` it where it is", True)
+        show(f"{', '.join(named)}: what DVC's cache lacks is pulled from its remote")
+        code, said = run(dvc("pull", *named), workspace, show)
+    if not code:
+        return "in DVC"
+    for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
+        shutil.rmtree(out, ignore_errors=True)
+        out.unlink(missing_ok=True)
+    reason = next((line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")), "it did not say why")
+    return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
 
 
 def _outs(file: Path) -> list[Path]:
@@ -71,17 +74,17 @@ def _option(file: Path) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def _as_it_is(path: str, workspace: Path, what: str) -> Iterator[Lack]:
+def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") -> Iterator[Lack]:
     """Neither git nor DVC brought it, so it is taken from where it was, by a link."""
     there, here = workspace / path, main_workspace() / path
     if there.exists():
         return
     if not here.exists():
-        yield Lack(f"{path}: {what} is neither in git nor in DVC nor here; put it there, or `dvc pull` it", True)
+        yield Lack(f"{path}: {what} is neither in git nor {why_not}, nor is it here; `dvc push` it where it is", True)
         return
     there.parent.mkdir(parents=True, exist_ok=True)
     _link(here.resolve(), there)
-    yield Lack(f"{path}: {what} is in neither git nor DVC, so it is taken as it is now")
+    yield Lack(f"{path}: {what} is neither in git nor {why_not}, so it is taken as it is now")
 
 
 def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
