@@ -9,14 +9,17 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
-from browser import Page, chromium
+from browser import SECONDS, Page, chromium
 from PIL import Image
 
 SCHEDULES = ("cosine", "exponential", "constant")
@@ -27,6 +30,8 @@ LINES = {
 }
 COLUMNS = ("lr.kind", "lr.peak", "train/loss", "evaluation/accuracy")
 METRIC = "validation/accuracy"
+SHOWN = quote("evaluation/accuracy", safe="")
+LEADS_TO_A_METRIC = f"link => link.includes('/#/metric?') && link.includes('{SHOWN}')"
 WIDTH, TABLE, CHART = 1300, 300, 560
 BUTTON = "[...document.querySelectorAll('button')].find(button => button.innerText.trim() === '{}')"
 
@@ -86,8 +91,9 @@ async def _chart(page: Page) -> Image.Image:
     """From the table to the comparison, and from there to the metric over steps."""
     await page.click(BUTTON.format("Compare"))
     await page.wait_for("document.body.innerText.includes('Comparing 3 Runs from 1 Experiment')")
-    link = f"[...document.querySelectorAll('a')].find(link => link.innerText.trim() === '{METRIC}')"
-    await page.click(link)
+    # The list of metrics holds but those in sight; each leads to a page of which the address names the metric.
+    link = await page.wait_for(f"[...document.querySelectorAll('a')].map(link => link.href).find({LEADS_TO_A_METRIC})")
+    await page.call("Page.navigate", url=link.replace(SHOWN, quote(METRIC, safe="")))
     lines = "[...document.querySelectorAll('.js-plotly-plot .scatterlayer .trace path.js-line')]"
     await page.wait_for(f"{lines}.length === 3")
     drawn = await page.see(f"{lines}.map(line => line.getAttribute('d').split(/[LC]/).length)")
@@ -103,10 +109,22 @@ def _ui(clone: Path) -> Iterator[str]:
     server = subprocess.Popen(command, cwd=clone, env=_environment(), stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
-        yield next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        _wait_for(int(address.rpartition(":")[2]))
+        yield address
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait()
+
+
+def _wait_for(port: int) -> None:
+    """The address is said before the server listens."""
+    for _ in range(SECONDS):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(1)
+    raise SystemExit(f"nobody listens at port {port}")
 
 
 def _edit(params: Path, lines: dict[str, str]) -> None:

@@ -52,7 +52,10 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
     for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
         shutil.rmtree(out, ignore_errors=True)
         out.unlink(missing_ok=True)
-    reason = next((line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")), "it did not say why")
+    reason = next(
+        (line.removeprefix("ERROR: ").partition(" - ")[0] for line in said if line.startswith("ERROR")),
+        "it did not say why",
+    )
     return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
 
 
