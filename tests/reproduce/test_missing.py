@@ -15,7 +15,8 @@ PATCH = b"diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml\n"
 WHOLE = Recorded(
     "0f3a1", "8d" * 20, PATCH, hashlib.sha256(PATCH).hexdigest(), True,
     {"train": {"deterministic": True}}, "9c" * 32,
-    {"weights_sha256": "5d", "step": 8, "steps": 8, "ended_by": "steps", "resumed_at_steps": []}, (), {"accuracy": 0.5},
+    {"weights_sha256": "5d", "step": 8, "steps": 8, "ended_by": "steps", "resumed_at_steps": []},
+    ({"step": 2},), {"accuracy": 0.5},
     {"bakeoff.versions": HERE.versions, "bakeoff.processor": HERE.processor, "bakeoff.host": "oven"},
 )  # fmt: skip
 
@@ -53,6 +54,10 @@ def test_a_run_without_a_commit_cannot_be_made_again() -> None:
             "conf/lr/mine.yaml: was there, but git did not know it, and it was not kept",
         ),
         ({"state": {}, "tags": {"bakeoff.state": "RUNNING"}}, "models/train: there is none to compare with, for the"),
+        (
+            {"state": {"step": 1, "steps": 8, "ended_by": "stop"}, "history": ()},
+            "it was stopped by hand after step 1 of 8, which no settings say, and before the first line of its history",
+        ),
         ({"state": {}, "metrics": {}}, "models/train, models/evaluation: neither is known, so there is nothing to"),
     ],
 )  # fmt: skip

@@ -77,11 +77,12 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
         else:
             yield Lack("models/train: is not known, so weights cannot be compared, only the metrics")
     elif cut_off(recorded):
-        how = {"stop": "stopped by hand", "max_minutes": "ended by train.max_minutes"}.get(state["ended_by"], "ended")
-        yield Lack(
-            f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say: "
-            "its history up to there is compared, its weights cannot be"
-        )
+        how = "stopped by hand" if state["ended_by"] == "stop" else "ended by train.max_minutes"
+        where = f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say"
+        if recorded.history:
+            yield Lack(f"{where}: its history up to there is compared, its weights cannot be")
+        else:
+            yield Lack(f"{where}, and before the first line of its history, so there is nothing to compare with", True)
     tagged = recorded.tags.get("bakeoff.weights_sha256")
     if state and tagged and tagged != state.get("weights_sha256"):
         yield Lack("train/state.json: names other weights than the tag bakeoff.weights_sha256; one of them was changed")
