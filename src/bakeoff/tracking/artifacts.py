@@ -22,6 +22,9 @@ AS_ARTIFACT = f"train/{WEIGHTS}"  # where runs of version 0.3.0 and before have 
 
 def fetch_weights(settings: Track, run_id: str) -> Path:
     """What `train.init.weights` names: the best weights of a run."""
+    held = fetched() / run_id / WEIGHTS
+    if held.is_file():
+        return held
     if not isinstance(settings, Mlflow):
         raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
     try:

@@ -13,13 +13,6 @@ def has_uncommitted_changes() -> bool:
     return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
 
 
-def changes() -> str | None:
-    """What is not committed, as a patch; files that git does not know are named in front of it."""
-    diff, unknown = _git("diff", "HEAD", "--", ".", *OUTPUTS), untracked(".")
-    named = [f"# git does not know {name}" for name in unknown]
-    return "\n".join([*named, *([diff] if diff else [])]) + "\n" if named or diff else None
-
-
 def untracked(*folders: str) -> list[str]:
     """Files that git neither knows nor ignores."""
     return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
@@ -29,6 +22,15 @@ def experiments() -> list[str]:
     """Names of DVC's experiments."""
     refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
     return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
+
+
+def commit_of(experiment: str) -> str | None:
+    refs = (_git("for-each-ref", "--format=%(objectname) %(refname)", "refs/exps") or "").splitlines()
+    return next((ref.split()[0] for ref in refs if ref.split("/")[-1] == experiment), None)
+
+
+def has_commit(commit: str) -> bool:
+    return _git("cat-file", "-t", commit) == "commit"
 
 
 def file_at(revision: str, path: str) -> str | None:

@@ -144,7 +144,7 @@ class Journal:
         with self._one_at_a_time:
             self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
 
-    def text(self, content: str, name: str) -> None:
+    def text(self, content: str | bytes, name: str) -> None:
         with self._one_at_a_time:
             self._write_file(keep_text(content, self.folder / "files"), name)
 

@@ -40,8 +40,8 @@ def keep_as(found: dict[str, Any], path: Path, files: Path) -> None:
             place.unlink(missing_ok=True)
 
 
-def keep_text(text: str, files: Path) -> dict[str, Any]:
-    content = text.encode()
+def keep_text(text: str | bytes, files: Path) -> dict[str, Any]:
+    content = text if isinstance(text, bytes) else text.encode()
     digest = hashlib.sha256(content).hexdigest()
     try:
         files.mkdir(exist_ok=True)

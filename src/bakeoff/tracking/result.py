@@ -40,10 +40,13 @@ class Result:
     def params(self) -> dict[str, str]:
         return params_of(self.variant)
 
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.history.splitlines()]
+
     def points(self) -> Iterator[tuple[int, dict[str, float]]]:
         """Step and numbers, of training and of the evaluation after it."""
-        for line in self.history.splitlines():
-            values = json.loads(line)
+        for values in self.lines:
             step = values.pop("step")
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
         values = {f"evaluation/{key}": value for key, value in flattened(self.metrics) if value is not None}
@@ -56,6 +59,12 @@ def result_here(workspace: Path = Path()) -> Result:
     metrics = _text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
     trained = workspace / TRAINED
     return _result(_text(workspace / RUN), _text(trained / STATE), _text(trained / HISTORY), metrics)
+
+
+def result_in(folder: Path) -> Result:
+    """What is in a workspace, of whichever run."""
+    texts = (_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
+    return _result(*texts)
 
 
 def result_of(experiment: str) -> Result:

@@ -3,7 +3,7 @@
 import os
 import platform
 
-from bakeoff.tracking import git
+from bakeoff.tracking import git, system
 
 FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 
@@ -19,6 +19,8 @@ def source_tags(records_digest: str, fingerprint: str, parent: str | None = None
         "bakeoff.records_digest": records_digest,
         "bakeoff.fingerprint": fingerprint,
         "bakeoff.host": platform.node(),
+        "bakeoff.versions": system.versions(),
+        "bakeoff.processor": system.processor(),
     }
     tags |= {"bakeoff.continues": parent} if parent else {}
     return tags | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}

@@ -4,6 +4,7 @@ Everything is written into the run's journal and nothing waits: a process of its
 under models/ stay the record.
 """
 
+import hashlib
 import os
 import re
 import sys
@@ -14,7 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.progress import say
-from bakeoff.tracking import git, ledger
+from bakeoff.tracking import ledger
+from bakeoff.tracking.changes import changes
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.params import flattened, params_of
 from bakeoff.tracking.restore import restore
@@ -28,6 +30,7 @@ __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
 
 
 UNUSED = Mlflow()  # by a run that is not tracked
+CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
 POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
@@ -104,8 +107,13 @@ class Tracker:
 
     def changes(self) -> None:
         """What the code differs in from the commit that a tag names."""
-        if self._journal and (diff := git.changes()):
-            self._journal.text(diff, "source/changes.diff")
+        if not self._journal:
+            return
+        patch = changes()
+        if patch:
+            self._journal.text(patch, CHANGES)
+        # A run that goes on may have an older patch among its artifacts; this one counts.
+        self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
 
     @contextmanager
     def ending(self) -> Iterator[None]:

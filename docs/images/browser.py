@@ -1,0 +1,99 @@
+"""A headless Chromium that is driven as a user drives it: real clicks, real keys, and a look at what is on the page."""
+
+import asyncio
+import base64
+import io
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from PIL import Image
+
+CHROMIUM = (
+    "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--remote-debugging-port=0",
+)  # fmt: skip
+SECONDS = 120  # for anything to appear, on a busy machine
+
+
+class Page:
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket, self._calls = socket, 0
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Of Chromium's DevTools protocol."""
+        self._calls += 1
+        await self._socket.send_json({"id": self._calls, "method": method, "params": parameters})
+        while True:
+            answer = await self._socket.receive_json(timeout=SECONDS)
+            if answer.get("id") == self._calls:
+                assert "error" not in answer, answer["error"]
+                return answer["result"]
+
+    async def see(self, script: str) -> Any:
+        """The value of an expression of JavaScript; None while the page has nothing of it."""
+        answer = await self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        return None if "exceptionDetails" in answer else answer["result"].get("value")
+
+    async def wait_for(self, script: str) -> Any:
+        end = time.monotonic() + SECONDS
+        while not (found := await self.see(script)):
+            assert time.monotonic() < end, f"{script}: did not come; {await self.see('document.body.innerText')}"
+            await asyncio.sleep(0.3)
+        return found
+
+    async def click(self, element: str) -> None:
+        box = f"""(() => {{ const e = {element}; e.scrollIntoView({{block: "nearest"}});
+            const r = e.getBoundingClientRect();
+            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null }})()"""
+        x, y = await self.wait_for(box)
+        for kind, button in (("mouseMoved", "none"), ("mousePressed", "left"), ("mouseReleased", "left")):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
+        await asyncio.sleep(0.5)
+
+    async def type_into(self, element: str, text: str) -> None:
+        await self.click(element)
+        await self.see("document.activeElement.select()")
+        await self.call("Input.insertText", text=text)
+        await asyncio.sleep(0.5)
+
+    async def escape(self) -> None:
+        await self.call("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape", windowsVirtualKeyCode=27)
+        await asyncio.sleep(1)
+
+    async def picture(self, **clip: int) -> Image.Image:
+        """Of a part of the page: x, y, width, height."""
+        shot = await self.call("Page.captureScreenshot", format="png", clip=clip | {"scale": 1})
+        return Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+
+
+@asynccontextmanager
+async def chromium(width: int, height: int) -> AsyncIterator[Page]:
+    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
+        browser = subprocess.Popen([*CHROMIUM, f"--user-data-dir={profile}"], stderr=subprocess.DEVNULL)
+        try:
+            port = await _port(Path(profile) / "DevToolsActivePort")
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"http://127.0.0.1:{port}/json") as answer:
+                    [tab] = [tab for tab in await answer.json() if tab["type"] == "page"]
+                async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    page = Page(socket)
+                    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+                    await page.call("Emulation.setDeviceMetricsOverride", **size)
+                    yield page
+        finally:
+            browser.terminate()
+            browser.wait()
+
+
+async def _port(file: Path) -> str:
+    end = time.monotonic() + SECONDS
+    while not (file.is_file() and file.read_text()):
+        assert time.monotonic() < end, "Chromium does not start"
+        await asyncio.sleep(0.2)
+    return file.read_text().split()[0]

@@ -1,0 +1,126 @@
+"""A recorded run, made again: its stages in a fresh workspace, each compared before the next begins."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError
+from bakeoff.reproduce import verdict
+from bakeoff.reproduce.child import dvc, run
+from bakeoff.reproduce.data import bring
+from bakeoff.reproduce.fresh import fresh_workspace
+from bakeoff.reproduce.missing import Here, Lack, cut_off, lacks
+from bakeoff.reproduce.recorded import Recorded
+from bakeoff.reproduce.verdict import BUILD_RECORDS, EVALUATE, RENDER_CONFIG, STAGES, TRAIN, Compared, Verdict
+from bakeoff.tracking.result import Result, result_in
+
+UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
+LAST_LINES = 15
+
+Say = Callable[[str], None]
+
+
+class CannotBeTried(WorkspaceError):
+    """Something is missing without which the run cannot be made again."""
+
+
+@dataclass
+class Attempt:
+    """What came of it, as far as it came."""
+
+    recorded: Recorded
+    lacks: list[Lack] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    made: Result | None = None
+    kept: Path | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict.verdict(self.compared)
+
+
+def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | None, keep: bool) -> None:
+    """Fills the attempt in; raises CannotBeTried if what is missing leaves nothing to try."""
+    recorded = attempt.recorded
+    _name(attempt, lacks(recorded, Here.now(recorded.commit)), say)
+    assert recorded.commit
+    with fresh_workspace(recorded.commit, recorded.patch, keep=keep) as folder:
+        attempt.kept = folder if keep else None
+        say(f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}")
+        _name(attempt, [*_lacking_stages(folder), *bring(recorded.run_yaml, recorded.state, folder, say)], say)
+        _keep_to_itself(folder / workspace.PARAMS)
+        for stage in _wanted(until):
+            if stage == EVALUATE and cut_off(recorded) and attempt.compared[-1].same is not True:
+                break  # its weights are of another step than those that were evaluated
+            attempt.seconds[stage] = _run_stage(stage, folder, say)
+            compared = _compare(stage, recorded, folder, tolerance)
+            attempt.compared.append(compared)
+            say(f"{stage}: {compared.said} ({attempt.seconds[stage]:.0f} s)")
+            if compared.same is False and stage in (BUILD_RECORDS, RENDER_CONFIG):
+                break  # what comes after it is of something else
+        attempt.made = result_in(folder)
+
+
+def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
+    """All of it, before the first that is fatal ends it."""
+    attempt.lacks += found
+    for lack in found:
+        say(f"{'missing' if lack.is_fatal else 'note'}: {lack.said}")
+    fatal = [lack.said for lack in found if lack.is_fatal]
+    if fatal:
+        raise CannotBeTried(f"{attempt.recorded.called}: cannot be made again, for something is missing: {fatal[0]}")
+
+
+def _wanted(until: str) -> Iterator[str]:
+    yield from STAGES[: STAGES.index(until) + 1]
+
+
+def _lacking_stages(folder: Path) -> Iterator[Lack]:
+    there = (yaml.safe_load((folder / "dvc.yaml").read_text(encoding="utf-8")) or {}).get("stages") or {}
+    gone = [stage for stage in STAGES if stage not in there]
+    if gone:
+        yield Lack(f"dvc.yaml: had no stage {', '.join(gone)} then, so this command cannot follow it", True)
+
+
+def _keep_to_itself(params: Path) -> None:
+    """The proof is no new run of the tracking store; `track` decides nothing but where copies go."""
+    lines, inside = [], False
+    for line in params.read_text(encoding="utf-8").splitlines(keepends=True):
+        inside = line.startswith("track:") or (inside and line[:1] in (" ", "\t"))
+        if not inside:
+            lines.append(line if line.endswith("\n") else f"{line}\n")
+    params.write_text("".join([*lines, UNTRACKED]), encoding="utf-8")
+
+
+def _run_stage(stage: str, folder: Path, say: Say) -> float:
+    """For real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
+    say(f"{stage}: runs")
+    began = time.monotonic()
+    command = dvc("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
+    code, said = run(command, folder, lambda line: say(f"  {line}"))
+    if code:
+        last = [line for line in said if line and not line.startswith("ERROR")][-1:]
+        raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its words stand above")
+    return time.monotonic() - began
+
+
+def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | None) -> Compared:
+    made = result_in(folder)
+    if stage == BUILD_RECORDS:
+        return verdict.compare_records(recorded, _records_digest(folder))
+    if stage == RENDER_CONFIG:
+        return verdict.compare_config(recorded, made.variant)
+    if stage == TRAIN:
+        return verdict.compare_training(recorded, made.state, made.lines)
+    return verdict.compare_metrics(recorded, made.metrics, tolerance)
+
+
+def _records_digest(folder: Path) -> str:
+    manifest: dict[str, Any] = yaml.safe_load((folder / workspace.RECORDS / "manifest.json").read_text("utf-8"))
+    return str(manifest["digest"])

@@ -1,0 +1,145 @@
+"""What a run read besides its code -> the fresh workspace: from DVC's cache or remote, or as it is in this one."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bakeoff.reproduce.child import dvc, run
+from bakeoff.reproduce.fresh import has_remote
+from bakeoff.reproduce.missing import Lack
+from bakeoff.workspace import fetched, in_flight, main_workspace, runs
+
+RAW = "data/raw"
+BUILT_IN = ("none", "imagenet")  # of train.init.weights: nothing that lies here
+ID_LENGTH = 32
+
+
+def bring(
+    run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path, show: Callable[[str], None]
+) -> list[Lack]:
+    """Everything that can be brought; what cannot, and what is not surely as it was, is named."""
+    paths = _data_paths(run_yaml, workspace)
+    why_not = _pull(paths, workspace, show)
+    return [
+        *(lack for path in paths for lack in _as_it_is(path, workspace, "its data", why_not)),
+        *_first_weights(run_yaml, workspace),
+        *_parent(run_yaml, state, workspace),
+    ]
+
+
+def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
+    """Raw data that DVC has, by those .dvc files of that commit which name what the run read; where it is not."""
+    found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
+    wanted = [workspace / path for path in paths]
+    named = {
+        file.relative_to(workspace).as_posix(): outs
+        for file, outs in found.items()
+        if any(out.is_relative_to(path) or path.is_relative_to(out) for out in outs for path in wanted)
+    }
+    if not named:
+        return "in DVC"
+    code, said = run(dvc("checkout", *named), workspace, lambda line: None)
+    remote = has_remote(workspace)
+    if code and remote:
+        show(f"{', '.join(named)}: what DVC's cache lacks is pulled from its remote")
+        code, said = run(dvc("pull", *named), workspace, show)
+    if not code:
+        return "in DVC"
+    for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
+        shutil.rmtree(out, ignore_errors=True)
+        out.unlink(missing_ok=True)
+    reason = next(
+        (line.removeprefix("ERROR: ").partition(" - ")[0] for line in said if line.startswith("ERROR")),
+        "it did not say why",
+    )
+    return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
+
+
+def _outs(file: Path) -> list[Path]:
+    tree = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    return [file.parent / out["path"] for out in tree.get("outs", [])]
+
+
+def _data_paths(run_yaml: Mapping[str, Any], workspace: Path) -> list[str]:
+    """Folders that the data option reads, or those that it merges."""
+    data = run_yaml.get("data") or {}
+    merged = data.get("merge") or []
+    options = [data, *(_option(workspace / f"conf/data/{name}.yaml") for name in merged if isinstance(name, str))]
+    return [str(option["path"]) for option in options if option.get("path")]
+
+
+def _option(file: Path) -> dict[str, Any]:
+    tree = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
+    return tree if isinstance(tree, dict) else {}
+
+
+def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") -> Iterator[Lack]:
+    """Neither git nor DVC brought it, so it is taken from where it was, by a link."""
+    there, here = workspace / path, main_workspace() / path
+    if there.exists():
+        return
+    if not here.exists():
+        yield Lack(f"{path}: {what} is neither in git nor {why_not}, nor is it here; `dvc push` it where it is", True)
+        return
+    there.parent.mkdir(parents=True, exist_ok=True)
+    _link(here.resolve(), there)
+    yield Lack(f"{path}: {what} is neither in git nor {why_not}, so it is taken as it is now")
+
+
+def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
+    init = (run_yaml.get("train") or {}).get("init") or {}
+    weights = str(init.get("weights") or "none")
+    if weights in BUILT_IN:
+        return
+    kept = fetched() / weights
+    if len(weights) == ID_LENGTH and not (main_workspace() / weights).exists():
+        if not kept.is_dir():
+            yield Lack(
+                f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more", True
+            )
+            return
+        place = workspace / kept.relative_to(main_workspace())
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(kept, place, copy_function=_link)
+        return
+    for path in filter(None, (weights, init.get("names"))):
+        yield from _as_it_is(os.path.expanduser(str(path)), workspace, "what its first weights come from")
+
+
+def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
+    """The run that it continues, whose last checkpoint was its first."""
+    named = (run_yaml.get("train") or {}).get("continue_from")
+    if named is None:
+        return
+    parents = (state.get("lineage") or {}).get("parents") or [{}]
+    fingerprint = str(parents[-1].get("fingerprint") or "")
+    if not fingerprint or not in_flight(fingerprint).is_dir():
+        yield Lack(
+            f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more", True
+        )
+    elif not fingerprint.startswith(str(named)) and _id_of(fingerprint) != named:
+        yield Lack(f"train.continue_from: must be a fingerprint or an id of ours to be followed, got {named}", True)
+    else:
+        place = workspace / runs().relative_to(main_workspace()) / fingerprint
+        shutil.copytree(in_flight(fingerprint), place, ignore=shutil.ignore_patterns("lock"))
+        yield Lack(f"train.continue_from: the last checkpoint of run {fingerprint} is taken as it is now")
+
+
+def _id_of(fingerprint: str) -> str | None:
+    file = in_flight(fingerprint) / "run"
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else None
+
+
+def _link(source: str | Path, place: str | Path) -> str:
+    try:
+        os.symlink(Path(source).resolve(), place, target_is_directory=Path(source).is_dir())
+    except OSError:  # Windows, without the right to
+        if Path(source).is_dir():
+            shutil.copytree(source, place)
+        else:
+            shutil.copyfile(source, place)
+    return str(place)

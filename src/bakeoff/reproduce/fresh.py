@@ -1,0 +1,147 @@
+"""A commit -> a workspace in which nothing ran yet, with git's and DVC's objects of this one.
+
+It is a repository of its own below `.bakeoff/reproduce/`, which reads this one's objects and writes none. So the
+workspace, the index, the branches and the list of worktrees stay as they are, whatever happens in it.
+"""
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.journal import is_held
+from bakeoff.workspace import main_workspace
+
+KEPT = "kept-"  # before the name of a workspace that stays
+LINKS = "reflink,hardlink,symlink,copy"  # from the cache, which needs no second place on the disk but where it must
+HAS_SCHEME = "://"
+
+
+@contextmanager
+def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator[Path]:
+    """The folder that is the workspace, gone at the end however that comes, unless it is to be kept."""
+    place = main_workspace() / ".bakeoff/reproduce"
+    place.mkdir(parents=True, exist_ok=True)
+    _clear(place)
+    folder = place / f"{KEPT if keep else ''}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
+    lock = FileLock(_lock_of(folder), thread_local=False)
+    lock.acquire()
+    try:
+        yield _made(folder, commit, patch)
+    finally:
+        if not keep:
+            _remove(folder)
+        lock.release()
+        _lock_of(folder).unlink(missing_ok=True)
+        with suppress(OSError):
+            place.rmdir()  # if it is empty
+
+
+def _made(folder: Path, commit: str, patch: bytes | None) -> Path:
+    main = main_workspace()
+    objects = Path(_git(main, "rev-parse", "--git-path", "objects"))
+    form = _git(main, "rev-parse", "--show-object-format")
+    inside = _git(main, "rev-parse", "--show-prefix")
+    folder.mkdir()
+    _git(folder, "init", "--quiet", f"--object-format={form}", "--initial-branch=reproduced")
+    (folder / ".git/objects/info").mkdir(exist_ok=True)
+    (folder / ".git/objects/info/alternates").write_text(f"{(main / objects).resolve()}\n", encoding="utf-8")
+    _git(folder, "checkout", "--quiet", "--detach", commit)
+    if patch and b"diff --git " in patch:
+        try:
+            _git(folder, "apply", "--whitespace=nowarn", "-", given=patch)
+        except WorkspaceError as error:
+            raise WorkspaceError(f"source/changes.diff: does not apply to commit {commit[:12]} ({error})") from None
+    workspace = folder / inside
+    if not (workspace / "dvc.yaml").is_file():
+        raise WorkspaceError(f"commit {commit[:12]}: has no dvc.yaml, so there are no stages to run")
+    _share_cache(main, workspace)
+    return workspace
+
+
+def _share_cache(main: Path, workspace: Path) -> None:
+    """DVC's settings of this machine go along, and addresses that count from this workspace are spelled out."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.optionxform = str  # type: ignore[assignment,method-assign]  # names of remotes' options keep their case
+    shared = configparser.ConfigParser(interpolation=None)
+    with suppress(configparser.Error):
+        config.read(main / ".dvc/config.local", encoding="utf-8")
+        shared.read(workspace / ".dvc/config", encoding="utf-8")
+    for section in {*config.sections(), *shared.sections()}:
+        for source in (config, shared):
+            url = source.get(section, "url", fallback=None)
+            if url and HAS_SCHEME not in url and not Path(url).is_absolute():
+                config.setdefault(section, {})
+                config[section]["url"] = str((main / ".dvc" / url).resolve())
+                break
+    config.setdefault("cache", {})
+    config["cache"]["dir"], config["cache"]["type"] = _cache_of(main), LINKS
+    with (workspace / ".dvc/config.local").open("w", encoding="utf-8") as file:
+        config.write(file)
+
+
+def _cache_of(main: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "cache", "dir"], cwd=main, capture_output=True, text=True, check=False
+    )
+    said = done.stdout.strip()
+    if done.returncode or not said:
+        raise WorkspaceError(f"dvc cache dir: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return str((main / said).resolve())
+
+
+def has_remote(workspace: Path) -> bool:
+    return any(
+        "['remote " in file.read_text(encoding="utf-8")
+        for file in (workspace / ".dvc/config", workspace / ".dvc/config.local")
+        if file.is_file()
+    )
+
+
+def _git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, input=given, env=environment, capture_output=True, check=False
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise WorkspaceError(f"git {arguments[0]}: {said[0] if said else 'failed'}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _clear(place: Path) -> None:
+    """What a process left that was killed."""
+    for folder in place.iterdir():
+        lock = _lock_of(folder)
+        if folder.is_dir() and not folder.name.startswith(KEPT) and not is_held(FileLock(lock)):
+            _remove(folder)
+            lock.unlink(missing_ok=True)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
+
+
+def _remove(folder: Path) -> None:
+    """DVC's links are read-only, which some systems do not delete."""
+
+    def allow(function: object, path: str, error: object) -> None:
+        with suppress(OSError):
+            os.chmod(Path(path).parent, 0o700)
+            Path(path).unlink()
+
+    for _ in range(3):  # a child that is ending may still write
+        shutil.rmtree(folder, onerror=allow)
+        if not folder.exists():
+            return
+        time.sleep(0.2)
+    print(f"warning: {folder}: could not be removed whole", file=sys.stderr)

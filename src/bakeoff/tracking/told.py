@@ -1,0 +1,129 @@
+"""A name -> all that is known of a run: by its journal here, and by the store that has it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.courier import in_one_line
+from bakeoff.tracking.journal import FILE, Entry, entries
+from bakeoff.tracking.kept import kept_file
+from bakeoff.tracking.local import store_file
+from bakeoff.tracking.result import result_here
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.target import LOCAL, Target, place_in, target_in
+from bakeoff.workspace import journals
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+SHOWN = 12  # characters of an id
+
+
+@dataclass
+class Told:
+    run_id: str | None  # our own
+    tags: Mapping[str, str]
+    target: Target  # the store that it is meant for
+    mlflow_id: str | None = None  # None if the store lacks it, or does not answer
+    trouble: str | None = None  # why the store was not asked
+    damaged: list[str] = field(default_factory=list)  # artifacts that were read, and are not what the run handed over
+    _files: Mapping[str, Entry] = field(default_factory=dict)
+
+    def read(self, name: str) -> bytes | None:
+        """An artifact, such as `train/state.json`."""
+        entry = self._files.get(name)
+        if entry and self.run_id and (kept := kept_file(entry, journals() / self.run_id / "files")):
+            return kept.read_bytes()
+        content = self._downloaded(name)
+        if content is not None and entry and hashlib.sha256(content).hexdigest() != entry["sha256"]:
+            self.damaged.append(name)
+        return content
+
+    def _downloaded(self, name: str) -> bytes | None:
+        if self.mlflow_id is None:
+            return None
+        from bakeoff.tracking.store import MlflowClient
+
+        with TemporaryDirectory(prefix="bakeoff-") as folder:
+            try:
+                client = MlflowClient(tracking_uri=self.target.address)
+                return Path(client.download_artifacts(self.mlflow_id, name, folder)).read_bytes()
+            except Exception:  # whatever a store raises for a file that is not there
+                return None
+
+
+def told_of(name: str) -> Told | None:
+    """By our id of it or MLflow's, or the beginning of either; None if nobody knows such a run."""
+    own = _told_here(name)
+    folder = journals() / own[0] if own else None
+    target = (target_in(folder) if folder else None) or _target_here()
+    run, trouble = _in_store(target, own[0] if own else name)
+    if run is None and folder is None:
+        if trouble:
+            raise WorkspaceError(f"{name}: no run here has this id, and MLflow ({target.shown}) says: {trouble}")
+        return None
+    tags, files = _by_journal(folder) if folder else ({}, {})
+    stored = dict(run.data.tags) if run else {}
+    run_id = folder.name if folder else stored.get("bakeoff.run")
+    return Told(run_id, stored | tags, target, run.info.run_id if run else None, trouble, _files=files)
+
+
+def _told_here(beginning: str) -> list[str]:
+    found = []
+    for path in sorted(journals().glob(f"*/{FILE}")):
+        target = target_in(path.parent)
+        there = place_in(path.parent, target).run if target else None
+        if path.parent.name.startswith(beginning) or (there and there.startswith(beginning)):
+            found.append(path.parent.name)
+    return _only(found, beginning)
+
+
+def _only(found: list[str], beginning: str) -> list[str]:
+    if len(found) > 1 and beginning not in found:
+        named = ", ".join(name[:SHOWN] for name in found)
+        raise WorkspaceError(f"{beginning}: must be one run, got {len(found)}: {named}; write more of the id")
+    return [beginning] if beginning in found else found
+
+
+def _target_here() -> Target:
+    """The store of the variant in the workspace."""
+    track = result_here().variant.get("track") or {}
+    return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
+
+
+def _by_journal(folder: Path) -> tuple[dict[str, str], dict[str, Entry]]:
+    tags: dict[str, str] = {}
+    files: dict[str, Entry] = {}
+    for entry, _ in entries(folder):
+        if entry and entry["kind"] == "tags":
+            tags |= entry["values"]
+        elif entry and entry["kind"] == "file":
+            files[entry["name"]] = entry
+    return tags, files
+
+
+def _in_store(target: Target, name: str) -> "tuple[Run | None, str | None]":
+    """The run, and why not if the store does not answer."""
+    if target.uri == LOCAL and not store_file().is_file():
+        return None, None
+    from bakeoff.tracking.store import RUN_TAG, MlflowClient, mlflow_id
+
+    client = MlflowClient(tracking_uri=target.address)
+    try:
+        if found := mlflow_id(client, name):
+            return client.get_run(found), None
+        places = [experiment.experiment_id for experiment in client.search_experiments()]
+        runs: dict[str, Any] = {}
+        for key in (f"tags.`{RUN_TAG}`", "attributes.run_id"):
+            for run in client.search_runs(places, f"{key} LIKE '{name}%'", max_results=3) if places else ():
+                runs[run.info.run_id] = run
+        ids = _only(list(runs), name)
+        return (runs[ids[0]] if ids else None), None
+    except WorkspaceError:
+        raise
+    except Exception as error:  # whatever a store raises
+        return None, in_one_line(error)
