@@ -2,23 +2,27 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_columns
+from bakeoff.cli.amounts import duration
+from bakeoff.cli.clean import says_yes
+from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
     from bakeoff.sweep.manifest import Manifest
-    from bakeoff.sweep.preflight import Job
 
 SOME_FAILED = 1
+WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 FILES_SHOWN = 5
+SECONDS_UNASKED = 3600.0
 
 
 def add_to(commands: Any) -> None:
@@ -28,7 +32,7 @@ def add_to(commands: Any) -> None:
         nargs="*",
         metavar="OVERRIDE",
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
-        "'model=glob(ssd*)' +lr.warmup_steps=0",
+        "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )
     sweep.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
     sweep.add_argument("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
@@ -42,6 +46,13 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     sweep.add_argument(
         "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
+    )
+    sweep.add_argument("--apply", action="store_true", help="with best: take it into the workspace")
+    sweep.add_argument(
+        "--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)"
+    )
+    sweep.add_argument(
+        "--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking"
     )
     changed = sweep.add_mutually_exclusive_group()
     changed.add_argument(
@@ -57,6 +68,10 @@ def run_sweep(arguments: argparse.Namespace) -> None:
             raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
     if arguments.resume is not None:
         _resume(arguments)
+    elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
+        from bakeoff.cli import sweeps
+
+        sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
     elif arguments.overrides:
         _begin(arguments, arguments.overrides, arguments.until)
     else:
@@ -64,15 +79,24 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 
 def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+    from bakeoff.planning.estimate import together
     from bakeoff.sweep.planned import begin
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
 
-    points = points_of(words, workspace.CONF)
+    points = points_of(words, workspace.CONF, sure=arguments.yes)
     jobs = preflight(points, until=until)
-    _show_jobs(jobs, len(points))
-    if not arguments.dry_run:
-        _launch(begin(jobs, words, until), _rules(arguments))
+    show_jobs(jobs, len(points))
+    at_a_time = min(arguments.jobs, len(jobs))
+    sum_of_all = together([job.estimate for job in jobs], at_a_time)
+    show_sum(sum_of_all, at_a_time)
+    if arguments.dry_run:
+        return
+    if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
+        about = duration(sum_of_all.seconds)
+        if not says_yes(f"begin what takes about {about}? (yes/no) "):
+            raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
+    _launch(begin(jobs, words, until), _rules(arguments))
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -124,7 +148,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
             manifest = Launch(manifest, say, rules).run()
         finally:
             parent.ended(read(manifest.folder))
-    _show_results(manifest)
+    show_results(manifest)
     states = {job.state for job in manifest.jobs}
     if states - {JobState.DONE}:
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
@@ -132,31 +156,6 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         sys.exit(INTERRUPTED)
     if JobState.FAILED in states:
         sys.exit(SOME_FAILED)
-
-
-def _show_jobs(jobs: Sequence["Job"], points: int) -> None:
-    rows = [("", "point", "variant", "steps", "stages")]
-    for job in jobs:
-        stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
-        rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", stages))
-        rows += [("", point.name, f"the same variant as {job.number}", "", "") for point in job.points[1:]]
-    say_columns(rows)
-    for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
-        say(f"warning: {warning}")
-    merged = f" of {points} points" if len(jobs) != points else ""
-    say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
-
-
-def _show_results(manifest: "Manifest") -> None:
-    rows = [("point", "experiment", "metric", "state")]
-    for job in manifest.jobs:
-        metric = "-" if job.value is None else f"{job.headline} {job.value:.3f}"
-        rows.append((job.name, job.experiment, metric, job.state.value))
-    say_columns(rows)
-    say(
-        "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
-        "`dvc exp apply NAME` takes one into it"
-    )
 
 
 def _listed(files: Sequence[str]) -> str:

@@ -76,10 +76,13 @@ def start(files: JobFiles, cache: Path, threads: int | None) -> subprocess.Popen
     files.forget_outcome()
     with files.log.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)],
-            stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
             env=environment(os.environ, cache, threads),
         )  # fmt: skip
+
+
+def command(files: JobFiles) -> list[str]:
+    return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
 def environment(own: Mapping[str, str], cache: Path, threads: int | None) -> dict[str, str]:
@@ -133,7 +136,7 @@ def main() -> None:
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
         with files.lock.acquire(timeout=0), said_plainly():
-            if before := session.leader(files.process):  # it was killed, its stage may not have been
+            if before := session.noted(files.process):  # it was killed, its stage may not have been
                 session.end(before)
             session.note(files.process)
             manifest = read(files.folder)

@@ -39,6 +39,10 @@ class Running:
     following: Following
     child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
 
+    @property
+    def session(self) -> int | None:
+        return session.noted(self.files.process) if self.child is None else self.child.pid
+
     def is_over(self) -> bool:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
             self.child = None  # that one holds the lock
@@ -133,17 +137,16 @@ class Launch:
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
-        leader = session.leader(running.files.process)
-        if code is None and leader is not None:  # it was killed, what it started may not have been
-            session.end(leader)
-        job = settled(job, code, time.time())
+        if code is None and running.session is not None:  # it was killed, what it started may not have been
+            session.end(running.session)
+        job = settled(job, code, time.time(), last_words=running.following.last_lines(LAST_LINES))
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
         if job.state == JobState.DONE:
             value = "" if job.value is None else f", {job.headline} {job.value:.3f}"
             self._say(f"{self._of(job)} done in {taken}{value}")
         elif job.state == JobState.STOPPED:
-            self._say(f"{self._of(job)} {_because(job).removeprefix(': ')}; --resume goes on")
+            self._say(f"{self._of(job)} is {_why(job)}; --resume goes on")
         else:
             self._say(f"{self._of(job)} failed after {taken}{_because(job)}; the end of {_shown(running.files.log)}:")
             for line in running.following.last_lines(LAST_LINES):
@@ -159,15 +162,15 @@ class Launch:
             self._say(f"{self._of(job)} is tried again, {done + 1} of {self._rules.retries}")
 
     def _end_all(self) -> None:
-        leaders = [session.leader(running.files.process) for running in self._running.values()]
+        sessions = [found for running in self._running.values() if (found := running.session) is not None]
         try:
-            for leader in filter(None, leaders):
-                session.ask(leader, session.INTERRUPT)
-            for leader in filter(None, leaders):
-                session.end(leader, asked=True)
+            for number in sessions:
+                session.ask(number, session.INTERRUPT)
+            for number in sessions:
+                session.end(number, asked=True)
         except KeyboardInterrupt:  # again, by somebody who will not wait
-            for leader in filter(None, leaders):
-                session.ask(leader, session.KILL)
+            for number in sessions:
+                session.ask(number, session.KILL)
         for number, running in self._running.items():
             if running.child is not None:
                 running.child.wait()
@@ -199,8 +202,11 @@ def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
 
 
 def _because(job: SweepJob) -> str:
-    why = job.attempts[-1].why if job.attempts else None
-    return f": {why}" if why else ""
+    return f": {_why(job)}" if _why(job) else ""
+
+
+def _why(job: SweepJob) -> str:
+    return (job.attempts[-1].why if job.attempts else None) or ""
 
 
 def _shown(path: Path) -> str:

@@ -1,9 +1,10 @@
 """How a job ended -> its state, why it is not done, and what of its experiment a table shows."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bakeoff.runs.failures import DISK, NO_ROOM, OUT_OF_MEMORY
+from bakeoff.runs.failures import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.manifest import JobState, SweepJob
@@ -11,11 +12,14 @@ from bakeoff.tracking.result import Result, result_of
 
 KILLED = "killed"
 PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
+STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
 TRAIN, EVALUATE = "train", "evaluate"
 
 
-def settled(job: SweepJob, code: int | None, now: float, *, interrupted: bool = False) -> SweepJob:
-    """`code` is None of a job that was killed."""
+def settled(
+    job: SweepJob, code: int | None, now: float, *, last_words: Sequence[str] = (), interrupted: bool = False
+) -> SweepJob:
+    """`code` is None of a job that was killed; `last_words` are the end of its log."""
     if code == 0:
         result = result_of(job.experiment)
         found: dict[str, Any] = {"fingerprint": None, "run_id": None, "value": None}
@@ -29,9 +33,9 @@ def settled(job: SweepJob, code: int | None, now: float, *, interrupted: bool = 
     last = last_run(job, known_runs())
     if interrupted:
         return job.over(now, JobState.STOPPED, "stopped by Ctrl-C")
-    if last is not None and last.state in (State.STOPPED, State.CANCELED):
+    if code is not None and last is not None and last.state in (State.STOPPED, State.CANCELED):
         return job.over(now, JobState.STOPPED, "stopped")
-    return job.over(now, JobState.FAILED, _why(code, last))
+    return job.over(now, JobState.FAILED, _why(code, last, last_words))
 
 
 def is_passing(job: SweepJob) -> bool:
@@ -46,10 +50,14 @@ def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
     return max(own, key=lambda run: run.updated, default=None)
 
 
-def _why(code: int | None, last: KnownRun | None) -> str:
-    if last is not None and last.failure is not None:
-        return f"{last.failure.kind}: {last.failure.message}" if code is not None else f"{KILLED}: while it trained"
-    return KILLED if code is None else f"ended with code {code}"
+def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> str:
+    if code is None:
+        return KILLED
+    if last is not None and last.failure is not None and last.failure.kind != ERROR:
+        return f"{last.failure.kind}: {last.failure.message}"
+    if stage := next((line for line in last_words if STAGE_KILLED.search(line)), None):
+        return f"{KILLED}: {stage.removeprefix('ERROR: ')}"
+    return last.failure.message if last is not None and last.failure is not None else f"ended with code {code}"
 
 
 def _value(job: SweepJob, result: Result) -> float | None:

@@ -1,6 +1,6 @@
 """The processes of one job. It leads a session of its own, so that what it leaves behind can be told from others.
 
-What an MLflow sender does is not the job's: it has a session of its own, too.
+What sends to MLflow is not the job's: it has a session of its own, too.
 """
 
 import json
@@ -16,8 +16,8 @@ from bakeoff.runs.process import Process
 
 SECONDS_TO_END = 60.0  # training saves its state first
 SECONDS_BETWEEN_LOOKS = 0.1
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
 INTERRUPT = signal.SIGINT
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
 POSIX = os.name == "posix"
 
 
@@ -28,48 +28,51 @@ def note(file: Path) -> None:
     partial.replace(file)
 
 
-def leader(file: Path) -> Process | None:
+def noted(file: Path) -> int | None:
+    """The number of the session whose leader noted itself there; None if there can be nothing left of it.
+
+    A number is not given again as long as the session has a process; if another process has it, nothing is left.
+    """
     try:
-        return Process(**json.loads(file.read_text(encoding="utf-8")))
+        leader = Process(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-
-
-def members(process: Process) -> list[int]:
-    """Of its session, those that run; nothing if the machine was started anew or has given the number again."""
     own = Process.own()
-    if (process.host, process.boot, process.namespace) != (own.host, own.boot, own.namespace):
-        return []
-    if not process.is_alive() and not _is_ended(process.pid):  # another process goes by its number
-        return []
+    if (leader.host, leader.boot, leader.namespace) != (own.host, own.boot, own.namespace):
+        return None
+    return leader.pid if leader.is_alive() or _is_ended(leader.pid) else None
+
+
+def members(session: int) -> list[int]:
+    """Those that run."""
     if not POSIX:
-        return _family(process.pid)
-    return [pid for pid in psutil.pids() if _session_of(pid) == process.pid and not _is_ended(pid)]
+        return _family(session)
+    return [pid for pid in psutil.pids() if _session_of(pid) == session and not _is_ended(pid)]
 
 
-def end(process: Process, *, asked: bool = False) -> None:
+def end(session: int, *, asked: bool = False) -> None:
     """All of it: asked first, as Ctrl-C does, so that training saves; killed if it does not listen."""
     for number in (INTERRUPT, signal.SIGTERM):
         if not (asked and number == INTERRUPT):
-            ask(process, number)
-        if wait(process):
+            ask(session, number)
+        if wait(session, SECONDS_TO_END):
             return
-    ask(process, KILL)
-    wait(process)
+    ask(session, KILL)
+    wait(session, SECONDS_TO_END)
 
 
-def ask(process: Process, number: int) -> None:
-    for pid in members(process):
+def ask(session: int, number: int) -> None:
+    for pid in members(session):
         try:
             os.kill(pid, number)
         except OSError:  # it has just ended
             continue
 
 
-def wait(process: Process, seconds: float = SECONDS_TO_END) -> bool:
+def wait(session: int, seconds: float) -> bool:
     """Whether it has ended by then."""
     until = time.monotonic() + seconds
-    while members(process):
+    while members(session):
         if time.monotonic() > until:
             return False
         time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -91,7 +94,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _is_ended(pid: int) -> bool:
-    """Of which only the entry is left."""
+    """Or of which only the entry is left."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -29,15 +29,11 @@ class Snapshot:
 
 
 def take(name: str) -> Snapshot:
-    """Kept until it is forgotten by its name."""
+    """Named, so that git keeps it."""
     baseline = git("rev-parse", "HEAD")
     commit = git("commit-tree", _tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
-    git("update-ref", _ref(name), commit)
+    git("update-ref", f"refs/bakeoff/{name}", commit)
     return Snapshot(baseline, commit)
-
-
-def forget(name: str) -> None:
-    git("update-ref", "-d", _ref(name))
 
 
 def changed_since(commit: str) -> list[str]:
@@ -54,10 +50,6 @@ def _tree() -> str:
         index = {"GIT_INDEX_FILE": str(copy)}
         git("add", "--update", "--", ":/", more=index)
         return git("write-tree", more=index)
-
-
-def _ref(name: str) -> str:
-    return f"refs/bakeoff/{name}"
 
 
 def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
