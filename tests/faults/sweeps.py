@@ -8,32 +8,29 @@ and the workspace; sweeps over the same once more, applies the best, and asks `d
 
 import argparse
 import json
-import os
 import random
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
 
+from faults.sweep_checks import faults, manifests, running_jobs, standing, weights
 from workspace_copy import Workspace, environment, tiny_workspace
 
 LINES = {
     "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
     "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
     "train": (
-        "train: {use: smoke, batch_size: 4, steps: 60, log_every_steps: 5, validate_every_steps: 30, "
+        "train: {use: smoke, batch_size: 4, steps: 500, log_every_steps: 5, validate_every_steps: 250, "
         "checkpoint_every_steps: 5}"
     ),
 }
@@ -49,6 +46,7 @@ class Killed:
     launchers: int = 0
     jobs: int = 0
     lives: int = 0  # of launchers
+    resumed: int = 0  # trainings that went on at a checkpoint
     adopted: int = 0
     seconds: float = 0.0
     codes: list[int] = field(default_factory=list)  # of launchers that ended by themselves
@@ -88,16 +86,30 @@ def swept(
             if not todo:
                 launcher.wait()
                 break
-            _wait(launcher, chance.uniform(1, 30))
+            _wait(launcher, chance.uniform(1, 60))
+            is_patient = chance.random() < 0.7
+            while is_patient and launcher.poll() is None and not _is_half_trained(workspace):
+                _wait(launcher, 0.2)
             if launcher.poll() is None:
                 _kill(todo.pop(), launcher, workspace, chance, done)
         if launcher.returncode >= 0:
             done.codes.append(launcher.returncode)
         if launcher.returncode == 0:
             break
+    logs = (workspace.folder / ".bakeoff/sweeps").glob("*/*.log")
+    done.resumed = sum(log.read_text(encoding="utf-8").count("goes on after step") for log in logs)
     done.adopted = output.read_text(encoding="utf-8").count("still runs, from before")
     done.seconds = time.monotonic() - start
     return done
+
+
+def _is_half_trained(workspace: Workspace) -> bool:
+    """Some job is between its first step and its last."""
+    for file in (workspace.folder / ".bakeoff/runs").glob("*/status.json"):
+        said = json.loads(file.read_text(encoding="utf-8"))
+        if said["state"] == "RUNNING" and 0 < said["steps_done"] < said["steps"]:
+            return True
+    return False
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
@@ -124,109 +136,11 @@ def _kill(
     done.launchers += 1
 
 
-def running_jobs(workspace: Workspace) -> list[list[psutil.Process]]:
-    """The processes of each job in this workspace, the first of them at the head."""
-    jobs: dict[int, list[psutil.Process]] = {}
-    for process in psutil.process_iter():
-        try:
-            line, session = process.cmdline(), os.getsid(process.pid)
-        except (psutil.Error, OSError):
-            continue
-        if session == process.pid and "bakeoff.sweep.job" in line and str(workspace.folder) in " ".join(line):
-            jobs[session] = [process]
-    for process in psutil.process_iter():
-        try:
-            session = os.getsid(process.pid)
-        except OSError:
-            continue
-        if session in jobs and process.pid != session:
-            jobs[session].append(process)
-    return list(jobs.values())
-
-
 def _end(process: psutil.Process) -> None:
     try:
         process.send_signal(signal.SIGKILL)
     except psutil.Error:
         pass
-
-
-# What is there now.
-
-
-def manifests(workspace: Workspace) -> list[dict[str, Any]]:
-    files = sorted((workspace.folder / ".bakeoff/sweeps").glob("*/manifest.json"))
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
-
-
-def experiments(workspace: Workspace) -> list[str]:
-    refs = workspace.run("git", "for-each-ref", "--format=%(refname)", "refs/exps").stdout.split()
-    return sorted(ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5)
-
-
-def mlflow_runs(workspace: Workspace) -> list[dict[str, str]]:
-    """Asked of the database itself: tags of each run that is not deleted, its status among them."""
-    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        runs = store.execute("SELECT run_uuid, status, name FROM runs WHERE lifecycle_stage = 'active'").fetchall()
-        tags = store.execute("SELECT run_uuid, key, value FROM tags").fetchall()
-    return [
-        {"id": run, "status": status, "name": name} | {key: value for own, key, value in tags if own == run}
-        for run, status, name in runs
-    ]
-
-
-def repeated_points(workspace: Workspace) -> list[tuple[str, str, int]]:
-    """Of a curve, what MLflow has twice."""
-    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        rows = store.execute("SELECT run_uuid, key, step FROM metrics WHERE key LIKE 'train/%'").fetchall()
-    return [row for row, count in Counter(rows).items() if count > 1]
-
-
-def faults(workspace: Workspace, before: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
-    """Of a sweep that came to its end; nothing if all is as promised."""
-    found = []
-    [manifest] = manifests(workspace)
-    jobs, sweep = manifest["jobs"], manifest["id"]
-    if [job["number"] for job in jobs] != list(range(1, POINTS + 1)) or len(
-        {str(job["points"]) for job in jobs}
-    ) != POINTS:
-        found.append(f"numbering: {[(job['number'], job['points']) for job in jobs]}")
-    for job in jobs:
-        ends = [attempt["state"] for attempt in job["attempts"]]
-        if job["state"] != "done" or ends.count("done") != 1 or ends[-1] != "done":
-            found.append(f"job {job['number']}: {ends}")
-    wanted = sorted(f"{sweep}-{number}" for number in range(1, POINTS + 1))
-    if experiments(workspace) != wanted:
-        found.append(f"experiments: {experiments(workspace)}")
-    runs = mlflow_runs(workspace)
-    parents = [run for run in runs if run.get("bakeoff.run") == sweep]
-    children = [run for run in runs if parents and run.get("mlflow.parentRunId") == parents[0]["id"]]
-    if len(parents) != 1 or len(children) != POINTS or len(runs) != POINTS + 1:
-        found.append(f"MLflow: {len(parents)} parents, {len(children)} children, {len(runs)} runs")
-    found += [
-        f"MLflow: {run['name']} is {run['status']}" for run in [*parents, *children] if run["status"] != "FINISHED"
-    ]
-    if sorted(run.get("DVC_EXP_NAME", "") for run in children) != wanted:
-        found.append(f"children: {sorted(run.get('DVC_EXP_NAME', '') for run in children)}")
-    found += [f"twice in MLflow: {point}" for point in repeated_points(workspace)]
-    if standing(workspace) != before:
-        found.append(f"the workspace: {standing(workspace)}, was {before}")
-    left = list((workspace.folder / ".dvc/tmp/exps/bakeoff").iterdir())
-    if left or running_jobs(workspace):
-        found.append(f"left behind: {left}, {running_jobs(workspace)}")
-    return found
-
-
-def standing(workspace: Workspace) -> tuple[str, ...]:
-    """Of the user's own files, branch and stash."""
-    asked = (
-        ("status", "--porcelain"),
-        ("diff", "HEAD"),
-        ("symbolic-ref", "HEAD"),
-        ("rev-parse", "HEAD"),
-        ("stash", "list"),
-    )
-    return tuple(workspace.run("git", *words).stdout for words in asked)
 
 
 def main() -> None:
@@ -243,7 +157,7 @@ def main() -> None:
     done = swept(workspace, chance, arguments.kills, arguments.job_kills, ("-j", arguments.jobs), WORDS)
     print(f"{done} in {workspace.folder}", flush=True)
     workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-    found = faults(workspace, before, WORDS)
+    found = faults(workspace, before, POINTS)
     print("\n".join(found) or f"{POINTS} points, each done once", flush=True)
     again = time.monotonic()
     said = workspace.run("python", "-m", "bakeoff.cli", "sweep", "-j", arguments.jobs, "--follow", *WORDS).stdout
@@ -252,8 +166,9 @@ def main() -> None:
     workspace.run("python", "-m", "bakeoff.cli", "sweep", "best", "--apply")
     ran = workspace.repro()
     best = max(manifests(workspace)[-1]["jobs"], key=lambda job: job["value"])
-    print(f"best {best['experiment']} applied: `dvc repro` ran {ran or 'nothing'}", flush=True)
-    sys.exit(1 if found or trained or ran else 0)
+    own, told = weights(workspace)
+    print(f"best {best['experiment']} applied: `dvc repro` ran {ran or 'nothing'}; weights {own[:12]} and {told[:12]}")
+    sys.exit(1 if found or trained or ran or own != told else 0)
 
 
 if __name__ == "__main__":
