@@ -134,6 +134,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
     from bakeoff.sweep.launch import Launch
     from bakeoff.sweep.manifest import JobState, one_launcher, read
     from bakeoff.sweep.parent_run import ParentRun
+    from bakeoff.tracking.reconcile import reconcile, send_beside
 
     for name in ("SIGTERM", "SIGHUP"):  # end the jobs, too, as Ctrl-C does; Windows has not both, nohup ignores one
         number = getattr(signal, name, None)
@@ -148,6 +149,8 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
             manifest = Launch(manifest, say, rules).run()
         finally:
             parent.ended(read(manifest.folder))
+            reconcile()  # points that came from DVC's cache ran nothing that could have told of them
+            send_beside()
     show_results(manifest)
     states = {job.state for job in manifest.jobs}
     if states - {JobState.DONE}:

@@ -5,7 +5,6 @@ from typing import Any
 
 from bakeoff.sweep.manifest import FILE, JobState, Manifest
 from bakeoff.sweep.standing import best, write_results
-from bakeoff.tracking.dispatch import is_running, start_sender, unsent
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target
@@ -61,8 +60,6 @@ class ParentRun:
         over = all(state == JobState.DONE for state in states)
         journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
         journal.close()
-        if unsent(self.target) and not is_running(self.target.key):
-            start_sender(self.target.key)
 
     def _journal(self, manifest: Manifest, target: Target) -> Journal:
         journal = Journal(manifest.id)
