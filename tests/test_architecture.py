@@ -16,9 +16,10 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "config", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking", "workspace",
+        "config", "machine", "object_detection_api", "planning", "progress", "rendered", "runs", "sweep", "tracking",
+        "workspace",
     },
-    "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
+    "sweep": {"config", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
     "stages": {
         "config", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records", "pictures",
         "progress", "quiet", "report", "runs", "workspace",
