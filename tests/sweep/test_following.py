@@ -18,3 +18,5 @@ def test_lines_come_once_and_whole(tmp_path: Path) -> None:
     assert list(following.lines(ended=True)) == []
     assert following.last_lines(3) == ["two", "·", "end"] and following.last_lines(9) == ["one", "two", "·", "end"]
     assert list(Following(tmp_path / "none").lines()) == []
+    assert list(Following(log, has_begun=True).lines()) == []
+    assert Following(log, has_begun=True).last_lines(2) == ["·", "end"]

@@ -51,6 +51,7 @@ def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch
     [
         (None, None, (), "killed", True),
         (None, {"state": State.STOPPED}, (), "killed", True),
+        (-9, {"state": State.STOPPED}, (), "killed", True),
         (1, None, ("ERROR: failed to run: python -m bakeoff.stages.train, exited with -9",),
          "killed: failed to run: python -m bakeoff.stages.train, exited with -9", True),
         (1, {"state": State.FAILED, "failure": Failure("out of memory", "OOM when allocating")}, (),

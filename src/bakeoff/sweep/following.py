@@ -5,10 +5,11 @@ from pathlib import Path
 
 
 class Following:
-    def __init__(self, log: Path) -> None:
-        """From here on; what it holds already was of an earlier attempt."""
+    def __init__(self, log: Path, *, has_begun: bool = False) -> None:
+        """From here on; what it holds already was of an earlier attempt, or said before we came if it `has_begun`."""
         self._log = log
-        self._start = self._offset = log.stat().st_size if log.is_file() else 0
+        self._offset = log.stat().st_size if log.is_file() else 0
+        self._start = 0 if has_begun else self._offset
 
     def lines(self, *, ended: bool = False) -> Iterator[str]:
         """Those that were written since; when it has `ended` also one without an end."""
@@ -18,7 +19,7 @@ class Following:
         yield from whole.decode("utf-8", errors="replace").splitlines()
 
     def last_lines(self, number: int) -> list[str]:
-        """Of this attempt."""
+        """Of this attempt, whoever began it."""
         return self._from(self._start).decode("utf-8", errors="replace").splitlines()[-number:]
 
     def _from(self, offset: int) -> bytes:

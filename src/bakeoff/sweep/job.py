@@ -108,6 +108,7 @@ def run(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
         return 0
     folder = place.prepare(snapshot, cache)
     code = called(exp_run(job), folder)
+    session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
         code = 1

@@ -80,15 +80,16 @@ class Launch:
     def _take_up(self) -> None:
         for job in self.manifest.jobs:
             files = self._files(job)
+            following = Following(files.log, has_begun=True)
             if job.state == JobState.DONE:
                 continue
             if is_held(files.lock):
-                self._running[job.number] = Running(files, Following(files.log), None)
+                self._running[job.number] = Running(files, following, None)
                 self._say(f"{self._of(job)} still runs, from before")
                 self._change(job if job.state == JobState.RUNNING else job.begun(time.time()))
                 continue
             if job.state == JobState.RUNNING:
-                job = settled(job, files.exit_code(), time.time())
+                job = settled(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
                 self._change(job)
                 self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
             if job.state != JobState.DONE:

@@ -33,7 +33,7 @@ def settled(
     last = last_run(job, known_runs())
     if interrupted:
         return job.over(now, JobState.STOPPED, "stopped by Ctrl-C")
-    if code is not None and last is not None and last.state in (State.STOPPED, State.CANCELED):
+    if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
         return job.over(now, JobState.STOPPED, "stopped")
     return job.over(now, JobState.FAILED, _why(code, last, last_words))
 
@@ -51,7 +51,7 @@ def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
 
 
 def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> str:
-    if code is None:
+    if code is None or code < 0:  # the job itself, or DVC in it
         return KILLED
     if last is not None and last.failure is not None and last.failure.kind != ERROR:
         return f"{last.failure.kind}: {last.failure.message}"

@@ -44,10 +44,9 @@ def noted(file: Path) -> int | None:
 
 
 def members(session: int) -> list[int]:
-    """Those that run."""
-    if not POSIX:
-        return _family(session)
-    return [pid for pid in psutil.pids() if _session_of(pid) == session and not _is_ended(pid)]
+    """Those that run; a process that asks this of its own session is not meant."""
+    found = [pid for pid in psutil.pids() if _session_of(pid) == session] if POSIX else _family(session)
+    return [pid for pid in found if pid != os.getpid() and not _is_ended(pid)]
 
 
 def end(session: int, *, asked: bool = False) -> None:
