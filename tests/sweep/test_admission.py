@@ -21,9 +21,19 @@ def test_a_job_begins_if_there_is_room_beside_the_others(
     running: list[tuple[int, str]], memory: int, training: str, begins: bool
 ) -> None:
     others = [sweep_job(number, memory_bytes=size, training=name) for number, (size, name) in enumerate(running, 2)]
-    assert Admission(3, 100, 8).admits(sweep_job(1, memory_bytes=memory, training=training), others) is begins
+    assert Admission(3, 100).admits(sweep_job(1, memory_bytes=memory, training=training), others) is begins
 
 
-@pytest.mark.parametrize(("side_by_side", "cores", "threads"), [(1, 8, None), (2, 8, 4), (3, 8, 2), (4, 2, 1)])
-def test_cores_are_divided(side_by_side: int, cores: int, threads: int | None) -> None:
-    assert Admission(side_by_side, 100, cores).threads == threads
+@pytest.mark.parametrize(
+    ("side_by_side", "cores", "shares"),
+    [
+        (1, (0, 1, 2), [(0, 1, 2)]),
+        (2, (0, 1, 2, 5), [(0, 1), (2, 5)]),
+        (2, (3, 4, 5), [(3,), (4,)]),
+        (3, (0, 1), [(0,), (1,), (0,)]),
+        (2, (), [(), ()]),
+    ],
+)
+def test_cores_are_divided(side_by_side: int, cores: tuple[int, ...], shares: list[tuple[int, ...]]) -> None:
+    admission = Admission(side_by_side, 100, cores)
+    assert [admission.share(seat) for seat in range(side_by_side)] == shares

@@ -1,5 +1,6 @@
 """What a sweep asks of each job, and what MLflow and a table are told of the sweep."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -36,13 +37,16 @@ def test_a_job_is_one_experiment_with_its_changes() -> None:
     ]  # fmt: skip
 
 
-def test_stages_find_this_python_and_the_user_s_own_threads_stay() -> None:
-    own = {"PATH": "/usr/bin", "OMP_NUM_THREADS": "7", "HOME": "/home/ada"}
-    assert environment(own, Path("/cache"), 2) == {
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin", "OMP_NUM_THREADS": "7", "TF_NUM_INTRAOP_THREADS": "2",
-        "TF_NUM_INTEROP_THREADS": "2", "HOME": "/home/ada", "PYTHONUNBUFFERED": "1", "BAKEOFF_DVC_CACHE": "/cache",
+def test_stages_find_this_python_and_compute_with_as_many_threads_whatever_their_cores() -> None:
+    own = {"PATH": "/usr/bin", "HOME": "/home/ada"}
+    always = {"PATH": f"{Path(sys.executable).parent}:/usr/bin", "PYTHONUNBUFFERED": "1", "BAKEOFF_DVC_CACHE": "/cache"}
+    threads = str(len(os.sched_getaffinity(0)))
+    assert environment(own, Path("/cache"), (0, 2)) == own | always | {
+        "BAKEOFF_CORES": "0,2", "TF_NUM_INTRAOP_THREADS": threads
     }  # fmt: skip
-    assert "TF_NUM_INTRAOP_THREADS" not in environment(own, Path("/cache"), None)
+    own |= {"TF_NUM_INTRAOP_THREADS": "7"}
+    assert environment(own, Path("/cache"), (0,)) == own | always | {"BAKEOFF_CORES": "0"}
+    assert environment(own, Path("/cache"), ()) == own | always
 
 
 def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place: Path) -> None:

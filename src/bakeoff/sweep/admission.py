@@ -1,5 +1,6 @@
-"""Which job may begin beside those that run: memory, and whether one of them trains the same."""
+"""Which job may begin beside those that run, and on which cores: memory, and whether one of them trains the same."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,12 +12,13 @@ from bakeoff.sweep.manifest import SweepJob
 class Admission:
     side_by_side: int
     memory_bytes: int  # that the jobs may take together
-    cores: int
+    cores: tuple[int, ...] = ()  # their numbers; none where a process cannot be bound to some
 
     @classmethod
     def here(cls, side_by_side: int) -> "Admission":
         """What other programs hold now is theirs."""
-        return cls(side_by_side, machine.available_memory(), machine.cores())
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ()
+        return cls(side_by_side, machine.available_memory(), tuple(cores))
 
     def admits(self, job: SweepJob, running: Sequence[SweepJob]) -> bool:
         """One by itself always: whether there is room for it is asked by training, and said in its words."""
@@ -26,7 +28,10 @@ class Admission:
         alike = any(other.training == job.training for other in running)  # the second takes it from DVC's cache
         return len(running) < self.side_by_side and together <= self.memory_bytes and not alike
 
-    @property
-    def threads(self) -> int | None:
-        """For each job; None: as many as it likes."""
-        return None if self.side_by_side == 1 else max(1, self.cores // self.side_by_side)
+    def share(self, seat: int) -> tuple[int, ...]:
+        """The cores of one of those side by side, from 0; with more of them than cores, some share one."""
+        if self.side_by_side == 1 or not self.cores:
+            return self.cores
+        each = max(1, len(self.cores) // self.side_by_side)
+        first = seat * each % (len(self.cores) // each * each)
+        return self.cores[first : first + each]

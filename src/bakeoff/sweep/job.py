@@ -22,7 +22,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bakeoff import workspace
+from bakeoff import machine, workspace
 from bakeoff.errors import said_plainly
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
@@ -31,7 +31,8 @@ from bakeoff.sweep.snapshot import Snapshot
 
 ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
-THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+CORES = "BAKEOFF_CORES"  # that the job may use
+THREADS = "TF_NUM_INTRAOP_THREADS"
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ class JobFiles:
             return None
 
 
-def start(files: JobFiles, cache: Path, threads: int | None) -> subprocess.Popen[bytes]:
+def start(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
     files.forget_outcome()
     with files.log.open("ab") as log:
         return subprocess.Popen(
             command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-            env=environment(os.environ, cache, threads),
+            env=environment(os.environ, cache, cores),
         )  # fmt: skip
 
 
@@ -85,14 +86,21 @@ def command(files: JobFiles) -> list[str]:
     return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
-def environment(own: Mapping[str, str], cache: Path, threads: int | None) -> dict[str, str]:
+def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> dict[str, str]:
     """Stages run `python`, which must be the one that runs this; and a log that is written at once can be followed.
 
-    How many threads it computes with is no setting of the variant: TensorFlow reads it here, unless the user said it.
+    A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
+    threads as one that has them all, and ends in the same weights.
     """
     path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
-    shares = {} if threads is None else dict.fromkeys(THREADS, str(threads))
-    return shares | dict(own) | {"PATH": path, "PYTHONUNBUFFERED": "1", CACHE: str(cache)}
+    threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
+    return threads | dict(own) | {"PATH": path, "PYTHONUNBUFFERED": "1", CACHE: str(cache)}
+
+
+def stay_on(cores: str) -> None:
+    """This process and all that it starts."""
+    if cores:
+        os.sched_setaffinity(0, map(int, cores.split(",")))
 
 
 def exp_run(job: SweepJob) -> list[str]:
@@ -133,6 +141,7 @@ def _hear_signals() -> None:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    stay_on(os.environ.pop(CORES, ""))
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:

@@ -38,6 +38,7 @@ class Running:
     files: JobFiles
     following: Following
     child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
+    seat: int | None = None  # of those side by side
 
     @property
     def session(self) -> int | None:
@@ -121,8 +122,10 @@ class Launch:
         files = self._files(job)
         following = Following(files.log)
         self._change(job.begun(time.time()))
-        child = jobs.start(files, self._cache, self._admission.threads)
-        self._running[job.number] = Running(files, following, child)
+        taken = {running.seat for running in self._running.values()}
+        seat = next(seat for seat in range(self._admission.side_by_side) if seat not in taken)
+        child = jobs.start(files, self._cache, self._admission.share(seat))
+        self._running[job.number] = Running(files, following, child, seat)
         self._say(f"{self._of(job)}: {job.name}  ({job.experiment})")
 
     def _look(self) -> None:

@@ -101,6 +101,6 @@ def _named(where: Sequence[Point], points: Sequence[Point]) -> str:
 
 def _require_files_in_git() -> None:
     """DVC takes into an experiment's workspace what git knows, and nothing else."""
-    files = git.untracked(workspace.CONF.as_posix(), "src")
+    files = git.untracked(workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
     if files:
         raise WorkspaceError(f"{', '.join(files)}: must be known to git, or no experiment has it; `git add` it")
