@@ -145,7 +145,7 @@ def main() -> None:
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
-        with files.lock.acquire(timeout=0), said_plainly():
+        with files.lock.acquire(timeout=1), said_plainly():  # whoever asks whether a job runs holds it for a moment
             if before := session.noted(files.process):  # it was killed, its stage may not have been
                 session.end(before)
             session.note(files.process)
