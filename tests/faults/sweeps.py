@@ -88,7 +88,7 @@ def swept(
                 break
             _wait(launcher, chance.uniform(1, 60))
             is_patient = chance.random() < 0.7
-            while is_patient and launcher.poll() is None and not _is_half_trained(workspace):
+            while is_patient and launcher.poll() is None and not is_half_trained(workspace):
                 _wait(launcher, 0.2)
             if launcher.poll() is None:
                 _kill(todo.pop(), launcher, workspace, chance, done)
@@ -103,7 +103,7 @@ def swept(
     return done
 
 
-def _is_half_trained(workspace: Workspace) -> bool:
+def is_half_trained(workspace: Workspace) -> bool:
     """Some job is between its first step and its last."""
     for file in (workspace.folder / ".bakeoff/runs").glob("*/status.json"):
         said = json.loads(file.read_text(encoding="utf-8"))
