@@ -91,7 +91,11 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
     ("words", "message"),
     [
         ((), "sweep: must be told what varies, such as lr=cosine,exponential, or --resume"),
-        (("--resume", ID, "seed=1"), "--resume: must stand without overrides and --until, for the sweep has its own"),
+        (
+            ("--from", "conf/sweep/x.yaml"),
+            "--from: no such file, got conf/sweep/x.yaml; sweeps are",
+        ),
+        (("--resume", ID, "seed=1"), "--resume: must stand without changes and --until, for the sweep has its own"),
         (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),
         (("--resume",), "no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one"),

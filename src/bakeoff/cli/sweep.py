@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
@@ -33,6 +34,9 @@ def add_to(commands: Any) -> None:
         metavar="OVERRIDE",
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
+    )
+    sweep.add_argument(
+        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
     )
     sweep.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
     sweep.add_argument("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
@@ -72,8 +76,11 @@ def run_sweep(arguments: argparse.Namespace) -> None:
         from bakeoff.cli import sweeps
 
         sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
-    elif arguments.overrides:
-        _begin(arguments, arguments.overrides, arguments.until)
+    elif arguments.overrides or arguments.file:
+        from bakeoff.sweep.question import words_in
+
+        words = words_in(Path(arguments.file)) if arguments.file else []
+        _begin(arguments, [*words, *arguments.overrides], arguments.until)
     else:
         raise WorkspaceError("sweep: must be told what varies, such as lr=cosine,exponential, or --resume")
 
@@ -104,8 +111,8 @@ def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import named
     from bakeoff.sweep.snapshot import changed_since
 
-    if arguments.overrides or arguments.until:
-        raise WorkspaceError("--resume: must stand without overrides and --until, for the sweep has its own")
+    if arguments.overrides or arguments.file or arguments.until:
+        raise WorkspaceError("--resume: must stand without changes and --until, for the sweep has its own")
     manifest = named(arguments.resume or None)
     left = unfinished(manifest.jobs)
     say(f"{manifest.id}: {len(manifest.jobs) - len(left)} of {len(manifest.jobs)} jobs are done")
