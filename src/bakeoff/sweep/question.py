@@ -31,9 +31,7 @@ def _word(file: Path, key: Any, value: Any) -> str:
             raise ConfigError(f"{where}: takes a value away, so nothing may stand behind it, got {value!r}")
         return key
     if isinstance(value, dict) or value == []:
-        raise ConfigError(
-            f"{where}: must be values or Hydra's words, got {value!r}; write keys in full, lr.peak: 0.1,0.2"
-        )
+        raise ConfigError(f"{where}: must be values or Hydra's words, got {value!r}; write lr.peak: 0.1,0.2")
     if isinstance(value, list):
         return f"{key}={','.join(map(as_words, value))}"
     return f"{key}={value if isinstance(value, str) else as_words(value)}"
