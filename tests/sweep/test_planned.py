@@ -13,9 +13,10 @@ from bakeoff.sweep.job import environment, exp_run
 from bakeoff.sweep.manifest import JobState
 from bakeoff.sweep.parent_run import ParentRun
 from bakeoff.sweep.planned import headline_name
+from bakeoff.sweep.point_tags import tag_points
 from bakeoff.sweep.standing import write_results
-from bakeoff.tracking.journal import entries
-from bakeoff.tracking.target import target_in
+from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
 from imports import SRC
 from made_sweeps import ID, sweep, sweep_job
@@ -70,6 +71,29 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     assert {entry["name"] for entry in told if entry["kind"] == "file"} == {"sweep/manifest.json", "sweep/results.tsv"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
+
+
+def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path) -> None:
+    manifest = sweep(sweep_job(1), sweep_job(2, points=(("lr=cosine", "seed=2"), ("lr=cosine", "seed=02"))))
+    experiments = {"own": f"{ID}-2", "reused": f"{ID}-1", "other": "sweep-20250101-000000-1", "alone": None}
+    for run, experiment in experiments.items():
+        journal = Journal(run)
+        Target("local", "ours").write(journal.folder)
+        journal.run(run)
+        journal.tags({"bakeoff.host": "here"} | ({"DVC_EXP_NAME": experiment} if experiment else {}))
+        journal.close()
+    tag_points(manifest)
+    tag_points(manifest)
+    told = {
+        run: [entry["values"] for entry, _ in entries(journals() / run) if entry and entry["kind"] == "tags"][1:]
+        for run in experiments
+    }
+    assert told == {
+        "own": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "2", "bakeoff.sweep_point": "lr=cosine seed=2"}],
+        "reused": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "1", "bakeoff.sweep_point": "seed=1"}],
+        "other": [],
+        "alone": [],
+    }
 
 
 def test_a_sweep_that_is_not_tracked_is_told_to_nobody(place: Path) -> None:

@@ -141,6 +141,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
     from bakeoff.sweep.launch import Launch
     from bakeoff.sweep.manifest import JobState, one_launcher, read
     from bakeoff.sweep.parent_run import ParentRun
+    from bakeoff.sweep.point_tags import tag_points
     from bakeoff.tracking.reconcile import reconcile, send_beside
 
     for name in ("SIGTERM", "SIGHUP"):  # end the jobs, too, as Ctrl-C does; Windows has not both, nohup ignores one
@@ -157,6 +158,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         finally:
             parent.ended(read(manifest.folder))
             reconcile()  # points that came from DVC's cache ran nothing that could have told of them
+            tag_points(manifest)
             send_beside()
     show_results(manifest)
     states = {job.state for job in manifest.jobs}
