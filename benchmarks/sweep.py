@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("-j", type=int, default=2)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what sends to MLflow may still run
         workspace = prepared(Path(folder) / "clone")
         words = [f"seed=range(100,{100 + arguments.jobs})", "-j", str(arguments.j)]
         own = {key: value for key, value in environment().items() if key != "PYTHONDONTWRITEBYTECODE"}
