@@ -16,12 +16,12 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "__init__"}
 ALLOWED = {
     "cli": {
-        "compare", "config", "object_detection_api", "planning", "predict", "progress", "quiet", "rendered",
-        "reproduce", "runs", "sweep", "tracking", "workspace",
+        "compare", "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet",
+        "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
     },
     "compare": {"metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "reproduce": {"config", "tracking", "workspace"},
-    "sweep": {"config", "planning", "progress", "runs", "tracking", "workspace"},
+    "sweep": {"config", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
     "stages": {
         "config", "export", "object_detection_api", "tracking", "training", "tasks", "input", "networks", "records",
         "pictures",

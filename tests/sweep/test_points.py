@@ -71,11 +71,22 @@ def test_a_point_is_named_by_what_varies() -> None:
         (["lr.peak=interval(0,1)"], r"command line: lr.peak=interval\(0,1\): an interval has no points to run; write"),
         (["model=glob(sdd*)"], r"command line: model=glob\(sdd\*\): matches none of .*/model/: cnn_small, ssd_small,"),
         (["model.use=glob(ssd*)"], r"command line: model.use=glob\(ssd\*\): glob\(…\) is for options of a group; one"),
-        (["seed=range(0,40)", "lr.peak=range(0,26)"], "command line: must be at most 1,000 points, got 40 x 26; sweep"),
-        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got 1,001; sweep"),
+        (
+            ["seed=range(0,40)", "lr.peak=range(0,26)"],
+            "command line: must be at most 1,000 points, got 40 x 26; sweep",
+        ),
+        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got 1,001; sweep fewer"),
         (["seed"], "command line: .*"),
     ],
 )
 def test_words_that_stand_for_no_points_are_refused(words: list[str], message: str, conf: Path) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
         points_of(words, conf)
+
+
+def test_one_who_is_sure_may_have_more(conf: Path) -> None:
+    assert len(points_of(["seed=range(0,10000)"], conf, sure=True)) == 10_000
+    with pytest.raises(
+        ConfigError, match="^command line: must be at most 100,000 points, got 100,001; sweep fewer values$"
+    ):
+        points_of(["seed=range(0,200000)"], conf, sure=True)

@@ -30,12 +30,13 @@ def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Wo
     workspace.edit("params.yaml", "memory: {use: preset}", "memory: medium")  # the bare form takes changes, too
     before = state(workspace)
     words = ("lr=exponential,constant", "lr.peak=1e-2", "memory.decode_threads=1", "seed=3")
-    done = workspace.run(*SWEEP, "--until", "render_config", *words)
-    assert state(workspace) == before
+    done = workspace.run(*SWEEP, "--until", "render_config", "-j", "2", "--follow", *words)
+    assert state(workspace) == before and list((workspace.folder / ".dvc/tmp/exps/bakeoff").iterdir()) == []
 
     rows = re.findall(r"^lr=(\w+) +(sweep-[\d-]+) +- +done$", done.stdout, re.MULTILINE)
     assert [option for option, _ in rows] == ["exponential", "constant"]
-    assert "Running stage 'render_config'" in done.stdout
+    assert {f"{number}: Running stage 'render_config':" for number in (1, 2)} <= set(done.stdout.splitlines())
+    assert "1 of 2 done in " in done.stdout and "2 of 2 done in " in done.stdout
     for option, experiment in rows:
         [ref] = workspace.run("git", "for-each-ref", "--format=%(refname)", f"refs/exps/**/{experiment}").stdout.split()
         swept = workspace.run("git", "show", f"{ref}:{RUN}").stdout
@@ -55,14 +56,16 @@ def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspac
     table = [line for line in done.stdout.splitlines() if "lr.peak=" in line]
     stages = "build_records unchanged, render_config {}, train runs, evaluate runs, export runs"
     assert [re.split("  +", line.strip()) for line in table] == [
-        ["1", "lr.peak=0.003 train.steps=2", "ssd_tiny · cosine · medium", "2", stages.format("runs")],
-        ["2", "lr.peak=0.003 train.steps=4", "ssd_tiny · cosine · medium", "4", stages.format("runs")],
-        ["3", "lr.peak=0.01 train.steps=2", "ssd_tiny · cosine · medium", "2", stages.format("runs")],
+        ["1", "lr.peak=0.003 train.steps=2", "ssd_tiny · cosine · medium", "2", "?", stages.format("runs")],
+        ["2", "lr.peak=0.003 train.steps=4", "ssd_tiny · cosine · medium", "4", "?", stages.format("runs")],
+        ["3", "lr.peak=0.01 train.steps=2", "ssd_tiny · cosine · medium", "2", "?", stages.format("runs")],
         ["lr.peak=0.01 train.steps=2", "the same variant as 3"],
-        ["4", "lr.peak=0.01 train.steps=4", "ssd_tiny · cosine · medium", "4", stages.format("runs")],
+        ["4", "lr.peak=0.01 train.steps=4", "ssd_tiny · cosine · medium", "4", "?", stages.format("runs")],
         ["lr.peak=0.01 train.steps=4", "the same variant as 4"],
     ]
-    assert done.stdout.splitlines()[-1] == "4 jobs of 6 points"
+    jobs, time, memory, disk = done.stdout.splitlines()[-4:]
+    assert (jobs, time) == ("4 jobs of 6 points", "time    4 not known yet")
+    assert memory.startswith("memory  up to ") and disk.startswith("disk    about ")
 
 
 def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace) -> None:

@@ -232,3 +232,13 @@ def test_an_experiment_that_was_not_evaluated_has_no_number_of_an_older_evaluati
     reconcile()
     [reused] = set(runs()) - {"a"}
     assert told(reused, "metrics") == {(1, "train/loss"): 0.25}
+
+
+def test_a_point_of_a_sweep_that_took_everything_from_the_cache_stands_under_the_sweep(
+    experiment: Callable[..., None],
+) -> None:
+    train("a", "cosine")
+    experiment("sweep-20260102-030405-7", "a")
+    reconcile()
+    [reused] = set(runs()) - {"a"}
+    assert told(reused, "parent")["name"] == "sweep-20260102-030405"

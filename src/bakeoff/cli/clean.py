@@ -49,7 +49,7 @@ def clean_up(arguments: argparse.Namespace) -> None:
         say("nothing to remove by these rules")
         return
     wanted = f"{len(going)} of {len(found)}, {size(sum(leftover.bytes for leftover in going))}"
-    if not arguments.yes and not _says_yes(f"remove {wanted}? (yes/no) "):
+    if not arguments.yes and not says_yes(f"remove {wanted}? (yes/no) "):
         say(f"nothing was removed; --yes removes {wanted}")
         return
     freed = 0
@@ -98,7 +98,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def _says_yes(question: str) -> bool:
+def says_yes(question: str) -> bool:
     if not _is_terminal():
         return False
     try:

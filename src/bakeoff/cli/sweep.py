@@ -1,82 +1,175 @@
 """`bakeoff sweep`: every combination of a few values, each a DVC experiment."""
 
 import argparse
+import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_columns
-from bakeoff.errors import INTERRUPTED
+from bakeoff.cli.amounts import duration
+from bakeoff.cli.clean import says_yes
+from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
+from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
-    from bakeoff.sweep.launch import Result
-    from bakeoff.sweep.preflight import Job
+    from bakeoff.sweep.launch import Rules
+    from bakeoff.sweep.manifest import Manifest
 
 SOME_FAILED = 1
+WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
+FILES_SHOWN = 5
+SECONDS_UNASKED = 3600.0
 
 
 def add_to(commands: Any) -> None:
     sweep = commands.add_parser("sweep", help="run every combination of a few values, each as a DVC experiment")
     sweep.add_argument(
         "overrides",
-        nargs="+",
+        nargs="*",
         metavar="OVERRIDE",
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
-        "'model=glob(ssd*)' +lr.warmup_steps=0",
+        "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
+    )
+    sweep.add_argument(
+        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
     )
     sweep.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
     sweep.add_argument("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
+    sweep.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows")
+    sweep.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
     sweep.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
+    sweep.add_argument("--fail-fast", action="store_true", help="begin no other job once one has failed")
+    sweep.add_argument(
+        "--retries", type=int, default=0, metavar="N",
+        help="try a job again if it was killed, or had too little memory or disk",
+    )  # fmt: skip
+    sweep.add_argument(
+        "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
+    )
+    sweep.add_argument("--apply", action="store_true", help="with best: take it into the workspace")
+    sweep.add_argument(
+        "--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)"
+    )
+    sweep.add_argument(
+        "--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking"
+    )
+    changed = sweep.add_mutually_exclusive_group()
+    changed.add_argument(
+        "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
+    )
+    changed.add_argument("--anew", action="store_true", help="if they changed, begin a new sweep of its words")
     sweep.set_defaults(run=run_sweep)
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.launch import DONE, FAILED, launch
+    for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
+        if number < least:
+            raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
+    if arguments.resume is not None:
+        _resume(arguments)
+    elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
+        from bakeoff.cli import sweeps
+
+        sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
+    elif arguments.overrides or arguments.file:
+        from bakeoff.sweep.question import words_in
+
+        words = words_in(Path(arguments.file)) if arguments.file else []
+        _begin(arguments, [*words, *arguments.overrides], arguments.until)
+    else:
+        raise WorkspaceError("sweep: must be told what varies, such as lr=cosine,exponential, or --resume")
+
+
+def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+    from bakeoff.planning.estimate import together
+    from bakeoff.sweep.planned import begin
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
 
-    points = points_of(arguments.overrides, workspace.CONF)
-    jobs = preflight(points, until=arguments.until)
-    _show_jobs(jobs, len(points))
+    points = points_of(words, workspace.CONF, sure=arguments.yes)
+    jobs = preflight(points, until=until)
+    show_jobs(jobs, len(points))
+    at_a_time = min(arguments.jobs, len(jobs))
+    sum_of_all = together([job.estimate for job in jobs], at_a_time)
+    show_sum(sum_of_all, at_a_time)
     if arguments.dry_run:
         return
-    for name in ("SIGTERM", "SIGHUP"):  # end the job, too, as Ctrl-C does; Windows has not both, nohup ignores one
+    if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
+        about = duration(sum_of_all.seconds)
+        if not says_yes(f"begin what takes about {about}? (yes/no) "):
+            raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
+    _launch(begin(jobs, words, until), _rules(arguments))
+
+
+def _resume(arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.launch import unfinished
+    from bakeoff.sweep.manifest import named
+    from bakeoff.sweep.snapshot import changed_since
+
+    if arguments.overrides or arguments.file or arguments.until:
+        raise WorkspaceError("--resume: must stand without changes and --until, for the sweep has its own")
+    manifest = named(arguments.resume or None)
+    left = unfinished(manifest.jobs)
+    say(f"{manifest.id}: {len(manifest.jobs) - len(left)} of {len(manifest.jobs)} jobs are done")
+    changed = changed_since(manifest.snapshot) if left else []
+    if changed and arguments.anew:
+        say(f"{_listed(changed)} changed since, so it begins anew")
+        _begin(arguments, manifest.words, manifest.until)
+        return
+    if changed and not arguments.as_begun:
+        raise WorkspaceError(
+            f"{manifest.id}: {_listed(changed)} changed since it began; --as-begun goes on with what they were, "
+            "--anew begins a new sweep of the same words"
+        )
+    if left and not arguments.dry_run:
+        _launch(manifest, _rules(arguments))
+
+
+def _rules(arguments: argparse.Namespace) -> "Rules":
+    from bakeoff.sweep.launch import Rules
+
+    follow = arguments.follow or (arguments.jobs == 1 and not arguments.quiet)
+    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries)
+
+
+def _launch(manifest: "Manifest", rules: "Rules") -> None:
+    from bakeoff.sweep.launch import Launch
+    from bakeoff.sweep.manifest import JobState, one_launcher, read
+    from bakeoff.sweep.parent_run import ParentRun
+    from bakeoff.sweep.point_tags import tag_points
+    from bakeoff.tracking.reconcile import reconcile, send_beside
+
+    for name in ("SIGTERM", "SIGHUP"):  # end the jobs, too, as Ctrl-C does; Windows has not both, nohup ignores one
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-    results = launch(jobs, say, until=arguments.until, quiet=arguments.quiet)
-    _show_results(results)
-    states = {result.state for result in results}
-    if states - {DONE, FAILED}:
+    with one_launcher(manifest.folder):
+        manifest = read(manifest.folder)  # another may have launched it until now
+        say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
+        parent = ParentRun.of(manifest.track)
+        parent.began(manifest)
+        try:
+            manifest = Launch(manifest, say, rules).run()
+        finally:
+            parent.ended(read(manifest.folder))
+            reconcile()  # points that came from DVC's cache ran nothing that could have told of them
+            tag_points(manifest)
+            send_beside()
+    show_results(manifest)
+    states = {job.state for job in manifest.jobs}
+    if states - {JobState.DONE}:
+        say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
+    if states - {JobState.DONE, JobState.FAILED}:
         sys.exit(INTERRUPTED)
-    if FAILED in states:
+    if JobState.FAILED in states:
         sys.exit(SOME_FAILED)
 
 
-def _show_jobs(jobs: Sequence["Job"], points: int) -> None:
-    rows = [("", "point", "variant", "steps", "stages")]
-    for job in jobs:
-        stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
-        rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", stages))
-        rows += [("", point.name, f"the same variant as {job.number}", "", "") for point in job.points[1:]]
-    say_columns(rows)
-    for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
-        say(f"warning: {warning}")
-    merged = f" of {points} points" if len(jobs) != points else ""
-    say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
-
-
-def _show_results(results: Sequence["Result"]) -> None:
-    rows = [("point", "experiment", "metric", "state")]
-    for result in results:
-        name, value = result.metric or ("", None)
-        metric = "-" if value is None else f"{name} {value:.3f}"
-        rows.append((result.job.points[0].name, result.experiment, metric, result.state))
-    say_columns(rows)
-    say(
-        "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
-        "`dvc exp apply NAME` takes one into it"
-    )
+def _listed(files: Sequence[str]) -> str:
+    more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+    return ", ".join(files[:FILES_SHOWN]) + more

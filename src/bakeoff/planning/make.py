@@ -28,7 +28,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
         run.derived,
         manifest,
         facts_of(run.model, run.derived.num_classes, facts),
-        pace=_measured(run, run.derived, manifest) if probe else _known(run, run.derived),
+        pace=_measured(run, run.derived, manifest) if probe else known_pace(run, run.derived),
         stages=stages,
         warnings=[*variant.problems.warnings, *_warnings(stages)],
         batch_from=variant.composed.place_of("train.batch_size"),
@@ -50,7 +50,8 @@ def _measured(run: Run, derived: Derived, manifest: Manifest) -> Pace:
     return Pace(seconds, "measured just now")
 
 
-def _known(run: Run, derived: Derived) -> Pace | None:
+def known_pace(run: Run, derived: Derived) -> Pace | None:
+    """None unless a run like this one was trained here before."""
     keys = {leg.span.name: pace_key(run.model, derived.num_classes, run.train, leg) for leg in run.legs}
     seconds = {name: found for name, key in keys.items() if (found := remembered(workspace.paces(), key)) is not None}
     return Pace(seconds, "as such steps took here before") if seconds.keys() == keys.keys() else None

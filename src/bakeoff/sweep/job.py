@@ -1,74 +1,165 @@
-"""One job: `dvc exp run --temp` as a child process with its own log."""
+"""One job, a process of its own: its workspace, `dvc exp run` in it, its experiment brought home, its outcome.
 
+    python -m bakeoff.sweep.job .bakeoff/sweeps/sweep-20260102-030405 7
+
+It needs no launcher to come to its end; whoever launches the sweep again finds what it left beside the manifest:
+
+    7.log            what it said, of all attempts
+    7.lock           held as long as it runs
+    7.process.json   which process it was
+    7.outcome.json   how it ended; missing if it was killed
+"""
+
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-POSIX = os.name == "posix"
-SECONDS_BETWEEN_LOOKS = 0.1
-SECONDS_TO_END = 60  # training saves its state first
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
+from filelock import FileLock, Timeout
+
+from bakeoff import machine, workspace
+from bakeoff.errors import said_plainly
+from bakeoff.sweep import session
+from bakeoff.sweep.job_workspace import JobWorkspace
+from bakeoff.sweep.manifest import SweepJob, read
+from bakeoff.sweep.snapshot import Snapshot
+
+ALREADY_RUNS = 4
+CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
+CORES = "BAKEOFF_CORES"  # that the job may use
+THREADS = "TF_NUM_INTRAOP_THREADS"
 
 
-def exp_run(name: str, options: tuple[str, ...], until: str | None) -> list[str]:
-    changes = [part for option in options for part in ("-S", option)]
-    return [sys.executable, "-m", "dvc", "exp", "run", "--temp", "--name", name, *changes, *([until] if until else [])]
+@dataclass(frozen=True)
+class JobFiles:
+    folder: Path
+    number: int
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.number}.log"
+
+    @property
+    def process(self) -> Path:
+        return self.folder / f"{self.number}.process.json"
+
+    @property
+    def lock(self) -> FileLock:
+        return FileLock(self.folder / f"{self.number}.lock")
+
+    @property
+    def _outcome(self) -> Path:
+        return self.folder / f"{self.number}.outcome.json"
+
+    def forget_outcome(self) -> None:
+        self._outcome.unlink(missing_ok=True)
+
+    def write_outcome(self, code: int) -> None:
+        partial = self._outcome.with_name(f"{self._outcome.name}.partial")
+        partial.write_text(json.dumps({"code": code, "ended": time.time()}), encoding="utf-8")
+        partial.replace(self._outcome)
+
+    def exit_code(self) -> int | None:
+        """Of the last attempt; None if it was killed."""
+        try:
+            return int(json.loads(self._outcome.read_text(encoding="utf-8"))["code"])
+        except (OSError, ValueError, KeyError):
+            return None
 
 
-def run_job(command: list[str], log: Path, show: Callable[[str], None]) -> int:
-    """Its exit code. Ctrl-C ends the child, and nothing else, before it goes on as KeyboardInterrupt."""
-    with log.open("wb") as out, log.open(encoding="utf-8", errors="replace") as written:
-        # A session of its own: Ctrl-C reaches the child once, through us, and together with the stage that it runs.
-        child = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=_environment(os.environ),
-            start_new_session=True, preexec_fn=_hear_interrupts if POSIX else None,
+def start(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
+    """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
+    files.forget_outcome()
+    with files.log.open("ab") as log:
+        return subprocess.Popen(
+            command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            env=environment(os.environ, cache, cores),
         )  # fmt: skip
-        try:
-            tail = ""
-            while True:
-                ended = child.poll() is not None
-                *lines, tail = (tail + written.read()).split("\n")
-                for line in lines:
-                    show(line)
-                if ended:
-                    if tail:
-                        show(tail)
-                    return child.returncode
-                time.sleep(SECONDS_BETWEEN_LOOKS)
-        finally:
-            if child.poll() is None:
-                _end(child)
 
 
-def _hear_interrupts() -> None:
-    """A shell that starts a sweep in the background has it ignore Ctrl-C, and its children would, too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def command(files: JobFiles) -> list[str]:
+    return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        _signal(child, number)
-        try:
-            child.wait(SECONDS_TO_END)
-            return
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):  # it takes too long, or for whoever waits
-            continue
-    _signal(child, KILL)
-    child.wait()
+def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> dict[str, str]:
+    """Stages run `python`, which must be the one that runs this; and a log that is written at once can be followed.
 
-
-def _signal(child: subprocess.Popen[bytes], number: int) -> None:
-    if POSIX:
-        os.killpg(child.pid, number)
-    elif number != signal.SIGINT:  # Windows gives Ctrl-C to every process of the console by itself
-        child.terminate()
-
-
-def _environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Stages run `python`, which must be the one that runs this; and a log that is written at once can be followed."""
+    A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
+    threads as one that has them all, and ends in the same weights.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
-    return {**own, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
+    return threads | dict(own) | {"PATH": path, "PYTHONUNBUFFERED": "1", CACHE: str(cache)}
+
+
+def stay_on(cores: str) -> None:
+    """This process and all that it starts."""
+    if cores:
+        os.sched_setaffinity(0, map(int, cores.split(",")))
+
+
+def exp_run(job: SweepJob) -> list[str]:
+    """Each stage by itself, for the records are what they were when the sweep was planned: no job builds them again."""
+    changes = [part for option in job.options for part in ("-S", option)]
+    return [sys.executable, "-m", "dvc", "exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages]
+
+
+def run(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
+    place = JobWorkspace(job.experiment)
+    if place.land():  # a kill came just before
+        place.remove()
+        return 0
+    folder = place.prepare(snapshot, cache)
+    code = called(exp_run(job), folder)
+    session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
+    if code == 0 and not place.land():
+        print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
+        code = 1
+    place.remove()
+    return code
+
+
+def called(command: Sequence[str], folder: Path) -> int:
+    """Ctrl-C is for it; this process notes how it ends."""
+    child = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, preexec_fn=_hear_signals if session.POSIX else None
+    )
+    return child.wait()
+
+
+def _hear_signals() -> None:
+    """What this process ignores its child would, too; as a shell does that starts a sweep in the background."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    stay_on(os.environ.pop(CORES, ""))
+    workspace.enter()
+    files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
+    try:
+        with files.lock.acquire(timeout=1), said_plainly():  # whoever asks whether a job runs holds it for a moment
+            if before := session.noted(files.process):  # it was killed, its stage may not have been
+                session.end(before)
+            session.note(files.process)
+            manifest = read(files.folder)
+            job = manifest.job(files.number)
+            code = 1
+            try:
+                code = run(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
+            finally:
+                files.write_outcome(code)
+    except Timeout:
+        sys.exit(ALREADY_RUNS)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

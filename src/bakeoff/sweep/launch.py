@@ -1,100 +1,217 @@
-"""Jobs -> DVC experiments, one after the other; what failed is said at once, and the others go on."""
+"""A manifest's unfinished jobs -> processes, as many at once as there is room for; what ends is said at once."""
 
-import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff import workspace
-from bakeoff.config.run import Derived
+from bakeoff.errors import WorkspaceError
 from bakeoff.runs.queue import dequeue, enqueue
-from bakeoff.sweep.job import exp_run, run_job
-from bakeoff.sweep.preflight import Job
-from bakeoff.tracking import git
+from bakeoff.sweep import job as jobs
+from bakeoff.sweep import session
+from bakeoff.sweep.admission import Admission
+from bakeoff.sweep.following import Following
+from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.outcome import is_passing, settled
+from bakeoff.tracking.journal import is_held
 
-DONE, FAILED, STOPPED, NOT_RUN = "done", "failed", "stopped", "not run"
+SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BEFORE_RETRY = 10.0
 LAST_LINES = 15
-EVALUATE = "evaluate"
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Result:
-    job: Job
-    experiment: str
-    state: str
-    metric: tuple[str, float] | None  # the headline metric; None if nothing was evaluated
+class Rules:
+    side_by_side: int = 1
+    follow: bool = False
+    fail_fast: bool = False
+    retries: int = 0  # of a job whose failure may pass
 
 
-def launch(jobs: Sequence[Job], say: Callable[[str], None], *, until: str | None, quiet: bool) -> list[Result]:
-    """What came of each; Ctrl-C ends the job that runs, and those after it have the state NOT_RUN."""
-    folder = new_folder(workspace.sweeps())
-    say(f"sweep {folder.name}: logs in {os.path.relpath(folder)}{os.sep}")
-    states = dict.fromkeys((job.number for job in jobs), NOT_RUN)
-    for job in jobs:
-        enqueue(_name(folder, job), job.run.name, job.derived.steps)
-    try:
-        for job in jobs:
-            if not dequeue(_name(folder, job)):
-                say(f"{job.number} of {len(jobs)} is not begun, as `bakeoff stop` asked")
-                continue
-            states[job.number] = STOPPED
-            states[job.number] = _run(job, _name(folder, job), folder, len(jobs), say, until=until, quiet=quiet)
-    except KeyboardInterrupt:
-        say("stopped by Ctrl-C")
-    finally:
-        for job in jobs:
-            dequeue(_name(folder, job))
-    return [_result(job, _name(folder, job), states[job.number]) for job in jobs]
+@dataclass
+class Running:
+    files: JobFiles
+    following: Following
+    child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
+    seat: int | None = None  # of those side by side
+
+    @property
+    def session(self) -> int | None:
+        return session.noted(self.files.process) if self.child is None else self.child.pid
+
+    def is_over(self) -> bool:
+        if self.child is not None and self.child.poll() == ALREADY_RUNS:
+            self.child = None  # that one holds the lock
+        return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
 
 
-def new_folder(sweeps: Path) -> Path:
-    """Named by the time; its name is the sweep's id, and experiments are named after it."""
-    while True:
-        folder = sweeps / time.strftime("sweep-%Y%m%d-%H%M%S")
+class Launch:
+    def __init__(self, manifest: Manifest, say: Say, rules: Rules, admission: Admission | None = None) -> None:
+        self.manifest, self._say, self._rules = manifest, say, rules
+        self._admission = admission or Admission.here(rules.side_by_side)
+        self._running: dict[int, Running] = {}
+        self._retried: dict[int, int] = {}
+        self._not_before: dict[int, float] = {}
+        self._cache = Path()
+
+    def run(self) -> Manifest:
+        """To the end of all, or to Ctrl-C, which ends those that run; they can go on later."""
+        self._cache = dvc_cache()
         try:
-            folder.mkdir(parents=True)
-        except FileExistsError:  # another sweep began in this second
-            time.sleep(1)
+            self._take_up()
+            while self._waiting() or self._running:
+                self._start_what_fits()
+                self._look()
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        except KeyboardInterrupt:
+            self._say("stopped by Ctrl-C; what runs is saved")
+            self._end_all()
+        finally:
+            for job in self.manifest.jobs:
+                dequeue(job.experiment)
+        return self.manifest
+
+    # What an earlier launcher left.
+
+    def _take_up(self) -> None:
+        for job in self.manifest.jobs:
+            files = self._files(job)
+            following = Following(files.log, has_begun=True)
+            if job.state == JobState.DONE:
+                continue
+            if is_held(files.lock):
+                self._running[job.number] = Running(files, following, None)
+                self._say(f"{self._of(job)} still runs, from before")
+                self._change(job if job.state == JobState.RUNNING else job.begun(time.time()))
+                continue
+            if job.state == JobState.RUNNING:
+                job = settled(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
+                self._change(job)
+                self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
+            if job.state != JobState.DONE:
+                dequeue(job.experiment)
+                enqueue(job.experiment, job.variant, job.steps)
+                self._change(job, JobState.WAITING)
+
+    # What happens.
+
+    def _waiting(self) -> list[SweepJob]:
+        failed = any(job.state == JobState.FAILED for job in self.manifest.jobs)
+        if failed and self._rules.fail_fast:
+            return []
+        return [job for job in self.manifest.jobs if job.state == JobState.WAITING]
+
+    def _start_what_fits(self) -> None:
+        for job in self._waiting():
+            running = [self.manifest.job(number) for number in self._running]
+            if len(running) >= self._admission.side_by_side:
+                return
+            if time.monotonic() >= self._not_before.get(job.number, 0.0) and self._admission.admits(job, running):
+                self._start(job)
+
+    def _start(self, job: SweepJob) -> None:
+        if not dequeue(job.experiment):
+            self._change(job.over(time.time(), JobState.STOPPED, "not begun, as `bakeoff stop` asked"))
+            self._say(f"{self._of(job)} is not begun, as `bakeoff stop` asked")
+            return
+        files = self._files(job)
+        following = Following(files.log)
+        self._change(job.begun(time.time()))
+        taken = {running.seat for running in self._running.values()}
+        seat = next(seat for seat in range(self._admission.side_by_side) if seat not in taken)
+        child = jobs.start(files, self._cache, self._admission.share(seat))
+        self._running[job.number] = Running(files, following, child, seat)
+        self._say(f"{self._of(job)}: {job.name}  ({job.experiment})")
+
+    def _look(self) -> None:
+        for number, running in list(self._running.items()):
+            over = running.is_over()
+            if self._rules.follow:
+                mark = f"{number}: " if self._admission.side_by_side > 1 else ""
+                for line in running.following.lines(ended=over):
+                    self._say(f"{mark}{line}")
+            if over:
+                del self._running[number]
+                self._settle(self.manifest.job(number), running)
+
+    def _settle(self, job: SweepJob, running: Running) -> None:
+        code = running.files.exit_code()
+        if code is None and running.session is not None:  # it was killed, what it started may not have been
+            session.end(running.session)
+        job = settled(job, code, time.time(), last_words=running.following.last_lines(LAST_LINES))
+        self._change(job)
+        taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
+        if job.state == JobState.DONE:
+            value = "" if job.value is None else f", {job.headline} {job.value:.3f}"
+            self._say(f"{self._of(job)} done in {taken}{value}")
+        elif job.state == JobState.STOPPED:
+            self._say(f"{self._of(job)} is {_why(job)}; --resume goes on")
         else:
-            return folder
+            self._say(f"{self._of(job)} failed after {taken}{_because(job)}; the end of {_shown(running.files.log)}:")
+            for line in running.following.last_lines(LAST_LINES):
+                self._say(f"  {line}")
+            self._retry(job)
+
+    def _retry(self, job: SweepJob) -> None:
+        done = self._retried.get(job.number, 0)
+        if is_passing(job) and done < self._rules.retries:
+            self._retried[job.number] = done + 1
+            self._not_before[job.number] = time.monotonic() + SECONDS_BEFORE_RETRY
+            self._change(job, JobState.WAITING)
+            self._say(f"{self._of(job)} is tried again, {done + 1} of {self._rules.retries}")
+
+    def _end_all(self) -> None:
+        sessions = [found for running in self._running.values() if (found := running.session) is not None]
+        try:
+            for number in sessions:
+                session.ask(number, session.INTERRUPT)
+            for number in sessions:
+                session.end(number, asked=True)
+        except KeyboardInterrupt:  # again, by somebody who will not wait
+            for number in sessions:
+                session.ask(number, session.KILL)
+        for number, running in self._running.items():
+            if running.child is not None:
+                running.child.wait()
+            job = settled(self.manifest.job(number), running.files.exit_code(), time.time(), interrupted=True)
+            self._change(job)
+
+    # The manifest.
+
+    def _change(self, job: SweepJob, state: JobState | None = None) -> None:
+        self.manifest = self.manifest.with_job(job if state is None else job.in_state(state))
+        self.manifest.write()
+
+    def _files(self, job: SweepJob) -> JobFiles:
+        return JobFiles(self.manifest.folder, job.number)
+
+    def _of(self, job: SweepJob) -> str:
+        return f"{job.number} of {len(self.manifest.jobs)}"
 
 
-def _result(job: Job, experiment: str, state: str) -> Result:
-    # Without the stage that evaluates, the experiment holds the metrics of the commit that it started from.
-    judged = state == DONE and EVALUATE in job.stages
-    return Result(job, experiment, state, headline(experiment, job.derived) if judged else None)
+def dvc_cache() -> Path:
+    done = subprocess.run([sys.executable, "-m", "dvc", "cache", "dir"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise WorkspaceError(f"dvc cache dir: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return Path(done.stdout.strip())
 
 
-def headline(experiment: str, derived: Derived) -> tuple[str, float] | None:
-    text = git.file_at(experiment, (workspace.EVALUATION / "metrics.json").as_posix())
-    name = headline_name(derived)
-    value = json.loads(text).get(name) if text else None
-    return None if value is None else (name, float(value))
+def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
+    return [job for job in jobs if job.state != JobState.DONE]
 
 
-def headline_name(derived: Derived) -> str:
-    """The tasks know it, but they compute, and a sweep does not load TensorFlow."""
-    if derived.task == "detection":
-        return "mAP_50"
-    return "mean_average_precision" if derived.multi_label else "accuracy"
+def _because(job: SweepJob) -> str:
+    return f": {_why(job)}" if _why(job) else ""
 
 
-def _name(folder: Path, job: Job) -> str:
-    return f"{folder.name}-{job.number}"
+def _why(job: SweepJob) -> str:
+    return (job.attempts[-1].why if job.attempts else None) or ""
 
 
-def _run(
-    job: Job, name: str, folder: Path, number: int, say: Callable[[str], None], *, until: str | None, quiet: bool
-) -> str:
-    say(f"{job.number} of {number}: {job.points[0].name}  ({name})")
-    log, began = folder / f"{job.number}.log", time.monotonic()
-    code = run_job(exp_run(name, job.options, until), log, (lambda line: None) if quiet else say)
-    if code == 0:
-        say(f"{job.number} of {number} done in {time.monotonic() - began:.0f} s")
-        return DONE
-    say(f"{job.number} of {number} failed with code {code}; the end of {os.path.relpath(log)}:")
-    for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]:
-        say(f"  {line}")
-    return FAILED
+def _shown(path: Path) -> str:
+    return os.path.relpath(path)

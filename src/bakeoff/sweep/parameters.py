@@ -52,7 +52,7 @@ def _changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple[str,
 
 
 def _setting(path: tuple[str, ...], value: Any) -> str:
-    option = f"++{'.'.join(path)}={_words(value)}"
+    option = f"++{'.'.join(path)}={as_words(value)}"
     try:
         [read] = parsed([option])
     except ConfigError:
@@ -65,7 +65,7 @@ def _setting(path: tuple[str, ...], value: Any) -> str:
     return option
 
 
-def _words(value: Any) -> str:
+def as_words(value: Any) -> str:
     """As Hydra reads it back."""
     if isinstance(value, str):
         bare = NAME.fullmatch(value) and value.lower() not in WORDS
@@ -73,9 +73,9 @@ def _words(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_words(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{as_words(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_words(inner) for inner in value) + "]"
+        return "[" + ",".join(as_words(inner) for inner in value) + "]"
     return repr(value)
 
 

@@ -14,7 +14,7 @@ from hydra.core.override_parser.types import Glob, Override
 from bakeoff.config.overrides import read_words
 from bakeoff.errors import ConfigError
 
-MOST_POINTS = 1000
+MOST_POINTS, MOST_AT_ALL = 1000, 100_000  # by oneself, and if one is sure
 
 
 @dataclass(frozen=True)
@@ -27,31 +27,34 @@ class Point:
         return " ".join(self.varied) or " ".join(self.overrides) or "params.yaml"
 
 
-def points_of(words: Iterable[str], conf: Path) -> list[Point]:
+def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[Point]:
     """In the order of Hydra's own sweeper: the last word varies first. Of a key said twice, the last counts."""
+    most = MOST_AT_ALL if sure else MOST_POINTS
     overrides = {override.get_key_element(): override for override in read_words(words)}
     several = {key for key, override in overrides.items() if override.is_sweep_override()}
     axes = {
-        key: _values(override, conf) if key in several else [_line(override)] for key, override in overrides.items()
+        key: _values(override, conf, most) if key in several else [_line(override)]
+        for key, override in overrides.items()
     }
     number = math.prod(len(axis) for axis in axes.values())
-    if number > MOST_POINTS:
+    if number > most:
         sizes = " x ".join(f"{len(axes[key]):,}" for key in axes if key in several)
-        raise ConfigError(f"command line: must be at most {MOST_POINTS:,} points, got {sizes}; sweep fewer values")
+        remedy = "sweep fewer values" if sure else f"sweep fewer values, or --yes for up to {MOST_AT_ALL:,}"
+        raise ConfigError(f"command line: must be at most {most:,} points, got {sizes}; {remedy}")
     return [
         Point(combination, tuple(text for key, text in zip(axes, combination, strict=True) if key in several))
         for combination in itertools.product(*axes.values())
     ]
 
 
-def _values(override: Override, conf: Path) -> list[str]:
+def _values(override: Override, conf: Path, most: int) -> list[str]:
     said = f"command line: {_line(override)}"
     if override.is_interval_sweep():
         raise ConfigError(f"{said}: an interval has no points to run; write values or range(start,stop,step)")
     if isinstance(override.value(), Glob):
         values = _options(override, conf)
     else:
-        values = list(itertools.islice(override.sweep_string_iterator(), MOST_POINTS + 1))
+        values = list(itertools.islice(override.sweep_string_iterator(), most + 1))
     if not values:
         raise ConfigError(f"{said}: must stand for one value or more, got none")
     return [f"{override.get_key_element()}={value}" for value in values]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bakeoff import workspace
@@ -11,6 +11,7 @@ from bakeoff.config.variant import read_variant
 from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
+from bakeoff.planning.estimate import Estimate
 from bakeoff.progress import progress
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
@@ -28,6 +29,7 @@ class Job:
     options: tuple[str, ...]  # of `dvc exp run -S`
     stages: dict[str, str]  # what each would do
     warnings: tuple[str, ...]
+    estimate: Estimate
 
 
 def preflight(points: Sequence[Point], *, until: str | None = None) -> list[Job]:
@@ -72,19 +74,21 @@ def _job(number: int, point: Point, now: dict[str, Any], known: Known, until: st
             f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before points are planned with them; "
             f"run `dvc repro {RECORDS_STAGE}`"
         )
+    stages = stages_ahead(files, known, until=until)
     return Job(
         number,
         (point,),
         run,
         run.derived,
         tuple(set_options(now, wanted)),
-        stages_ahead(files, known, until=until),
+        stages,
         tuple(variant.problems.warnings),
+        Estimate.of(run, run.derived, stages),
     )
 
 
 def _together(job: Job, point: Point) -> Job:
-    return Job(job.number, (*job.points, point), job.run, job.derived, job.options, job.stages, job.warnings)
+    return replace(job, points=(*job.points, point))
 
 
 def _named(where: Sequence[Point], points: Sequence[Point]) -> str:
@@ -97,6 +101,6 @@ def _named(where: Sequence[Point], points: Sequence[Point]) -> str:
 
 def _require_files_in_git() -> None:
     """DVC takes into an experiment's workspace what git knows, and nothing else."""
-    files = git.untracked(workspace.CONF.as_posix(), "src")
+    files = git.untracked(workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
     if files:
         raise WorkspaceError(f"{', '.join(files)}: must be known to git, or no experiment has it; `git add` it")

@@ -14,7 +14,7 @@ from bakeoff.tracking.restore import restore, tell
 from bakeoff.tracking.result import Result, result_here, result_of
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, target_in
-from bakeoff.tracking.tracker import new_run_id
+from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id
 from bakeoff.workspace import journals
 
 REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeoff.made_by_mlflow_run"
@@ -76,6 +76,8 @@ def _tell_reused(result: Result, target: Target) -> None:
     journal = Journal(new_run_id())
     target.write(journal.folder)
     journal.run(f"{result.name} (reused)")
+    if sweep := POINT_OF_A_SWEEP.fullmatch(result.experiment or ""):
+        journal.parent(sweep[1])
     journal.tags({REUSED: "true", MADE_BY: result.run_id})
     journal.link(MADE_BY_IN_MLFLOW, result.run_id)
     tell(journal, result)

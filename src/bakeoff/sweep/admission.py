@@ -1,0 +1,37 @@
+"""Which job may begin beside those that run, and on which cores: memory, and whether one of them trains the same."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff import machine
+from bakeoff.sweep.manifest import SweepJob
+
+
+@dataclass(frozen=True)
+class Admission:
+    side_by_side: int
+    memory_bytes: int  # that the jobs may take together
+    cores: tuple[int, ...] = ()  # their numbers; none where a process cannot be bound to some
+
+    @classmethod
+    def here(cls, side_by_side: int) -> "Admission":
+        """What other programs hold now is theirs."""
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ()
+        return cls(side_by_side, machine.available_memory(), tuple(cores))
+
+    def admits(self, job: SweepJob, running: Sequence[SweepJob]) -> bool:
+        """One by itself always: whether there is room for it is asked by training, and said in its words."""
+        if not running:
+            return True
+        together = job.memory_bytes + sum(other.memory_bytes for other in running)
+        alike = any(other.training == job.training for other in running)  # the second takes it from DVC's cache
+        return len(running) < self.side_by_side and together <= self.memory_bytes and not alike
+
+    def share(self, seat: int) -> tuple[int, ...]:
+        """The cores of one of those side by side, from 0; with more of them than cores, some share one."""
+        if self.side_by_side == 1 or not self.cores:
+            return self.cores
+        each = max(1, len(self.cores) // self.side_by_side)
+        first = seat * each % (len(self.cores) // each * each)
+        return self.cores[first : first + each]

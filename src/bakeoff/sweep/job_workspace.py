@@ -1,0 +1,78 @@
+"""Where a job runs: a clone in `.dvc/tmp/exps/bakeoff/<experiment>/` that shares the main workspace's DVC cache.
+
+Nothing in it is needed once its experiment has landed in the main workspace, or its job is dead; checkpoints, journals
+and MLflow's store are the main workspace's own.
+"""
+
+import shutil
+from configparser import ConfigParser
+from pathlib import Path
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError
+from bakeoff.sweep.snapshot import Snapshot, git
+
+LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
+
+
+class JobWorkspace:
+    def __init__(self, experiment: str) -> None:
+        self.experiment = experiment
+        self._clone = all_job_workspaces() / experiment
+
+    def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
+        """Anew, whatever an earlier attempt left. Returns the folder to run DVC in."""
+        self.remove()
+        self._clone.parent.mkdir(parents=True, exist_ok=True)
+        top = git("rev-parse", "--show-toplevel")
+        # All objects come along as hard links, the snapshot's among them, which is on no branch.
+        git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", top, str(self._clone))
+        git("checkout", "--quiet", "--detach", snapshot.baseline, folder=self._clone)
+        git("read-tree", "-m", "-u", snapshot.baseline, snapshot.commit, folder=self._clone)
+        self._copy_author()
+        folder = self._clone / git("rev-parse", "--show-prefix")
+        self._configure(folder / ".dvc", cache)
+        return folder
+
+    def land(self) -> bool:
+        """Bring the experiment to the main workspace, whole or not at all; whether there is one."""
+        if not self._clone.is_dir():
+            return False
+        refs = git("for-each-ref", "--format=%(refname)", "refs/exps", folder=self._clone).splitlines()
+        own = [ref for ref in refs if ref.endswith(f"/{self.experiment}")]
+        if own:
+            git("push", "--quiet", "origin", f"+{own[0]}:{own[0]}", folder=self._clone)
+        return bool(own)
+
+    def remove(self) -> None:
+        if self._clone.exists():
+            shutil.rmtree(self._clone)
+
+    def _copy_author(self) -> None:
+        """As said for this repository alone; what is said for all is found anyway."""
+        for key in ("user.name", "user.email"):
+            try:
+                git("config", "--local", key, git("config", "--local", key), folder=self._clone)
+            except WorkspaceError:  # not said
+                continue
+
+    def _configure(self, dvc: Path, cache: Path) -> None:
+        own, shared = dvc / "config.local", workspace.main_workspace() / ".dvc"
+        config = ConfigParser(interpolation=None, strict=False)
+        config.read(shared / "config.local", encoding="utf-8")
+        said = ConfigParser(interpolation=None, strict=False)
+        said.read([shared / "config", shared / "config.local"], encoding="utf-8")
+        settings = {"cache": {"dir": str(cache)}, "core": {"site_cache_dir": str(dvc / "tmp" / "site")}}
+        if not said.has_option("cache", "type"):
+            settings["cache"]["type"] = LINKS
+        for section, values in settings.items():
+            if not config.has_section(section):
+                config.add_section(section)
+            for key, value in values.items():
+                config.set(section, key, f'"{value}"')
+        with own.open("w", encoding="utf-8") as file:
+            config.write(file)
+
+
+def all_job_workspaces() -> Path:
+    return workspace.main_workspace().joinpath(*workspace.TEMPORARY) / "bakeoff"

@@ -1,0 +1,164 @@
+"""`.bakeoff/sweeps/<id>/manifest.json`: what a sweep is made of and how far each of its jobs is.
+
+    {"version": 1, "id": "sweep-20260102-030405", "words": ["lr=cosine,exponential"], "snapshot": "8df53e…", "jobs": [
+      {"number": 1, "experiment": "sweep-20260102-030405-1", "state": "done", "attempts": [{"began": 1767323045.1}]}]}
+
+Its launcher alone writes it, the old content or the new; everybody may read it.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError, choices
+
+FILE, LOCK, VERSION = "manifest.json", "lock", 1
+
+
+class JobState(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"  # by Ctrl-C or `bakeoff stop`; it can go on
+
+    @property
+    def is_over(self) -> bool:
+        return self in (JobState.DONE, JobState.FAILED, JobState.STOPPED)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    began: float  # seconds since 1970
+    ended: float | None = None
+    state: JobState = JobState.RUNNING
+    why: str | None = None  # it is not done
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    number: int  # from 1, and never another's
+    experiment: str  # DVC's name of it
+    variant: str
+    points: tuple[tuple[str, ...], ...]  # overrides in which they differ from others; the first is the one that runs
+    options: tuple[str, ...]  # of `dvc exp run -S`
+    stages: tuple[str, ...]
+    steps: int
+    memory_bytes: int
+    headline: str  # the metric by which its task is judged
+    training: str  # equal for jobs that train alike
+    state: JobState = JobState.WAITING
+    attempts: tuple[Attempt, ...] = ()
+    fingerprint: str | None = None
+    run_id: str | None = None  # under which MLflow has it, as `bakeoff.run`
+    value: float | None = None  # of the headline
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.points[0]) or "params.yaml"
+
+    def in_state(self, state: JobState) -> "SweepJob":
+        return replace(self, state=state)
+
+    def begun(self, now: float) -> "SweepJob":
+        return replace(self, state=JobState.RUNNING, attempts=(*self.attempts, Attempt(now)))
+
+    def over(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
+        """`found`: fingerprint, run_id, value."""
+        *before, last = self.attempts or (Attempt(now),)
+        return replace(self, state=state, attempts=(*before, replace(last, ended=now, state=state, why=why)), **found)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    id: str
+    words: tuple[str, ...]  # of the command line
+    until: str | None
+    began: float
+    baseline: str  # the commit that experiments are listed under
+    snapshot: str  # the commit that holds the workspace as it was
+    track: dict[str, Any]  # where MLflow's copies go, by run.yaml
+    jobs: tuple[SweepJob, ...]
+
+    @property
+    def folder(self) -> Path:
+        return workspace.sweeps() / self.id
+
+    def job(self, number: int) -> SweepJob:
+        return self.jobs[number - 1]
+
+    def with_job(self, job: SweepJob) -> "Manifest":
+        return replace(self, jobs=tuple(job if other.number == job.number else other for other in self.jobs))
+
+    def write(self) -> None:
+        """Whole, also if the machine ends now."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / f"{FILE}.partial"
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.folder / FILE)
+
+
+def read(folder: Path) -> Manifest:
+    try:
+        tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        version = tree.pop("version")
+        jobs = [_job(entry) for entry in tree.pop("jobs")] if version == VERSION else []
+        words = tuple(tree.pop("words"))
+        manifest = Manifest(words=words, jobs=tuple(jobs), **tree) if version == VERSION else None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
+    if manifest is None:
+        raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
+    return manifest
+
+
+def _job(tree: dict[str, Any]) -> SweepJob:
+    attempts = tuple(Attempt(**(entry | {"state": JobState(entry["state"])})) for entry in tree.pop("attempts"))
+    points = tuple(tuple(point) for point in tree.pop("points"))
+    options, stages = tuple(tree.pop("options")), tuple(tree.pop("stages"))
+    state = JobState(tree.pop("state"))
+    return SweepJob(points=points, options=options, stages=stages, state=state, attempts=attempts, **tree)
+
+
+def all_ids() -> list[str]:
+    """The newest first; a sweep has an id as soon as it has a manifest."""
+    return sorted((file.parent.name for file in workspace.sweeps().glob(f"*/{FILE}")), reverse=True)
+
+
+def named(name: str | None) -> Manifest:
+    """By its id, or the beginning of it; the newest without a name."""
+    ids = all_ids()
+    if not ids:
+        raise WorkspaceError("no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one")
+    found = [own for own in ids if own.startswith(name)] if name else ids[:1]
+    if name in found:
+        found = [str(name)]
+    if len(found) != 1:
+        many = f"must name one sweep, got {len(found)}; " if found else "no sweep has this id; "
+        raise WorkspaceError(f"{name}: {many}{choices(str(name), found or ids)}")
+    return read(workspace.sweeps() / found[0])
+
+
+@contextmanager
+def one_launcher(folder: Path) -> Iterator[None]:
+    """The lock ends with its process, however that ends."""
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise WorkspaceError(f"{folder.name}: is being run by another process; wait for it or end it first") from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,69 @@
+"""The sweep itself as a run of MLflow, under which it shows the points: the question, the manifest, the results."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff.sweep.manifest import FILE, JobState, Manifest
+from bakeoff.sweep.standing import best, write_results
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.settings import Mlflow
+from bakeoff.tracking.target import Target
+
+RESULTS = "results.tsv"
+ARTIFACTS = "sweep"
+
+
+@dataclass(frozen=True)
+class ParentRun:
+    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name."""
+
+    target: Target | None  # None: the variants are not tracked
+
+    @classmethod
+    def of(cls, track: dict[str, Any]) -> "ParentRun":
+        if track.get("kind") != "mlflow":
+            return cls(None)
+        return cls(Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))))
+
+    def began(self, manifest: Manifest) -> None:
+        """Again, if it is resumed."""
+        if self.target is None:
+            return
+        journal = self._journal(manifest, self.target)
+        journal.tags({
+            "bakeoff.sweep": manifest.id,
+            "bakeoff.sweep_question": " ".join(manifest.words),
+            "bakeoff.sweep_jobs": str(len(manifest.jobs)),
+            "bakeoff.git_commit": manifest.baseline,
+        })  # fmt: skip
+        journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
+        journal.state("RUNNING")
+        journal.close()
+
+    def ended(self, manifest: Manifest) -> None:
+        """For now, if something is left to do."""
+        if self.target is None:
+            return
+        journal = self._journal(manifest, self.target)
+        states = [job.state for job in manifest.jobs]
+        journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
+        if (first := best(manifest)) is not None:
+            journal.tags({
+                "bakeoff.best": first.experiment,
+                "bakeoff.best_point": first.name,
+                f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
+            })  # fmt: skip
+        write_results(manifest, manifest.folder / RESULTS)
+        for name in (FILE, RESULTS):
+            journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
+        failed = JobState.FAILED in states
+        over = all(state == JobState.DONE for state in states)
+        journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
+        journal.close()
+
+    def _journal(self, manifest: Manifest, target: Target) -> Journal:
+        journal = Journal(manifest.id)
+        target.write(journal.folder)
+        if journal.is_new:
+            journal.run(manifest.id)
+        return journal

@@ -1,0 +1,64 @@
+"""What a sweep left and needs no more: workspaces of jobs that are dead, checkpoints of points that are not best."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.leftovers import Leftover, these_runs
+from bakeoff.runs.named_by import named_by
+from bakeoff.runs.room import bytes_below
+from bakeoff.sweep.job import JobFiles
+from bakeoff.sweep.job_workspace import all_job_workspaces
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.tracking.journal import is_held
+
+
+@dataclass(frozen=True)
+class Prunable:
+    job: SweepJob
+    what: str
+    bytes: int
+    stays: str | None  # why
+    path: Path
+    run: Leftover | None = None
+
+    def remove(self) -> bool:
+        if self.run is not None:
+            return self.run.remove()
+        shutil.rmtree(self.path)
+        return True
+
+
+def prunable(manifest: Manifest, keep: int) -> list[Prunable]:
+    """Checkpoints of the `keep` best stay, and those of points that are not done: they go on from them."""
+    return [*_workspaces(manifest), *_checkpoints(manifest, keep)]
+
+
+def _workspaces(manifest: Manifest) -> Iterator[Prunable]:
+    for job in manifest.jobs:
+        path = all_job_workspaces() / job.experiment
+        if path.is_dir():
+            runs = is_held(JobFiles(manifest.folder, job.number).lock)
+            yield Prunable(job, "temporary workspace", bytes_below(path), "still runs" if runs else None, path)
+
+
+def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
+    runs = {run.fingerprint: run for run in known_runs() if not run.waits}
+    names, ranked = named_by(), _ranked(manifest.jobs)
+    kept = {job.fingerprint for job in ranked[:keep]} | {
+        job.fingerprint for job in manifest.jobs if job.state != JobState.DONE
+    }
+    for job in ranked:
+        if job.fingerprint in runs:
+            [left] = these_runs([runs[job.fingerprint]], list(runs.values()), names)
+            stays = "of the best" if job.fingerprint in kept else left.stays
+            yield Prunable(job, "checkpoints", left.bytes, stays, left.path, left)
+
+
+def _ranked(jobs: Sequence[SweepJob]) -> list[SweepJob]:
+    """Those that are done and left checkpoints, the best first, each training once."""
+    done = [job for job in jobs if job.state == JobState.DONE and job.fingerprint]
+    ranked = sorted(done, key=lambda job: float("-inf") if job.value is None else job.value, reverse=True)
+    return list({job.fingerprint: job for job in reversed(ranked)}.values())[::-1]

@@ -1,0 +1,35 @@
+"""A manifest -> which of its points is best, and all of them as a table."""
+
+from pathlib import Path
+from typing import Any
+
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.tables import write_table
+
+
+def best(manifest: Manifest) -> SweepJob | None:
+    """By the metric of its task, of which more is better; the first of equals; None if nothing was evaluated."""
+    judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
+    return max(judged, key=lambda job: job.value or 0.0, default=None)
+
+
+def write_results(manifest: Manifest, file: Path) -> None:
+    write_table(file, [_row(job) for job in manifest.jobs])
+
+
+def _row(job: SweepJob) -> dict[str, Any]:
+    varied = dict(override.lstrip("+").split("=", 1) for override in job.points[0] if "=" in override)
+    last = job.attempts[-1] if job.attempts else None
+    return {
+        "number": job.number,
+        "experiment": job.experiment,
+        **varied,
+        "variant": job.variant,
+        "state": job.state.value,
+        job.headline: "" if job.value is None else job.value,
+        "attempts": len(job.attempts),
+        "seconds": "" if last is None or last.ended is None else round(last.ended - last.began, 1),
+        "fingerprint": job.fingerprint or "",
+        "run": job.run_id or "",
+        "why": (last.why if last else None) or "",
+    }

@@ -1,0 +1,33 @@
+"""What a job does is said by a test."""
+
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from bakeoff.sweep import job as jobs
+from bakeoff.sweep import launch as launching
+from bakeoff.sweep.job import JobFiles
+
+END = """
+import json
+def end(code):
+    open({outcome!r}, "w").write(json.dumps({{"code": code, "ended": 0}}))
+    sys.exit(code)
+"""
+
+
+@pytest.fixture
+def instead(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, str]], None]:
+    """What jobs do, by their numbers: code that may call `end`; without that they end as if they were killed."""
+
+    def given(codes: Mapping[int, str]) -> None:
+        def command(files: JobFiles) -> list[str]:
+            end = END.format(outcome=str(files.folder / f"{files.number}.outcome.json"))
+            return [sys.executable, "-c", f"import os, sys, time\n{end}\n{textwrap.dedent(codes[files.number])}"]
+
+        monkeypatch.setattr(jobs, "command", command)
+        monkeypatch.setattr(launching, "dvc_cache", lambda: "/nowhere")
+
+    return given

@@ -1,0 +1,165 @@
+"""A launcher starts what fits, says what ends, takes up what another left; Ctrl-C ends what runs."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.status import STOP_FILE, State
+from bakeoff.sweep.admission import Admission
+from bakeoff.sweep.launch import Launch, Rules
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, read
+from made_runs import NOBODY, made
+from made_sweeps import ID, states, sweep, sweep_job
+
+DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
+ROOM = Admission(1, 100)
+Instead = Callable[[Mapping[int, str]], None]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def launched(
+    manifest: Manifest, said: list[str] | None = None, rules: Rules | None = None, room: Admission = ROOM
+) -> Manifest:
+    manifest.write()
+    return Launch(manifest, [].append if said is None else said.append, rules or Rules(), room).run()
+
+
+def test_a_job_that_fails_is_said_at_once_and_the_others_go_on(instead: Instead, place: Path) -> None:
+    instead({1: "for n in range(99): print('line', n)\nend(3)", 2: "print('fine')\nend(0)"})
+    said: list[str] = []
+    end = launched(sweep(sweep_job(1), sweep_job(2)), said)
+    assert states(end) == states(read(end.folder)) == [FAILED, DONE]
+    assert end.job(1).attempts[-1].why == "ended with code 3"
+    log = f".bakeoff/sweeps/{ID}/1.log"
+    [at] = [at for at, line in enumerate(said) if line.endswith(f"s: ended with code 3; the end of {log}:")]
+    assert said[at + 1 : at + 16] == [f"  line {number}" for number in range(84, 99)]
+    assert said[at + 16] == f"2 of 2: seed=2  ({ID}-2)"
+    assert "fine" not in said
+    assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "fine\n"
+
+
+def test_with_fail_fast_no_other_job_begins(instead: Instead) -> None:
+    instead({1: "end(3)"})
+    end = launched(sweep(sweep_job(1), sweep_job(2)), rules=Rules(fail_fast=True))
+    assert states(end) == [FAILED, WAITING]
+
+
+def test_only_failures_of_the_passing_kind_are_tried_again(
+    instead: Instead, monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    monkeypatch.setattr("bakeoff.sweep.launch.SECONDS_BEFORE_RETRY", 0.0)
+    killed_twice = "open('tries', 'a').write('x')\nif len(open('tries').read()) < 3: os.kill(os.getpid(), 9)\nend(0)"
+    instead({1: killed_twice, 2: "open('other', 'a').write('x')\nend(3)"})
+    end = launched(sweep(sweep_job(1), sweep_job(2)), rules=Rules(retries=2))
+    assert states(end) == [DONE, FAILED]
+    assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
+        (FAILED, "killed"), (FAILED, "killed"), (DONE, None)
+    ]  # fmt: skip
+    assert (place / "other").read_text() == "x"
+
+
+def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path) -> None:
+    """Three at most, 100 bytes together: the third would be too much beside the first two."""
+    code = (
+        "open(f'{n}.began', 'w').write(os.environ['BAKEOFF_CORES'])\n"
+        "until = time.time() + 20\nwhile not os.path.exists('go') and time.time() < until: time.sleep(0.02)\nend(0)"
+    )
+    instead({number: f"n = {number}\n{code}" for number in (1, 2, 3)})
+    seen: list[list[str]] = []
+
+    def say(line: str) -> None:
+        if line.startswith("2 of 3: "):
+            while len(began := sorted(path.name for path in place.glob("*.began"))) < 2:
+                time.sleep(0.02)
+            time.sleep(0.3)
+            seen.append(began)
+            (place / "go").touch()
+
+    manifest = sweep(*(sweep_job(number, memory_bytes=40) for number in (1, 2, 3)))
+    manifest.write()
+    end = Launch(manifest, say, Rules(side_by_side=3), Admission(3, 100, (0, 1, 2, 3, 4, 5))).run()
+    assert states(end) == [DONE] * 3
+    assert seen == [["1.began", "2.began"]]
+    assert [(place / f"{number}.began").read_text() for number in (1, 2)] == ["0,1", "2,3"]
+    assert (place / "3.began").read_text() in ("0,1", "2,3")  # of whichever ended first
+
+
+def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None:
+    waits = """
+        print("ready", flush=True)
+        try: time.sleep(60)
+        except KeyboardInterrupt: print("saved")
+        end(130)
+    """
+    instead({1: "end(0)", 2: waits})
+
+    def say(line: str) -> None:
+        if line == "ready":
+            raise KeyboardInterrupt
+
+    manifest = sweep(*map(sweep_job, (1, 2, 3)))
+    manifest.write()
+    end = Launch(manifest, say, Rules(follow=True), ROOM).run()
+    assert states(end) == [DONE, STOPPED, WAITING]
+    assert end.job(2).attempts[-1].why == "stopped by Ctrl-C"
+    assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "ready\nsaved\n"
+
+
+def test_what_an_earlier_launcher_left_is_waited_for_counted_or_run(instead: Instead, place: Path) -> None:
+    """Of four jobs one is done, one still runs, one ended meanwhile, one was killed."""
+    instead({4: "end(0)"})
+    running = (Attempt(1.0),)
+    manifest = sweep(
+        sweep_job(1, state=DONE),
+        *(sweep_job(number, state=JobState.RUNNING, attempts=running) for number in (2, 3, 4)),
+    )
+    manifest.write()
+    for number in (2, 3):
+        (manifest.folder / f"{number}.outcome.json").write_text('{"code": 0, "ended": 2.0}')
+    holds = "import sys, time, filelock\nwith filelock.FileLock(sys.argv[1]): print(1, flush=True), time.sleep(0.5)"
+    lock = str(manifest.folder / "2.lock")
+    held = subprocess.Popen([sys.executable, "-c", holds, lock], stdout=subprocess.PIPE)
+    assert held.stdout and held.stdout.readline()
+    said: list[str] = []
+    end = launched(manifest, said)
+    assert states(end) == [DONE] * 4
+    assert [len(job.attempts) for job in end.jobs] == [0, 1, 1, 2]
+    assert said[:3] == ["2 of 4 still runs, from before", "3 of 4 done meanwhile", "4 of 4 failed meanwhile: killed"]
+    held.wait()
+    held.stdout.close()
+
+
+def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: Instead, place: Path) -> None:
+    instead({1: "print('=', flush=True)\nend(0)", 3: "print('===', flush=True)\nend(0)"})
+    queued: list[list[tuple[str, str]]] = []
+
+    def say(line: str) -> None:
+        if line.startswith("="):
+            runs = known_runs()
+            queued.append([(run.fingerprint[-2:], run.state) for run in runs])
+            if line == "=":
+                (next(run for run in runs if run.fingerprint.endswith("-2")).folder / STOP_FILE).touch()
+
+    manifest = sweep(*map(sweep_job, (1, 2, 3)))
+    manifest.write()
+    end = Launch(manifest, say, Rules(follow=True), ROOM).run()
+    assert states(end) == [DONE, STOPPED, DONE]
+    assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
+    assert list((place / ".bakeoff/queued").iterdir()) == []
+
+
+def test_a_queue_dies_with_its_sweep(place: Path) -> None:
+    made(place / ".bakeoff/queued", "sweep-1-2", State.QUEUED)
+    made(place / ".bakeoff/queued", "sweep-1-3", State.QUEUED, process=NOBODY)
+    assert [run.fingerprint for run in known_runs()] == ["sweep-1-2"]

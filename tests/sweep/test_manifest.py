@@ -1,0 +1,92 @@
+"""A manifest is read as it was written, has one launcher, and is found by its id."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.sweep.manifest import FILE, JobState, all_ids, named, one_launcher, read
+from made_sweeps import ID, sweep, sweep_job
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def test_what_is_written_is_read_and_each_attempt_stays() -> None:
+    job = sweep_job(1).begun(10.0).over(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
+    job = job.begun(20.0).over(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
+    manifest = sweep(job, sweep_job(2, points=(("seed=2",), ("seed=02",))))
+    manifest.write()
+    assert read(manifest.folder) == manifest
+    tree = json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))
+    assert tree["jobs"][0]["attempts"] == [
+        {"began": 10.0, "ended": 12.5, "state": "failed", "why": "killed"},
+        {"began": 20.0, "ended": 30.0, "state": "done", "why": None},
+    ]
+    assert (tree["jobs"][0]["state"], tree["jobs"][0]["value"], tree["jobs"][1]["state"]) == ("done", 0.25, "waiting")
+
+
+def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+
+    def kill(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", kill)
+    with pytest.raises(KeyboardInterrupt):
+        manifest.with_job(sweep_job(1).begun(1.0)).write()
+    assert read(manifest.folder) == manifest
+
+
+def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
+    with pytest.raises(
+        WorkspaceError, match="^no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins"
+    ):
+        named(None)
+    ids = ["sweep-20250101-000000", "sweep-20260102-030405", "sweep-20260102-040506"]
+    for own in ids:
+        replace(sweep(sweep_job(1)), id=own).write()
+    assert all_ids() == ids[::-1]
+    assert named(None).id == ids[2]
+    assert named("sweep-2025").id == ids[0]
+    assert named(ids[1]).id == ids[1]
+    with pytest.raises(
+        WorkspaceError, match=rf"^sweep-2026: must name one sweep, got 2; .*one of: {ids[1]}, {ids[2]}$"
+    ):
+        named("sweep-2026")
+    with pytest.raises(WorkspaceError, match="^sweep-2027: no sweep has this id; "):
+        named("sweep-2027")
+
+
+def test_only_one_launches_a_sweep() -> None:
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+    with (
+        one_launcher(manifest.folder),
+        pytest.raises(WorkspaceError, match=f"^{ID}: is being run by another process; "),
+    ):
+        with one_launcher(manifest.folder):
+            pass
+    with one_launcher(manifest.folder):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "manifest.json cannot be read"),
+        ('{"version": 2, "jobs": [], "words": []}', "manifest.json must be of version 1, got 2"),
+        ('{"version": 1, "jobs": [], "words": []}', "manifest.json cannot be read"),
+    ],
+)
+def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: str, place: Path) -> None:
+    (place / FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(WorkspaceError, match=f"^{place.name}: {message}.*; start the sweep anew$"):
+        read(place)

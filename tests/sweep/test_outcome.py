@@ -1,0 +1,87 @@
+"""Only a job whose experiment is whole is done; why another is not says whether it is worth another try."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.runs.status import Failure, State
+from bakeoff.sweep import outcome
+from bakeoff.sweep.manifest import JobState
+from bakeoff.sweep.outcome import is_passing, settled
+from bakeoff.tracking.result import Result
+from made_runs import NOBODY, made
+from made_sweeps import ID, sweep_job
+
+TRAINED = ("render_config", "train", "evaluate")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:
+    about = {"lineage": {"fingerprint": "ab12"}, "run_id": "7f", "step": 200, **state}
+    result = Result("", {}, about, "", {"mAP_50": 0.5, "mAP": 0.25})
+    monkeypatch.setattr(outcome, "result_of", {f"{ID}-1": result}.__getitem__)
+
+
+def test_what_is_done_has_the_metric_of_its_task_if_it_was_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    left(monkeypatch, state="SUCCEEDED")
+    job = settled(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    assert (job.state, job.value, job.fingerprint, job.run_id) == (JobState.DONE, 0.5, "ab12", "7f")
+    assert (job.attempts[0].began, job.attempts[0].ended) == (1.0, 9.0)
+    assert settled(sweep_job(1, stages=TRAINED[:2]).begun(1.0), 0, 9.0).value is None
+    rendered = settled(sweep_job(1).begun(1.0), 0, 9.0)
+    assert (rendered.state, rendered.fingerprint) == (JobState.DONE, None)
+
+
+def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    left(monkeypatch, state="STOPPED", step=120)
+    job = settled(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    assert (job.state, job.attempts[0].why) == (JobState.STOPPED, "stopped after step 120 of 200")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "last_words", "why", "passing"),
+    [
+        (None, None, (), "killed", True),
+        (None, {"state": State.STOPPED}, (), "killed", True),
+        (-9, {"state": State.STOPPED}, (), "killed", True),
+        (1, None, ("ERROR: failed to run: python -m bakeoff.stages.train, exited with -9",),
+         "killed: failed to run: python -m bakeoff.stages.train, exited with -9", True),
+        (1, {"state": State.FAILED, "failure": Failure("out of memory", "OOM when allocating")}, (),
+         "out of memory: OOM when allocating", True),
+        (1, {"state": State.TRY_AGAIN_LATER, "failure": Failure("no room", "disk: 3 MB are left")}, (),
+         "no room: disk: 3 MB are left", True),
+        (1, {"state": State.FAILED, "failure": Failure("diverged", "loss is nan")}, (), "diverged: loss is nan", False),
+        (1, {"state": State.FAILED, "failure": Failure("error", "a bug")}, (), "a bug", False),
+        (3, None, (), "ended with code 3", False),
+    ],
+)  # fmt: skip
+def test_why_a_job_failed_says_whether_that_may_pass(
+    code: int | None, said: dict[str, Any] | None, last_words: tuple[str, ...], why: str, passing: bool, place: Path
+) -> None:
+    runs = place / ".bakeoff/runs"
+    made(runs, "0ther", State.FAILED, experiment=f"{ID}-2", failure=Failure("disk", "of another"), process=NOBODY)
+    if said is not None:
+        made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **said)
+    job = settled(sweep_job(1, stages=TRAINED).begun(time.time() - 900), code, time.time(), last_words=last_words)
+    assert (job.state, job.attempts[0].why, is_passing(job)) == (JobState.FAILED, why, passing)
+
+
+def test_what_an_earlier_attempt_said_does_not_count(place: Path) -> None:
+    made(place / ".bakeoff/runs", "ab12", State.FAILED, experiment=f"{ID}-1", failure=Failure("disk", "full"), ago=600)
+    job = settled(sweep_job(1, stages=TRAINED).begun(time.time() - 60), 1, time.time())
+    assert job.attempts[0].why == "ended with code 1"
+
+
+def test_what_ctrl_c_or_a_stop_ended_is_stopped(place: Path) -> None:
+    job = sweep_job(1, stages=TRAINED).begun(time.time() - 900)
+    assert settled(job, 1, time.time(), interrupted=True).attempts[0].why == "stopped by Ctrl-C"
+    made(place / ".bakeoff/runs", "ab12", State.CANCELED, experiment=f"{ID}-1")
+    assert settled(job, 1, time.time()).state == JobState.STOPPED

@@ -1,0 +1,66 @@
+"""Of a job that was killed nothing goes on; of others nothing is touched."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from bakeoff.runs.process import Process
+from bakeoff.sweep import session
+
+pytestmark = pytest.mark.skipif(not session.POSIX, reason="sessions are POSIX's")
+HEAD = """
+import subprocess, sys, time
+from pathlib import Path
+from bakeoff.sweep import session
+session.note(Path(sys.argv[1]))
+own = subprocess.Popen([sys.executable, "-c", sys.argv[2]], stdout=subprocess.PIPE)
+away = subprocess.Popen(["sleep", "60"], start_new_session=True)
+own.stdout.readline()
+print(own.pid, away.pid, flush=True)
+time.sleep(60)
+"""
+LISTENS = "import time\nprint(1, flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: open({0!r}, 'w').close()"
+DEAF = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nprint(1, flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("stage", ["listens", "is deaf"])
+def test_what_a_killed_job_leaves_is_asked_and_then_killed(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "SECONDS_TO_END", 20.0 if stage == "listens" else 0.3)
+    noted, saved = tmp_path / "process.json", tmp_path / "saved"
+    code = LISTENS.format(str(saved)) if stage == "listens" else DEAF
+    head = subprocess.Popen(
+        [sys.executable, "-c", HEAD, str(noted), code], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert head.stdout
+    own, away = map(int, head.stdout.readline().split())
+    assert set(session.members(head.pid)) == {head.pid, own} and session.noted(noted) == head.pid
+    head.kill()
+    head.wait()
+    assert session.noted(noted) == head.pid and session.members(head.pid) == [own]
+    session.end(head.pid)
+    assert session.members(head.pid) == []
+    assert saved.exists() == (stage == "listens")
+    sender = session.psutil.Process(away)
+    assert sender.status() != "zombie"
+    sender.send_signal(signal.SIGKILL)
+    head.stdout.close()
+
+
+@pytest.mark.parametrize(
+    "other", [{"started": "1"}, {"boot": "another"}, {"host": "another"}, {"namespace": "pid:[1]"}]
+)
+def test_a_number_that_another_process_has_now_is_nobody_s(other: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "process.json"
+    file.write_text(json.dumps(asdict(replace(Process.own(), **other))))
+    assert session.noted(file) is None
+    file.write_text(json.dumps(asdict(Process.own())))
+    assert session.noted(file) == Process.own().pid
+    file.write_text("{")
+    assert session.noted(file) is None and session.noted(tmp_path / "none") is None

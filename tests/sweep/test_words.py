@@ -1,0 +1,168 @@
+"""`bakeoff sweep --resume`, `list`, `show`, `best`, `prune`, on sweeps that have begun."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff import cli
+from bakeoff.runs.status import State
+from bakeoff.sweep import snapshot, winner
+from bakeoff.sweep.job import JobFiles
+from bakeoff.sweep.job_workspace import all_job_workspaces
+from bakeoff.sweep.manifest import JobState, read
+from bakeoff.tracking import git
+from made_runs import NOBODY, made
+from made_sweeps import ID, states, sweep, sweep_job
+
+DONE, FAILED, WAITING = JobState.DONE, JobState.FAILED, JobState.WAITING
+Bakeoff = Callable[..., tuple[int, str, str]]
+Instead = Callable[[Mapping[int, str]], None]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.setattr(git, "experiments", list)
+    return tmp_path
+
+
+@pytest.fixture
+def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
+    """Exit code, output, errors of `bakeoff sweep …`."""
+
+    def run(*words: str, changed: list[str] | None = None) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bakeoff", "sweep", *words])
+        monkeypatch.setattr(snapshot, "changed_since", lambda commit: changed or [])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def judged(number: int, value: float, **more: Any) -> Any:
+    more = {"state": DONE, "value": value, "fingerprint": f"f{number}"} | more
+    return sweep_job(number, stages=("train", "evaluate"), **more)
+
+
+def test_resume_runs_what_is_not_done_and_nothing_else(bakeoff: Bakeoff, instead: Instead) -> None:
+    instead({2: "end(0)", 3: "end(3)"})
+    manifest = sweep(sweep_job(1, state=DONE), sweep_job(2, state=FAILED), sweep_job(3))
+    manifest.write()
+    code, out, err = bakeoff("--resume")
+    assert (code, err) == (1, "")
+    assert out.startswith(f"{ID}: 1 of 3 jobs are done\n")
+    assert out.endswith(f"`bakeoff sweep --resume {ID}` goes on with what is not done\n")
+    assert states(read(manifest.folder)) == [DONE, DONE, FAILED]
+    assert [len(job.attempts) for job in read(manifest.folder).jobs] == [0, 1, 1]
+    instead({3: "end(0)"})
+    assert bakeoff("--resume", ID[:10], "--quiet")[0] == 0
+    assert bakeoff("--resume") == (0, f"{ID}: 3 of 3 jobs are done\n", "")
+
+
+def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: Bakeoff, instead: Instead) -> None:
+    instead({1: "end(0)"})
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+    files = [f"src/{name}.py" for name in "abcdefg"]
+    code, _, err = bakeoff("--resume", changed=files)
+    assert (code, err) == (
+        2,
+        f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it began; "
+        "--as-begun goes on with what they were, --anew begins a new sweep of the same words\n",
+    )
+    assert states(read(manifest.folder)) == [WAITING]
+    assert bakeoff("--resume", "--as-begun", changed=files)[0] == 0
+    assert states(read(manifest.folder)) == [DONE]
+    assert bakeoff("--resume", changed=files)[0] == 0  # nothing is left that could differ
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "sweep: must be told what varies, such as lr=cosine,exponential, or --resume"),
+        (
+            ("--from", "conf/sweep/x.yaml"),
+            "--from: no such file, got conf/sweep/x.yaml; sweeps are",
+        ),
+        (("--resume", ID, "seed=1"), "--resume: must stand without changes and --until, for the sweep has its own"),
+        (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
+        (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),
+        (("--resume",), "no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one"),
+        (
+            ("bset",),
+            "bset: must be a change such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
+        ),
+        (("best", "a", "b"), "sweep best: must be given one id at most, got a b"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
+    code, out, err = bakeoff(*words)
+    assert (code, out) == (2, "") and err.startswith(message)
+
+
+def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
+    assert bakeoff("list") == (0, "no sweep has begun here yet\n", "")
+    failed = sweep_job(2).begun(1.0).over(2.0, FAILED, "killed")
+    sweep(judged(1, 0.25), failed, words=("seed=1,2",)).write()
+    [_, line] = bakeoff("list")[1].splitlines()
+    assert re.split("  +", line)[::3] == [ID, "seed=1,2"] and "1 done, 1 failed" in line
+    rows = [re.split("  +", line.strip()) for line in bakeoff("show")[1].splitlines()]
+    assert rows[2:] == [
+        ["1", "seed=1", f"{ID}-1", "mAP_50 0.250", "done", "0"],
+        ["2", "seed=2", f"{ID}-2", "-", "failed", "1", "killed"],
+    ]
+
+
+def test_the_best_is_the_first_of_those_with_the_highest_metric(bakeoff: Bakeoff) -> None:
+    sweep(judged(1, 0.25), judged(2, 0.5), judged(3, 0.5), judged(4, 0.9, state=FAILED)).write()
+    code, out, _ = bakeoff("best")
+    assert (code, out.splitlines()[0]) == (
+        0, f"seed=2: mAP_50 0.500  ({ID}-2), of those that are done; 1 are not"
+    )  # fmt: skip
+    sweep(sweep_job(1, state=DONE)).write()
+    code, _, err = bakeoff("best", "--apply")
+    assert code == 2 and err.startswith(f"{ID}: no point has been evaluated (1 of 1 are done), so none is best; ")
+
+
+def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`a` was edited since the sweep began; `b` too, and is what the experiment holds."""
+    manifest = sweep(judged(1, 0.25))
+    manifest.write()
+    ref = f"refs/exps/ab/cd/{ID}-1"
+    changed = {manifest.snapshot: ["a", "b"], ref: ["a", "c"]}
+    monkeypatch.setattr(winner, "changed_since", changed.__getitem__)
+    monkeypatch.setattr(winner, "git", lambda *words: ref)
+    code, _, err = bakeoff("best", "--apply")
+    assert (code, err) == (
+        2, f"a: edited since {ID} began, and would be as they were then; `git stash` first\n"
+    )  # fmt: skip
+    monkeypatch.setattr(winner, "git", lambda *words: "")
+    assert bakeoff("best", "--apply")[2].startswith(f"{ID}-1: DVC has no such experiment any more; ")
+
+
+def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_points(bakeoff: Bakeoff, place: Path) -> None:
+    """The best point's checkpoints stay, those of a point that is to go on, and the workspace of a job that runs."""
+    manifest = sweep(judged(1, 0.5), judged(2, 0.25), judged(3, 0.1, state=FAILED), sweep_job(4))
+    manifest.write()
+    for number in (1, 2, 3):
+        made(place / ".bakeoff/runs", f"f{number}", State.SUCCEEDED, process=NOBODY, checkpoint=True)
+    for number in (3, 4):
+        (all_job_workspaces() / f"{ID}-{number}").mkdir(parents=True)
+    with JobFiles(manifest.folder, 4).lock:
+        code, out, _ = bakeoff("prune")
+        assert code == 0 and "nothing was removed; --yes removes 2 of 4" in out
+        assert bakeoff("prune", "--yes")[0] == 0
+    assert sorted(path.name for path in (place / ".bakeoff/runs").iterdir()) == ["f1", "f3"]
+    assert [path.name for path in all_job_workspaces().iterdir()] == [f"{ID}-4"]
+    assert bakeoff("prune", "--keep", "-1")[2] == "--keep: must be 0 or more, got -1\n"
