@@ -1,0 +1,110 @@
+"""What judging costs on top of the forward passes: 1,000 validation examples of the demo, its trained network.
+
+    python benchmarks/evaluate.py [--examples 1000] [--rounds 3]      # in a workspace after `dvc repro`
+
+Each round, in a process of its own: the examples are read, decoded and answered, and nothing else; then the stage's own
+`evaluate`, which answers them too, counts all numbers and intervals and writes all files. Both begin with the file of
+the weights. Seconds of the clock, and of the processor.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from bakeoff import workspace
+from bakeoff.config.run import Derived, Run, load
+from bakeoff.quiet import load_tensorflow
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = Path("evaluated")
+Seconds = tuple[float, float]  # by the clock, of the processor
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measured()))
+        return
+    with TemporaryDirectory() as folder:
+        prepare(Path(folder), arguments.examples)
+        command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
+        rounds = []
+        for _ in range(arguments.rounds):
+            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+            rounds.append(json.loads(done.stdout.splitlines()[-1]))
+    print(f"{'':26}{'clock':>8}{'processor':>11}")
+    middle = {
+        name: [statistics.median(one[name][which] for one in rounds) for which in (0, 1)]
+        for name in ("answering", "evaluating")
+    }
+    for name, seconds in middle.items():
+        print(f"{name:26}{seconds[0]:7.2f}s{seconds[1]:10.2f}s")
+    extra = [after / before - 1 for before, after in zip(middle["answering"], middle["evaluating"], strict=True)]
+    print(f"{'on top':26}{extra[0]:8.0%}{extra[1]:11.0%}")
+
+
+def prepare(folder: Path, examples: int) -> None:
+    for name in ("src", "conf", "dvc.yaml"):
+        (folder / name).symlink_to(ROOT / name)
+    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    chosen = params.get("data")
+    data = dict(chosen) if isinstance(chosen, dict) else {"use": chosen or "preset"}
+    params |= {"data": data | {"validation_examples": examples}, "track": {"use": "none"}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    for stage in ("build_records", "render_config"):
+        subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], cwd=folder, stdout=sys.stderr, check=True)
+    shutil.copytree(workspace.TRAINED, folder / workspace.TRAINED)
+
+
+def measured() -> dict[str, Seconds]:
+    load_tensorflow()
+    from bakeoff.stages.evaluate import evaluate
+
+    run, derived = load(workspace.RUN)
+    answer_all(run, derived)  # what is loaded once, neither has to load
+    return {
+        "answering": timed(lambda: answer_all(run, derived)),
+        "evaluating": timed(lambda: evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, OUT)),
+    }
+
+
+def answer_all(run: Run, derived: Derived) -> None:
+    from bakeoff.input.batches import evaluation_batches
+    from bakeoff.input.store import Store
+    from bakeoff.records.manifest import read_manifest
+    from bakeoff.tasks.answering import compiled_answers
+    from bakeoff.tasks.task import task_of
+    from bakeoff.training.step import as_float32
+    from bakeoff.training.weights import restore
+
+    manifest = read_manifest(workspace.RECORDS)
+    network = restore(run.model, derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")
+    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    answer = compiled_answers(task, lambda images: as_float32(network(images, training=False)))
+    store = Store(workspace.RECORDS, manifest.splits["validation"])
+    for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
+        for found in answer(batch).values():
+            found.numpy()
+
+
+def timed(work: Callable[[], object]) -> Seconds:
+    begin, computed = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - begin, time.process_time() - computed
+
+
+if __name__ == "__main__":
+    main()
