@@ -5,6 +5,7 @@ Journals and stores are real, and so is MLflow's client; only the detached proce
 
 import base64
 import shutil
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -140,10 +141,10 @@ def test_a_server_that_fails_is_said_once_and_why(
 
 
 def test_nobody_who_answers_is_said_once_and_the_run_can_be_had_by_another_store(
-    journal: Journal, store: Path, said: Callable, server: Broken
+    journal: Journal, store: Path, said: Callable
 ) -> None:
-    uri = f"http://127.0.0.1:{server.server_port}"
-    server.server_close()
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        uri = f"http://127.0.0.1:{nobody.getsockname()[1]}"
     reason = "no server answers (Connection refused)"
     assert (
         said(journal, Target(uri, "bakeoff")) == f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
