@@ -12,7 +12,7 @@ from workspace_copy import tiny_workspace
 # Times, memory, and a file of events for each attempt.
 OF_THE_CLOCK = re.compile(
     r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*|tensorboard/.*)|bakeoff.run"
-    r"|bakeoff.peak_memory_bytes"
+    r"|bakeoff.peak_memory_bytes|bakeoff.seconds"
 )
 
 
