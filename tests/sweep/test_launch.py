@@ -97,8 +97,7 @@ def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path)
 
 def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None:
     waits = """
-        print("ready", flush=True)
-        try: time.sleep(60)
+        try: print("ready", flush=True); time.sleep(60)
         except KeyboardInterrupt: print("saved")
         end(130)
     """

@@ -24,7 +24,14 @@ own.stdout.readline()
 print(own.pid, away.pid, flush=True)
 time.sleep(60)
 """
-LISTENS = "import time\nprint(1, flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: open({0!r}, 'w').close()"
+LISTENS = """
+import time
+try:
+    print(1, flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    open({0!r}, "w").close()
+"""
 DEAF = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nprint(1, flush=True); time.sleep(60)"
 
 
