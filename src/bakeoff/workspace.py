@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bakeoff import whole
 from bakeoff.errors import WorkspaceError
 
 PARAMS = Path("params.yaml")
@@ -120,9 +121,8 @@ def promise(trained_to_its_end: bool) -> None:
     Then DVC files the stopped result under the broken promise, finds on the next `dvc repro` that a file of
     render_config's was changed, has it written anew, and trains on, for train depends on it.
     """
-    partial = PROMISE.with_name(f"{PROMISE.name}.partial")
-    partial.write_text(f"trained_to_its_end: {str(trained_to_its_end).lower()}\n", encoding="utf-8")
-    partial.replace(PROMISE)  # not written in place, for it may be a link into DVC's cache
+    # Not written in place, for it may be a link into DVC's cache.
+    whole.write_text(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n")
 
 
 def _remove(folder: Path) -> None:

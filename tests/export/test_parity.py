@@ -38,6 +38,8 @@ def test_a_file_that_loses_too_much_is_refused_by_name() -> None:
 
 def test_what_lost_no_more_than_allowed_passes_also_where_nothing_could_be_counted() -> None:
     require_parity(report(float32=-0.01, dynamic=0.05, int8=None), 0.05)
+    with pytest.raises(DataError, match="dynamic has accuracy 0.850"):
+        require_parity(report(float32=-0.01, dynamic=0.05, int8=None), 0.0499)
 
 
 def test_a_slow_call_does_not_move_the_median(monkeypatch: pytest.MonkeyPatch) -> None:

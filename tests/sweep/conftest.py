@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from bakeoff import dvc
 from bakeoff.sweep import job as jobs
-from bakeoff.sweep import launch as launching
 from bakeoff.sweep.job import JobFiles
 
 END = """
@@ -28,6 +28,6 @@ def instead(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, str]], No
             return [sys.executable, "-c", f"import os, sys, time\n{end}\n{textwrap.dedent(codes[files.number])}"]
 
         monkeypatch.setattr(jobs, "command", command)
-        monkeypatch.setattr(launching, "dvc_cache", lambda: "/nowhere")
+        monkeypatch.setattr(dvc, "answer", lambda *words: "/nowhere")  # asked where its cache is
 
     return given

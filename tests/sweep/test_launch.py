@@ -12,7 +12,8 @@ from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE, State
 from bakeoff.sweep.admission import Admission
 from bakeoff.sweep.launch import Launch, Rules
-from bakeoff.sweep.manifest import Attempt, JobState, Manifest, read
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, read
+from bakeoff.sweep.source import Planned
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
 
@@ -156,6 +157,47 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
     assert states(end) == [DONE, STOPPED, DONE]
     assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
     assert list((place / ".bakeoff/queued").iterdir()) == []
+
+
+class OneByOne(Planned):
+    """Gives the next job once there is room for it, and gives up the second as soon as it says that it is there."""
+
+    def __init__(self, last: int) -> None:
+        self._last, self.seats = last, list[int]()
+
+    def more(self, manifest: Manifest, seats: int) -> list[SweepJob]:
+        self.seats.append(seats)
+        return [sweep_job(len(manifest.jobs) + 1)]
+
+    def is_dry(self, manifest: Manifest) -> bool:
+        return len(manifest.jobs) == self._last
+
+    def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
+        return "worse than others" if job.number == 2 and Path("there").exists() else None
+
+
+def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) -> None:
+    waits = """
+        try: open("there", "w").close(); time.sleep(60)
+        except KeyboardInterrupt: print("saved", flush=True)
+        end(130)
+    """
+    instead({1: "end(0)", 2: waits, 3: "end(0)"})
+    manifest, said, source = sweep(), list[str](), OneByOne(3)
+    manifest.write()
+    end = Launch(manifest, said.append, Rules(follow=True), ROOM, source).run()
+    assert states(end) == states(read(end.folder)) == [DONE, JobState.PRUNED, DONE]
+    assert end.job(2).attempts[-1].why == "worse than others"
+    assert "saved" in said and any(line.endswith("s: worse than others") and "given up after" in line for line in said)
+    assert source.seats == [1, 1, 1]
+    assert launched(end).jobs == end.jobs  # a job that was given up is not taken up again
+
+
+def test_after_a_failure_that_ends_all_none_comes_any_more(instead: Instead) -> None:
+    instead({1: "end(3)"})
+    manifest = sweep()
+    manifest.write()
+    assert states(Launch(manifest, [].append, Rules(fail_fast=True), ROOM, OneByOne(2)).run()) == [FAILED]
 
 
 def test_a_queue_dies_with_its_sweep(place: Path) -> None:

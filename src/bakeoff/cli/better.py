@@ -44,11 +44,9 @@ def show_verdict(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.evidence import examples_of
     from bakeoff.compare.gather import gather
     from bakeoff.compare.verdict import verdict
-    from bakeoff.tracking.reconcile import reconcile
 
     if not FEWEST <= arguments.samples <= MOST:
         raise WorkspaceError(f"--samples: must be between {FEWEST} and {MOST:,}, got {arguments.samples}")
-    reconcile()
     gathered = gather(arguments.uri, arguments.experiment)
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)

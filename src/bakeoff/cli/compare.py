@@ -93,10 +93,8 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     from bakeoff.compare.conditions import Condition, in_order, require_known
     from bakeoff.compare.folded import folded
     from bakeoff.compare.gather import gather
-    from bakeoff.tracking.reconcile import reconcile
 
     conditions = [Condition.parsed(text) for text in arguments.filter]
-    reconcile()
     gathered = gather(arguments.uri, arguments.experiment)
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)

@@ -2,10 +2,10 @@
 
 import argparse
 import json
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.cli.signals import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ def make_again(arguments: argparse.Namespace) -> None:
     def say(line: str) -> None:
         print(line, file=out, flush=True)
 
-    for name in ("SIGTERM", "SIGHUP"):  # leave nothing behind, as after Ctrl-C; Windows has not both
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    end_as_by_ctrl_c()
     reconcile()
     attempt = again.Attempt(recorded(arguments.which))
     say(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")

@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
+from bakeoff.cli.signals import end_as_by_ctrl_c
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
@@ -144,10 +144,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
     from bakeoff.sweep.point_tags import tag_points
     from bakeoff.tracking.reconcile import reconcile, send_beside
 
-    for name in ("SIGTERM", "SIGHUP"):  # end the jobs, too, as Ctrl-C does; Windows has not both, nohup ignores one
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    end_as_by_ctrl_c()
     with one_launcher(manifest.folder):
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
@@ -161,10 +158,10 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
             tag_points(manifest)
             send_beside()
     show_results(manifest)
-    states = {job.state for job in manifest.jobs}
-    if states - {JobState.DONE}:
+    states = {job.state for job in manifest.jobs if not job.state.is_final}
+    if states:
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
-    if states - {JobState.DONE, JobState.FAILED}:
+    if states - {JobState.FAILED}:
         sys.exit(INTERRUPTED)
     if JobState.FAILED in states:
         sys.exit(SOME_FAILED)

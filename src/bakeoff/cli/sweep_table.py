@@ -41,8 +41,7 @@ def show_sum(sum_of_all: "Together", side_by_side: int) -> None:
 def show_results(manifest: "Manifest") -> None:
     rows = [("point", "experiment", "metric", "state")]
     for job in manifest.jobs:
-        metric = "-" if job.value is None else f"{job.headline} {job.value:.3f}"
-        rows.append((job.name, job.experiment, metric, job.state.value))
+        rows.append((job.name, job.experiment, job.metric, job.state.value))
     say_columns(rows)
     say(
         "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "

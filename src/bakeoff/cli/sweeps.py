@@ -44,16 +44,15 @@ def _show(manifest: Manifest, arguments: argparse.Namespace) -> None:
 
 
 def _row(job: SweepJob) -> tuple[str, ...]:
-    metric = "-" if job.value is None else f"{job.headline} {job.value:.3f}"
     why = (job.attempts[-1].why if job.attempts else None) or ""
-    return (str(job.number), job.name, job.experiment, metric, job.state.value, str(len(job.attempts)), why)
+    return (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), why)
 
 
 def _best(manifest: Manifest, arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.winner import apply, winner
 
     job = winner(manifest)
-    left = sum(other.state != JobState.DONE for other in manifest.jobs)
+    left = sum(not other.state.is_final for other in manifest.jobs)
     among = f", of those that are done; {left} are not" if left else ""
     say(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:

@@ -2,12 +2,12 @@
 
 import argparse
 import os
-import signal
 import socket
 import subprocess
 import sys
 from typing import Any
 
+from bakeoff.cli.signals import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.tracking.local import store_file, ui_arguments
@@ -40,7 +40,7 @@ def open_ui(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
     port = _free_port(arguments.port)
     say(f"MLflow's UI: http://127.0.0.1:{port}  (Ctrl-C ends it)")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server too, as Ctrl-C does
+    end_as_by_ctrl_c()  # and the server with it
     server = subprocess.Popen([sys.executable, "-m", "mlflow", *ui_arguments(port)], env=UI_ENVIRONMENT | os.environ)
     try:
         code = server.wait()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bakeoff.compare.contender import Contender
+from bakeoff.compare.contender import SHOWN_OF_ID, Contender
 from bakeoff.compare.entering import contender_of_result, sweep_in
 from bakeoff.compare.gather import Gathered
 from bakeoff.errors import WorkspaceError, choices
@@ -14,7 +14,6 @@ from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.workspace import RUN
 
 LEAST_OF_AN_ID = 4  # characters of its beginning
-SHOWN_OF_ID = 8
 NOTHING = "no run is known here yet; `dvc repro` makes one"
 LISTED = 30  # names in a message
 

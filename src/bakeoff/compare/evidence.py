@@ -5,13 +5,14 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from bakeoff import dvc
 from bakeoff.compare.contender import Contender
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import git, journaled
 from bakeoff.tracking.artifacts import fetch_file
 from bakeoff.tracking.kept import kept_file
-from bakeoff.tracking.result import CACHE, result_here
-from bakeoff.workspace import EVALUATION, main_workspace
+from bakeoff.tracking.result import result_here
+from bakeoff.workspace import EVALUATION
 
 FILE = "examples.parquet"
 NAME = f"evaluation/{FILE}"  # among a run's artifacts
@@ -61,5 +62,4 @@ def _in_cache(contender: Contender) -> Path | None:
         [digest] = [out["md5"] for out in outs if out["path"] == (EVALUATION / FILE).as_posix()]
     except (yaml.YAMLError, KeyError, TypeError, ValueError):
         return None
-    file = main_workspace() / CACHE / digest[:2] / digest[2:]
-    return file if file.is_file() else None
+    return dvc.cached_file(digest)

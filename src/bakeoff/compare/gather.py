@@ -12,6 +12,7 @@ from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import journaled
 from bakeoff.tracking.dispatch import is_sent
 from bakeoff.tracking.reading import Store, runs_in
+from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target
@@ -55,7 +56,11 @@ class Gathered:
 
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
-    """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet."""
+    """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet.
+
+    What is in the workspace and nobody told of is told of first.
+    """
+    reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
     remarks, found, trouble = [], None, None
     try:

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
+from bakeoff import whole
 from bakeoff.input.budget import Load, estimate
 
 LARGEST = 1024
@@ -117,10 +118,7 @@ def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
         return Choice(tree["batch_size"], tuple(Trial(**trial) for trial in tree["trials"]))
     except (OSError, ValueError, KeyError, TypeError):
         choice = find()  # nothing yet, or cut off by a crash
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
-    partial.replace(path)
+    whole.write_text(path, json.dumps(asdict(choice), indent=1))
     return choice
 
 

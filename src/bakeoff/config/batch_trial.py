@@ -114,10 +114,8 @@ class ChildTries:
         """None if it died, was ended, or said that the device was too small."""
         deadline = time.monotonic() + MOST_SECONDS
         while time.monotonic() < deadline:
-            try:
+            with suppress(queue.Empty):
                 return json.loads(self._answers.get(timeout=SECONDS_BETWEEN_LOOKS))["peak_bytes"]
-            except queue.Empty:
-                pass
             try:
                 if child.poll() is not None or psutil.Process(child.pid).memory_info().rss > OVER * self._budget:
                     return None

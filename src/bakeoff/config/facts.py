@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import bakeoff.networks
+from bakeoff import whole
 from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.networks import Network
 from bakeoff.networks.selection import select
@@ -51,10 +52,7 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
     if path.is_file() and (facts := _read(path)) is not None:
         return facts
     facts = _told(network, num_classes)
-    kept_in.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(json.dumps(asdict(facts)), encoding="utf-8")
-    partial.replace(path)
+    whole.write_text(path, json.dumps(asdict(facts)))
     return facts
 
 

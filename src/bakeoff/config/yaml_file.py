@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from bakeoff import whole
 from bakeoff.errors import ConfigError
 
 Place = tuple[str | int, ...]  # ("anchors", "aspect_ratios", 0)
@@ -90,12 +91,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def write_mapping(path: Path, tree: dict[str, Any], *, head: str) -> None:
-    """Whole or not at all: written beside, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
     body = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100)
-    partial.write_text(f"{head}{body}", encoding="utf-8", newline="\n")
-    partial.replace(path)
+    whole.write_text(path, f"{head}{body}")
 
 
 def _lines(node: yaml.Node | None, place: Place) -> dict[Place, int]:

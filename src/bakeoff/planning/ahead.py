@@ -5,8 +5,6 @@ stage's keys of run.yaml are compared with the variant as it would be rendered.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +12,10 @@ from typing import Any
 
 import yaml
 
-from bakeoff import workspace
+from bakeoff import dvc, workspace
 from bakeoff.config.yaml_file import BARE_EXPONENT, FLOAT_TAG
-from bakeoff.errors import WorkspaceError
 
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
-RUN_CACHE = Path(".dvc/cache/runs")
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the compiled one is much faster
@@ -96,12 +92,8 @@ def read_known() -> Known:
 
 
 def _changed() -> dict[str, dict[str, Any]]:
-    command = [sys.executable, "-m", "dvc", "status", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise WorkspaceError(f"dvc status: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     changed: dict[str, dict[str, Any]] = {}
-    for stage, entries in json.loads(done.stdout or "{}").items():
+    for stage, entries in json.loads(dvc.answer("status", "--json") or "{}").items():
         changed[stage] = {}
         for entry in entries:
             for paths in entry.values() if isinstance(entry, dict) else ():
@@ -110,9 +102,8 @@ def _changed() -> dict[str, dict[str, Any]]:
 
 
 def _cached() -> Iterator[dict[str, Any]]:
-    for file in sorted((workspace.main_workspace() / RUN_CACHE).glob("*/*/*")):
-        if file.is_file() and not file.name.endswith(".tmp"):
-            yield yaml.load(file.read_text(encoding="utf-8"), Loader)
+    for file in dvc.cached_runs():
+        yield yaml.load(file.read_text(encoding="utf-8"), Loader)
 
 
 def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) -> list[str]:

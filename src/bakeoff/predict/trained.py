@@ -1,13 +1,12 @@
 """Weights that train left, with what is needed to build their network anew: of this workspace or of another run."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
 
-from bakeoff import workspace
+from bakeoff import dvc, workspace
 from bakeoff.config.run import load
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks import Network
@@ -15,7 +14,6 @@ from bakeoff.tracking import artifacts, git, stored
 
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
 WEIGHTS_SUFFIX = ".weights.h5"
-CACHE = Path(".dvc/cache/files/md5")
 KINDS = "the folder of a workspace, a DVC experiment (`dvc exp list`), a git revision, or the id of an MLflow run"
 
 
@@ -82,14 +80,8 @@ def _cached(name: str, folders: dict[str, str], folder: Path, file: str) -> Path
     digest = folders.get(folder.as_posix())
     if digest is None:
         raise WorkspaceError(f"{name}: its {LOCK} knows no {folder.as_posix()}, so it was never trained to the end")
-    listing = _at(digest)
-    if not listing.is_file():
+    entry = (dvc.cached_folder(digest) or {}).get(file)
+    path = dvc.cached_file(entry) if entry else None
+    if path is None:
         raise WorkspaceError(lacking)
-    entries = {entry["relpath"]: entry["md5"] for entry in json.loads(listing.read_text("utf-8"))}
-    if file not in entries or not _at(entries[file]).is_file():
-        raise WorkspaceError(lacking)
-    return _at(entries[file])
-
-
-def _at(digest: str) -> Path:
-    return workspace.main_workspace() / CACHE / digest[:2] / digest[2:]
+    return path

@@ -14,11 +14,6 @@ from typing import Any, Self
 AHEAD = 3  # pieces that wait for each worker
 
 
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Workers:
     """`prepare(*arguments)` runs once in every process. One worker is this process itself."""
 

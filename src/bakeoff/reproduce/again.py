@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-from bakeoff import workspace
+from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.reproduce import verdict
-from bakeoff.reproduce.child import dvc, run
+from bakeoff.reproduce.child import run
 from bakeoff.reproduce.data import bring
 from bakeoff.reproduce.fresh import fresh_workspace
 from bakeoff.reproduce.missing import Here, Lack, cut_off, lacks
@@ -102,7 +102,7 @@ def _run_stage(stage: str, folder: Path, say: Say) -> float:
     """For real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
     say(f"{stage}: runs")
     began = time.monotonic()
-    command = dvc("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
+    command = dvc.command("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
     code, said = run(command, folder, lambda line: say(f"  {line}"))
     if code:
         last = [line for line in said if line and not line.startswith("ERROR")][-1:]

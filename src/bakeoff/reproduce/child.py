@@ -3,9 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from bakeoff import dvc
 
 SECONDS_TO_END = 20
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
@@ -15,10 +17,6 @@ CHATTER = (
     "To track the changes with git", "\tgit add", "To enable auto staging", "\tdvc config core.autostage",
     "Use `dvc push`", "Updating lock file", "Generating lock file", "Running stage", "> ", "Stage '",
 )  # fmt: skip
-
-
-def dvc(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "dvc", *arguments]
 
 
 def run(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
@@ -53,15 +51,11 @@ def _end(child: subprocess.Popen[str]) -> None:
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             continue
     if os.name == "posix":
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(child.pid, KILL)  # whoever of its group is left
-        except ProcessLookupError:
-            pass
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Stages run `python`, which must be the one that runs this; DVC's files about the workspace stay in it."""
+    """DVC's files about the workspace stay in it."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_TAKEN_ALONG)}
-    path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [kept.get("PATH")])])
-    site = str(folder / ".dvc/tmp/site")
-    return kept | {"PATH": path, "PYTHONUNBUFFERED": "1", "DVC_SITE_CACHE_DIR": site}
+    return dvc.environment(kept) | {"DVC_SITE_CACHE_DIR": str(folder / ".dvc/tmp/site")}

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from bakeoff.reproduce.child import dvc, run
+from bakeoff import dvc
+from bakeoff.reproduce.child import run
 from bakeoff.reproduce.fresh import has_remote
 from bakeoff.reproduce.missing import Lack
 from bakeoff.workspace import fetched, in_flight, main_workspace, runs
@@ -42,11 +43,11 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
     }
     if not named:
         return "in DVC"
-    code, said = run(dvc("checkout", *named), workspace, lambda line: None)
+    code, said = run(dvc.command("checkout", *named), workspace, lambda line: None)
     remote = has_remote(workspace)
     if code and remote:
         show(f"{', '.join(named)}: what DVC's cache lacks is pulled from its remote")
-        code, said = run(dvc("pull", *named), workspace, show)
+        code, said = run(dvc.command("pull", *named), workspace, show)
     if not code:
         return "in DVC"
     for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from filelock import FileLock
 
+from bakeoff import dvc
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.journal import is_held
 from bakeoff.workspace import main_workspace
@@ -84,19 +85,10 @@ def _share_cache(main: Path, workspace: Path) -> None:
                 config[section]["url"] = str((main / ".dvc" / url).resolve())
                 break
     config.setdefault("cache", {})
-    config["cache"]["dir"], config["cache"]["type"] = _cache_of(main), LINKS
+    cache = main / dvc.answer("cache", "dir", folder=main)
+    config["cache"]["dir"], config["cache"]["type"] = str(cache.resolve()), LINKS
     with (workspace / ".dvc/config.local").open("w", encoding="utf-8") as file:
         config.write(file)
-
-
-def _cache_of(main: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "dvc", "cache", "dir"], cwd=main, capture_output=True, text=True, check=False
-    )
-    said = done.stdout.strip()
-    if done.returncode or not said:
-        raise WorkspaceError(f"dvc cache dir: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    return str((main / said).resolve())
 
 
 def has_remote(workspace: Path) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import ConfigError, said_plainly
+from bakeoff.machine import cores
 from bakeoff.progress import progress, say
 from bakeoff.records import SOURCES
 from bakeoff.records.box_table import BoxTable
@@ -20,7 +21,6 @@ from bakeoff.records.report import Findings, write_made_report
 from bakeoff.records.samples import A_SPLIT, sample
 from bakeoff.records.shards import write_labels, write_split
 from bakeoff.records.tally import Tally
-from bakeoff.records.workers import cores
 
 NOTHING = Findings({}, (), ())
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bakeoff import machine, workspace
+from bakeoff import dvc, machine, whole, workspace
 from bakeoff.errors import said_plainly
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
@@ -60,9 +60,7 @@ class JobFiles:
         self._outcome.unlink(missing_ok=True)
 
     def write_outcome(self, code: int) -> None:
-        partial = self._outcome.with_name(f"{self._outcome.name}.partial")
-        partial.write_text(json.dumps({"code": code, "ended": time.time()}), encoding="utf-8")
-        partial.replace(self._outcome)
+        whole.write_text(self._outcome, json.dumps({"code": code, "ended": time.time()}))
 
     def exit_code(self) -> int | None:
         """Of the last attempt; None if it was killed."""
@@ -87,14 +85,11 @@ def command(files: JobFiles) -> list[str]:
 
 
 def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> dict[str, str]:
-    """Stages run `python`, which must be the one that runs this; and a log that is written at once can be followed.
-
-    A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
+    """A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
     threads as one that has them all, and ends in the same weights.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
     threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
-    return threads | dict(own) | {"PATH": path, "PYTHONUNBUFFERED": "1", CACHE: str(cache)}
+    return threads | dvc.environment(own) | {CACHE: str(cache)}
 
 
 def stay_on(cores: str) -> None:
@@ -106,7 +101,7 @@ def stay_on(cores: str) -> None:
 def exp_run(job: SweepJob) -> list[str]:
     """Each stage by itself, for the records are what they were when the sweep was planned: no job builds them again."""
     changes = [part for option in job.options for part in ("-S", option)]
-    return [sys.executable, "-m", "dvc", "exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages]
+    return dvc.command("exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages)
 
 
 def run(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:

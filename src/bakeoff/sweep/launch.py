@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.errors import WorkspaceError
+from bakeoff import dvc
 from bakeoff.runs.queue import dequeue, enqueue
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
@@ -16,7 +15,8 @@ from bakeoff.sweep.admission import Admission
 from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.sweep.outcome import is_passing, settled
+from bakeoff.sweep.outcome import is_passing, pruned, settled
+from bakeoff.sweep.source import Planned, Source
 from bakeoff.tracking.journal import is_held
 
 SECONDS_BETWEEN_LOOKS = 0.1
@@ -39,6 +39,8 @@ class Running:
     following: Following
     child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
     seat: int | None = None  # of those side by side
+    given_up: str | None = None  # why
+    asked: float = 0.0  # when it was asked to end
 
     @property
     def session(self) -> int | None:
@@ -51,8 +53,12 @@ class Running:
 
 
 class Launch:
-    def __init__(self, manifest: Manifest, say: Say, rules: Rules, admission: Admission | None = None) -> None:
+    def __init__(
+        self, manifest: Manifest, say: Say, rules: Rules, admission: Admission | None = None,
+        source: Source | None = None,
+    ) -> None:  # fmt: skip
         self.manifest, self._say, self._rules = manifest, say, rules
+        self._source = source or Planned()
         self._admission = admission or Admission.here(rules.side_by_side)
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}
@@ -61,12 +67,14 @@ class Launch:
 
     def run(self) -> Manifest:
         """To the end of all, or to Ctrl-C, which ends those that run; they can go on later."""
-        self._cache = dvc_cache()
+        self._cache = Path(dvc.answer("cache", "dir"))
         try:
             self._take_up()
-            while self._waiting() or self._running:
+            while self._running or self._waiting() or not self._is_dry():
+                self._take_in()
                 self._start_what_fits()
                 self._look()
+                self._give_up()
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         except KeyboardInterrupt:
             self._say("stopped by Ctrl-C; what runs is saved")
@@ -82,7 +90,7 @@ class Launch:
         for job in self.manifest.jobs:
             files = self._files(job)
             following = Following(files.log, has_begun=True)
-            if job.state == JobState.DONE:
+            if job.state.is_final:
                 continue
             if is_held(files.lock):
                 self._running[job.number] = Running(files, following, None)
@@ -94,15 +102,33 @@ class Launch:
                 self._change(job)
                 self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
             if job.state != JobState.DONE:
-                dequeue(job.experiment)
-                enqueue(job.experiment, job.variant, job.steps)
-                self._change(job, JobState.WAITING)
+                self._line_up(job)
+
+    def _line_up(self, job: SweepJob) -> None:
+        dequeue(job.experiment)
+        enqueue(job.experiment, job.variant, job.steps)
+        self._change(job, JobState.WAITING)
 
     # What happens.
 
+    def _is_called_off(self) -> bool:
+        return self._rules.fail_fast and any(job.state == JobState.FAILED for job in self.manifest.jobs)
+
+    def _is_dry(self) -> bool:
+        return self._is_called_off() or self._source.is_dry(self.manifest)
+
+    def _take_in(self) -> None:
+        seats = self._admission.side_by_side - len(self._running) - len(self._waiting())
+        if seats <= 0 or self._is_dry():
+            return
+        more = self._source.more(self.manifest, seats)
+        if more:
+            self.manifest = self.manifest.with_more(more)
+            for job in more:
+                self._line_up(job)
+
     def _waiting(self) -> list[SweepJob]:
-        failed = any(job.state == JobState.FAILED for job in self.manifest.jobs)
-        if failed and self._rules.fail_fast:
+        if self._is_called_off():
             return []
         return [job for job in self.manifest.jobs if job.state == JobState.WAITING]
 
@@ -139,21 +165,41 @@ class Launch:
                 del self._running[number]
                 self._settle(self.manifest.job(number), running)
 
+    def _give_up(self) -> None:
+        """Asked as Ctrl-C asks, so that what was learned is kept; ended if it does not listen."""
+        for number, running in self._running.items():
+            found = running.session
+            if found is None:
+                continue
+            if running.given_up is None:
+                running.given_up = self._source.gives_up(self.manifest, self.manifest.job(number))
+                if running.given_up is not None:
+                    running.asked = time.monotonic()
+                    session.ask(found, session.INTERRUPT)
+            elif time.monotonic() - running.asked > session.SECONDS_TO_END:
+                session.ask(found, session.KILL)
+
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
         if code is None and running.session is not None:  # it was killed, what it started may not have been
             session.end(running.session)
-        job = settled(job, code, time.time(), last_words=running.following.last_lines(LAST_LINES))
+        last_words = running.following.last_lines(LAST_LINES)
+        if running.given_up is not None and code != 0:
+            job = pruned(job, time.time(), running.given_up)
+        else:
+            job = settled(job, code, time.time(), last_words=last_words)
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
         if job.state == JobState.DONE:
             value = "" if job.value is None else f", {job.headline} {job.value:.3f}"
             self._say(f"{self._of(job)} done in {taken}{value}")
+        elif job.state == JobState.PRUNED:
+            self._say(f"{self._of(job)} is given up after {taken}{_because(job)}")
         elif job.state == JobState.STOPPED:
             self._say(f"{self._of(job)} is {_why(job)}; --resume goes on")
         else:
             self._say(f"{self._of(job)} failed after {taken}{_because(job)}; the end of {_shown(running.files.log)}:")
-            for line in running.following.last_lines(LAST_LINES):
+            for line in last_words:
                 self._say(f"  {line}")
             self._retry(job)
 
@@ -194,15 +240,8 @@ class Launch:
         return f"{job.number} of {len(self.manifest.jobs)}"
 
 
-def dvc_cache() -> Path:
-    done = subprocess.run([sys.executable, "-m", "dvc", "cache", "dir"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise WorkspaceError(f"dvc cache dir: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    return Path(done.stdout.strip())
-
-
 def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
-    return [job for job in jobs if job.state != JobState.DONE]
+    return [job for job in jobs if not job.state.is_final]
 
 
 def _because(job: SweepJob) -> str:

@@ -7,8 +7,7 @@ Its launcher alone writes it, the old content or the new; everybody may read it.
 """
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -17,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bakeoff import workspace
+from bakeoff import whole, workspace
 from bakeoff.errors import WorkspaceError, choices
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
@@ -29,10 +28,12 @@ class JobState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"  # by Ctrl-C or `bakeoff stop`; it can go on
+    PRUNED = "pruned"  # given up by a search, for others are better
 
     @property
-    def is_over(self) -> bool:
-        return self in (JobState.DONE, JobState.FAILED, JobState.STOPPED)
+    def is_final(self) -> bool:
+        """Nothing is left to do."""
+        return self in (JobState.DONE, JobState.PRUNED)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class SweepJob:
     @property
     def name(self) -> str:
         return " ".join(self.points[0]) or "params.yaml"
+
+    @property
+    def metric(self) -> str:
+        """`mAP_50 0.835`, or - where there is none yet."""
+        return "-" if self.value is None else f"{self.headline} {self.value:.3f}"
 
     def in_state(self, state: JobState) -> "SweepJob":
         return replace(self, state=state)
@@ -98,15 +104,13 @@ class Manifest:
     def with_job(self, job: SweepJob) -> "Manifest":
         return replace(self, jobs=tuple(job if other.number == job.number else other for other in self.jobs))
 
+    def with_more(self, jobs: Sequence[SweepJob]) -> "Manifest":
+        return replace(self, jobs=(*self.jobs, *jobs))
+
     def write(self) -> None:
         """Whole, also if the machine ends now."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = self.folder / f"{FILE}.partial"
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.folder / FILE)
+        tree = {"version": VERSION} | asdict(self)
+        whole.write_text(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
 
 
 def read(folder: Path) -> Manifest:

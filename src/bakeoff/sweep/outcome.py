@@ -38,6 +38,12 @@ def settled(
     return job.over(now, JobState.FAILED, _why(code, last, last_words))
 
 
+def pruned(job: SweepJob, now: float, why: str) -> SweepJob:
+    """What it trained until then is known, so that it can be cleared away."""
+    last = last_run(job, known_runs())
+    return job.over(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
+
+
 def is_passing(job: SweepJob) -> bool:
     why = job.attempts[-1].why or ""
     return job.state == JobState.FAILED and why.split(":")[0] in PASSING

@@ -57,7 +57,7 @@ class ParentRun:
         for name in (FILE, RESULTS):
             journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
         failed = JobState.FAILED in states
-        over = all(state == JobState.DONE for state in states)
+        over = all(state.is_final for state in states)
         journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
         journal.close()
 

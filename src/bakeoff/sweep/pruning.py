@@ -11,7 +11,7 @@ from bakeoff.runs.named_by import named_by
 from bakeoff.runs.room import bytes_below
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
-from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.manifest import Manifest, SweepJob
 from bakeoff.tracking.journal import is_held
 
 
@@ -48,7 +48,7 @@ def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
     runs = {run.fingerprint: run for run in known_runs() if not run.waits}
     names, ranked = named_by(), _ranked(manifest.jobs)
     kept = {job.fingerprint for job in ranked[:keep]} | {
-        job.fingerprint for job in manifest.jobs if job.state != JobState.DONE
+        job.fingerprint for job in manifest.jobs if not job.state.is_final
     }
     for job in ranked:
         if job.fingerprint in runs:
@@ -58,7 +58,7 @@ def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
 
 
 def _ranked(jobs: Sequence[SweepJob]) -> list[SweepJob]:
-    """Those that are done and left checkpoints, the best first, each training once."""
-    done = [job for job in jobs if job.state == JobState.DONE and job.fingerprint]
+    """Those that are over and left checkpoints, the best first, each training once."""
+    done = [job for job in jobs if job.state.is_final and job.fingerprint]
     ranked = sorted(done, key=lambda job: float("-inf") if job.value is None else job.value, reverse=True)
     return list({job.fingerprint: job for job in reversed(ranked)}.values())[::-1]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from bakeoff import whole
 from bakeoff.runs.process import Process
 
 SECONDS_TO_END = 60.0  # training saves its state first
@@ -23,9 +24,7 @@ POSIX = os.name == "posix"
 
 def note(file: Path) -> None:
     """This process leads."""
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(json.dumps(asdict(Process.own())), encoding="utf-8")
-    partial.replace(file)
+    whole.write_text(file, json.dumps(asdict(Process.own())))
 
 
 def noted(file: Path) -> int | None:

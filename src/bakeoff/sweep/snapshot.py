@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.git import OUTPUTS
 
 AUTHOR = {
     f"GIT_{role}_{part}": word
     for role in ("AUTHOR", "COMMITTER")
     for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
-WRITTEN_BY_STAGES = (":!models", ":!dvc.lock")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def take(name: str) -> Snapshot:
 
 def changed_since(commit: str) -> list[str]:
     """Files of the user's that are others now; not what stages write."""
-    return git("diff", "--name-only", "--relative", commit, _tree(), "--", ".", *WRITTEN_BY_STAGES).splitlines()
+    return git("diff", "--name-only", "--relative", commit, _tree(), "--", ".", *OUTPUTS).splitlines()
 
 
 def _tree() -> str:

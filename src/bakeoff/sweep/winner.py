@@ -1,8 +1,6 @@
 """A point of a sweep -> the workspace: params.yaml, run.yaml, weights, and a dvc.lock after which nothing is to do."""
 
-import subprocess
-import sys
-
+from bakeoff import dvc
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.snapshot import changed_since, git
@@ -31,7 +29,4 @@ def apply(manifest: Manifest, job: SweepJob) -> None:
         raise WorkspaceError(
             f"{', '.join(lost)}: edited since {manifest.id} began, and would be as they were then; `git stash` first"
         )
-    command = [sys.executable, "-m", "dvc", "exp", "apply", job.experiment]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise WorkspaceError(f"dvc exp apply: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    dvc.answer("exp", "apply", job.experiment)

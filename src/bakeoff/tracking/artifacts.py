@@ -50,10 +50,9 @@ def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
         return target
     from bakeoff.tracking.store import MlflowClient
 
-    target.parent.mkdir(parents=True, exist_ok=True)
+    client = MlflowClient(tracking_uri=address)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            Path(MlflowClient(tracking_uri=address).download_artifacts(mlflow_id, name, folder)).replace(target)
+        _download(target, lambda folder: client.download_artifacts(mlflow_id, name, folder))
     except Exception:  # whatever a server raises
         return None
     return target
@@ -71,13 +70,18 @@ def _fetched(
 
         client = MlflowClient(tracking_uri=Target.of(settings or Mlflow()).address)
         address = address_of(client, client.get_run(mlflow_id(client, run_id) or run_id).info)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            Path(download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri)).replace(target)
+        _download(target, lambda folder: download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri))
     except Exception as error:  # whatever a server raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkspaceError(f"MLflow does not give {name} of run {run_id} ({reason})") from None
     return target
+
+
+def _download(target: Path, into: Callable[[str], str]) -> None:
+    """Whole or not at all; `into` a folder, from which the file moves to its place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        Path(into(folder)).replace(target)
 
 
 def _address_of_best(client: "MlflowClient", run: "RunInfo") -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
+from bakeoff import dvc
 from bakeoff.tracking import git
 from bakeoff.tracking.params import flattened, params_of
-from bakeoff.workspace import EVALUATION, RUN, TRAINED, main_workspace
+from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
-CACHE = Path(".dvc/cache/files/md5")
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def _is_evaluated(lock: Mapping[str, Any]) -> bool:
 
 def _trained_files(lock: Mapping[str, Any]) -> dict[str, str]:
     """Name -> digest, by which DVC's cache has it."""
-    listed = _parsed(lambda text: {"files": json.loads(text)}, _cached(_trained_digest(lock))).get("files", [])
-    return {file["relpath"]: file["md5"] for file in listed}
+    digest = _trained_digest(lock)
+    return (dvc.cached_folder(digest) if digest else None) or {}
 
 
 def _trained_digest(lock: Mapping[str, Any]) -> str | None:
@@ -131,7 +131,8 @@ def _comparable(value: Any) -> Any:
 
 
 def _cached(digest: str | None) -> str | None:
-    return _text(main_workspace() / CACHE / digest[:2] / digest[2:]) if digest else None
+    path = dvc.cached_file(digest) if digest else None
+    return _text(path) if path else None
 
 
 def _read_yaml(text: str) -> Any:

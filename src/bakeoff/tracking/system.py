@@ -1,12 +1,12 @@
 """How busy the machine is, under the names that MLflow's own page of system metrics knows; and what it is."""
 
-import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 
+from bakeoff import machine
 from bakeoff.tracking import gpus
 from bakeoff.workspace import main_workspace
 
@@ -46,7 +46,7 @@ def processor() -> str:
     said = _cpuinfo()
     model = said.get("model name") or platform.processor() or "unknown"
     known = {*said.get("flags", "").split(), *said.get("Features", "").split()}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = machine.cores()
     flags = " ".join(name for name in CHOSEN_BY if name in known)
     return f"{platform.machine()}; {model}; {cores} {'core' if cores == 1 else 'cores'}; {flags or 'unknown'}"
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from bakeoff import whole
 from bakeoff.tracking.local import local_uri
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.workspace import journals
@@ -44,11 +45,11 @@ class Target:
         return "mlflow.db" if self.uri == LOCAL else without_secrets(self.uri)
 
     def write(self, folder: Path) -> None:
-        write_whole(folder / FILE, asdict(self))
+        _write(folder / FILE, asdict(self))
 
 
 def target_in(folder: Path) -> Target | None:
-    tree = read_whole(folder / FILE)
+    tree = _read(folder / FILE)
     return Target(**tree) if tree else None
 
 
@@ -64,17 +65,17 @@ class Place:
     tries: int = 0  # that failed since something was sent
 
     def write(self, folder: Path, target: Target) -> None:
-        write_whole(folder / f"sent-{target.key}.json", asdict(self))
+        _write(folder / f"sent-{target.key}.json", asdict(self))
 
 
 def place_in(folder: Path, target: Target) -> Place:
-    tree = read_whole(folder / f"sent-{target.key}.json")
+    tree = _read(folder / f"sent-{target.key}.json")
     return Place(**(tree | {"refused": tuple(tree["refused"])})) if tree else Place()
 
 
 def own_id(mlflow_id: str) -> str | None:
     """Of a run that was told of here, by the id that some store gave it."""
-    places = (path for path in journals().glob("*/sent-*.json") if (read_whole(path) or {}).get("run") == mlflow_id)
+    places = (path for path in journals().glob("*/sent-*.json") if (_read(path) or {}).get("run") == mlflow_id)
     return next((path.parent.name for path in places), None)
 
 
@@ -82,14 +83,11 @@ def without_secrets(text: str) -> str:
     return re.sub(r"(\w+://)[^/@\s]+@", r"\1", text)
 
 
-def write_whole(path: Path, tree: dict) -> None:
-    """The old content or the new, whenever the process is killed."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(tree) + "\n", encoding="utf-8")
-    partial.replace(path)
+def _write(path: Path, tree: dict) -> None:
+    whole.write_text(path, json.dumps(tree) + "\n")
 
 
-def read_whole(path: Path) -> dict | None:
+def _read(path: Path) -> dict | None:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

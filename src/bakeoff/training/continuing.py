@@ -14,6 +14,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from bakeoff import whole
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.training.fingerprint import LENGTH
 from bakeoff.training.settings import Train
@@ -49,9 +50,7 @@ class Parent:
 
 def write_identity(identity: Mapping[str, Any], folder: Path) -> None:
     """Into a run's folder: what its fingerprint is a hash of."""
-    partial = folder / f"{IDENTITY}.partial"
-    partial.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
-    partial.replace(folder / IDENTITY)
+    whole.write_text(folder / IDENTITY, json.dumps(identity, indent=1) + "\n")
 
 
 def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = lambda run_id: None) -> Parent | None:

@@ -1,0 +1,70 @@
+"""DVC, run by the python that runs this, and what lies in its cache, read without it."""
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.workspace import main_workspace
+
+CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dvc", *arguments]
+
+
+def environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Stages run `python`, which must be the one that runs this; and what is written at once can be shown at once."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
+    return {**own, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def answer(*arguments: str, folder: Path | None = None) -> str:
+    """What it prints. Raises WorkspaceError with the last of what it says if it fails."""
+    done = subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
+        raise WorkspaceError(f"dvc {words}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return done.stdout.strip()
+
+
+# Its cache, which all workspaces of one clone share, and maybe several clones.
+
+
+def cache() -> Path:
+    """As the main workspace's own settings say; those of the whole machine are not asked."""
+    main = main_workspace()
+    for path in CONFIGS:
+        config = configparser.ConfigParser(interpolation=None, strict=False)
+        try:
+            config.read(main / path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+        if folder := config.get("cache", "dir", fallback="").strip("\"' "):
+            return main / path.parent / folder
+    return main / ".dvc/cache"
+
+
+def cached_file(digest: str) -> Path | None:
+    path = cache() / "files/md5" / digest[:2] / digest[2:]
+    return path if path.is_file() else None
+
+
+def cached_folder(digest: str) -> dict[str, str] | None:
+    """Its files' digests by name; `digest` is that of the listing, which ends in .dir."""
+    listing = cached_file(digest)
+    try:
+        entries = json.loads(listing.read_text(encoding="utf-8")) if listing else None
+        return None if entries is None else {entry["relpath"]: entry["md5"] for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def cached_runs() -> list[Path]:
+    """Of the run cache: what stages made of what."""
+    return sorted(file for file in (cache() / "runs").glob("*/*/*") if file.is_file() and file.suffix != ".tmp")
