@@ -5,12 +5,27 @@ import os
 import sys
 
 from bakeoff import workspace
-from bakeoff.cli import better, clean, compare, config, plan, predict, reproduce, status, stop, sweep, track, ui
+from bakeoff.cli import better, clean, compare, config, plan, predict, queue, reproduce, status, stop, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
 # In the order of --help; each adds itself and says what it runs.
-COMMANDS = (plan, config, sweep, predict, status, stop, clean, compare, better, reproduce, track, import_config, ui)
+COMMANDS = (
+    plan,
+    config,
+    sweep,
+    queue,
+    predict,
+    status,
+    stop,
+    clean,
+    compare,
+    better,
+    reproduce,
+    track,
+    import_config,
+    ui,
+)
 SEEN_ENOUGH = 141  # what a shell reports for a program whose reader went away, such as `head`
 
 

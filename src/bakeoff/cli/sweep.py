@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
-    from bakeoff.sweep.manifest import Manifest
+    from bakeoff.sweep.manifest import JobState, Manifest
 
 SOME_FAILED = 1
 WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
@@ -35,19 +35,8 @@ def add_to(commands: Any) -> None:
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )
-    sweep.add_argument(
-        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
-    )
-    sweep.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
-    sweep.add_argument("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
-    sweep.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows")
-    sweep.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
-    sweep.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
-    sweep.add_argument("--fail-fast", action="store_true", help="begin no other job once one has failed")
-    sweep.add_argument(
-        "--retries", type=int, default=0, metavar="N",
-        help="try a job again if it was killed, or had too little memory or disk",
-    )  # fmt: skip
+    add_question_to(sweep)
+    add_rules_to(sweep)
     sweep.add_argument(
         "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
     )
@@ -66,10 +55,33 @@ def add_to(commands: Any) -> None:
     sweep.set_defaults(run=run_sweep)
 
 
+def add_question_to(command: argparse.ArgumentParser) -> None:
+    """What is to be run."""
+    command.add_argument(
+        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
+    )
+    command.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
+    command.add_argument(
+        "--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config"
+    )
+
+
+def add_rules_to(command: argparse.ArgumentParser) -> None:
+    """How it is run."""
+    command.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows"
+    )
+    command.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
+    command.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
+    command.add_argument("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
+    command.add_argument(
+        "--retries", type=int, default=0, metavar="N",
+        help="try a job again if it was killed, or had too little memory or disk",
+    )  # fmt: skip
+
+
 def run_sweep(arguments: argparse.Namespace) -> None:
-    for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
-        if number < least:
-            raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
+    rules(arguments)  # before anything else is read
     if arguments.resume is not None:
         _resume(arguments)
     elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
@@ -77,15 +89,21 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
         sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
     elif arguments.overrides or arguments.file:
-        from bakeoff.sweep.question import words_in
-
-        words = words_in(Path(arguments.file)) if arguments.file else []
-        _begin(arguments, [*words, *arguments.overrides], arguments.until)
+        _begin(arguments, question(arguments), arguments.until)
     else:
         raise WorkspaceError("sweep: must be told what varies, such as lr=cosine,exponential, or --resume")
 
 
-def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+def question(arguments: argparse.Namespace) -> list[str]:
+    """The words of the file and those behind it."""
+    from bakeoff.sweep.question import words_in
+
+    words = words_in(Path(arguments.file)) if arguments.file else []
+    return [*words, *arguments.overrides]
+
+
+def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
+    """Shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.planning.estimate import together
     from bakeoff.sweep.planned import begin
     from bakeoff.sweep.points import points_of
@@ -98,12 +116,17 @@ def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | Non
     sum_of_all = together([job.estimate for job in jobs], at_a_time)
     show_sum(sum_of_all, at_a_time)
     if arguments.dry_run:
-        return
+        return None
     if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
         about = duration(sum_of_all.seconds)
         if not says_yes(f"begin what takes about {about}? (yes/no) "):
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
-    _launch(begin(jobs, words, until), _rules(arguments))
+    return begin(jobs, words, until)
+
+
+def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+    if (manifest := planned(arguments, words, until)) is not None:
+        _launch(manifest, rules(arguments))
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -127,43 +150,45 @@ def _resume(arguments: argparse.Namespace) -> None:
             "--anew begins a new sweep of the same words"
         )
     if left and not arguments.dry_run:
-        _launch(manifest, _rules(arguments))
+        _launch(manifest, rules(arguments))
 
 
-def _rules(arguments: argparse.Namespace) -> "Rules":
+def rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
     from bakeoff.sweep.launch import Rules
 
+    for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
+        if number < least:
+            raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
     follow = arguments.follow or (arguments.jobs == 1 and not arguments.quiet)
-    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries)
+    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
 def _launch(manifest: "Manifest", rules: "Rules") -> None:
     from bakeoff.sweep.launch import Launch
-    from bakeoff.sweep.manifest import JobState, one_launcher, read
-    from bakeoff.sweep.parent_run import ParentRun
-    from bakeoff.sweep.point_tags import tag_points
-    from bakeoff.tracking.reconcile import reconcile, send_beside
+    from bakeoff.sweep.manifest import one_launcher, read
+    from bakeoff.sweep.telling import told
 
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder):
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
-        parent = ParentRun.of(manifest.track)
-        parent.began(manifest)
-        try:
+        with told(manifest):
             manifest = Launch(manifest, say, rules).run()
-        finally:
-            parent.ended(read(manifest.folder))
-            reconcile()  # points that came from DVC's cache ran nothing that could have told of them
-            tag_points(manifest)
-            send_beside()
     show_results(manifest)
-    states = {job.state for job in manifest.jobs if not job.state.is_final}
-    if states:
+    states = {job.state for job in manifest.jobs}
+    if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
-    if states - {JobState.FAILED}:
+    leave_by(states)
+
+
+def leave_by(states: Set["JobState"]) -> None:
+    """With the exit code that says how the jobs are."""
+    from bakeoff.sweep.manifest import JobState
+
+    left = {state for state in states if not state.is_final}
+    if left - {JobState.FAILED}:
         sys.exit(INTERRUPTED)
-    if JobState.FAILED in states:
+    if left:
         sys.exit(SOME_FAILED)
 
 
