@@ -12,6 +12,15 @@ from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.sweep_search import (
+    Asked,
+    add_options,
+    ask_again,
+    require_search,
+    say_why_it_ended,
+    source_of,
+    trials_left,
+)
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
@@ -63,6 +72,7 @@ def add_to(commands: Any) -> None:
         "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
     )
     changed.add_argument("--anew", action="store_true", help="if they changed, begin a new sweep of its words")
+    add_options(sweep)
     sweep.set_defaults(run=run_sweep)
 
 
@@ -70,6 +80,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
         if number < least:
             raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
+    require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
     elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
@@ -91,19 +102,27 @@ def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | Non
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
 
-    points = points_of(words, workspace.CONF, sure=arguments.yes)
-    jobs = preflight(points, until=until)
-    show_jobs(jobs, len(points))
-    at_a_time = min(arguments.jobs, len(jobs))
-    sum_of_all = together([job.estimate for job in jobs], at_a_time)
+    asked = Asked(arguments, words, until) if arguments.search is not None else None
+    if asked is not None:
+        jobs, estimates = asked.corners, asked.estimates()
+        asked.show()
+    else:
+        points = points_of(words, workspace.CONF, sure=arguments.yes)
+        jobs = preflight(points, until=until)
+        estimates = [job.estimate for job in jobs]
+        show_jobs(jobs, len(points))
+    at_a_time = min(arguments.jobs, len(estimates))
+    sum_of_all = together(estimates, at_a_time)
     show_sum(sum_of_all, at_a_time)
     if arguments.dry_run:
+        if asked is not None:
+            asked.show_first()
         return
     if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
         about = duration(sum_of_all.seconds)
         if not says_yes(f"begin what takes about {about}? (yes/no) "):
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
-    _launch(begin(jobs, words, until), _rules(arguments))
+    _launch(begin(jobs, words, until, asked.search if asked else None), _rules(arguments))
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -111,14 +130,15 @@ def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import named
     from bakeoff.sweep.snapshot import changed_since
 
-    if arguments.overrides or arguments.file or arguments.until:
-        raise WorkspaceError("--resume: must stand without changes and --until, for the sweep has its own")
+    if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
+        raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
     manifest = named(arguments.resume or None)
-    left = unfinished(manifest.jobs)
-    say(f"{manifest.id}: {len(manifest.jobs) - len(left)} of {len(manifest.jobs)} jobs are done")
+    left = len(unfinished(manifest.jobs)) + trials_left(manifest)
+    say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
         say(f"{_listed(changed)} changed since, so it begins anew")
+        ask_again(arguments, manifest.search)
         _begin(arguments, manifest.words, manifest.until)
         return
     if changed and not arguments.as_begun:
@@ -151,19 +171,21 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         parent = ParentRun.of(manifest.track)
         parent.began(manifest)
         try:
-            manifest = Launch(manifest, say, rules).run()
+            manifest = Launch(manifest, say, rules, source=source_of(manifest)).run()
         finally:
             parent.ended(read(manifest.folder))
             reconcile()  # points that came from DVC's cache ran nothing that could have told of them
             tag_points(manifest)
             send_beside()
     show_results(manifest)
+    say_why_it_ended(manifest)
     states = {job.state for job in manifest.jobs if not job.state.is_final}
+    states |= {JobState.WAITING} if trials_left(manifest) else set()
     if states:
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
     if states - {JobState.FAILED}:
         sys.exit(INTERRUPTED)
-    if JobState.FAILED in states:
+    if JobState.FAILED in states or any(job.state == JobState.REFUSED for job in manifest.jobs):
         sys.exit(SOME_FAILED)
 
 

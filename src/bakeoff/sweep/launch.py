@@ -99,6 +99,7 @@ class Launch:
                 continue
             if job.state == JobState.RUNNING:
                 job = settled(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
+                job = self._source.settled(job)
                 self._change(job)
                 self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
             if job.state != JobState.DONE:
@@ -125,7 +126,14 @@ class Launch:
         if more:
             self.manifest = self.manifest.with_more(more)
             for job in more:
-                self._line_up(job)
+                self._take(job)
+
+    def _take(self, job: SweepJob) -> None:
+        if job.state == JobState.WAITING:
+            self._line_up(job)
+        else:  # it is over without having begun
+            self._change(job)
+            self._say(f"{self._of(job)} is {job.state}{_because(job)}: {job.name}")
 
     def _waiting(self) -> list[SweepJob]:
         if self._is_called_off():
@@ -184,10 +192,10 @@ class Launch:
         if code is None and running.session is not None:  # it was killed, what it started may not have been
             session.end(running.session)
         last_words = running.following.last_lines(LAST_LINES)
-        if running.given_up is not None and code != 0:
-            job = pruned(job, time.time(), running.given_up)
-        else:
-            job = settled(job, code, time.time(), last_words=last_words)
+        found = settled(job, code, time.time(), last_words=last_words)
+        if running.given_up is not None and found.state != JobState.DONE:
+            found = pruned(job, time.time(), running.given_up)
+        job = self._source.settled(found)
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
         if job.state == JobState.DONE:
@@ -237,7 +245,7 @@ class Launch:
         return JobFiles(self.manifest.folder, job.number)
 
     def _of(self, job: SweepJob) -> str:
-        return f"{job.number} of {len(self.manifest.jobs)}"
+        return f"{job.number} of {self.manifest.expected}"
 
 
 def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
