@@ -12,6 +12,15 @@ from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.sweep_search import (
+    Asked,
+    add_options,
+    ask_again,
+    require_search,
+    say_why_it_ended,
+    source_of,
+    trials_left,
+)
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
@@ -52,6 +61,7 @@ def add_to(commands: Any) -> None:
         "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
     )
     changed.add_argument("--anew", action="store_true", help="if they changed, begin a new sweep of its words")
+    add_options(sweep)
     sweep.set_defaults(run=run_sweep)
 
 
@@ -82,6 +92,7 @@ def add_rules_to(command: argparse.ArgumentParser) -> None:
 
 def run_sweep(arguments: argparse.Namespace) -> None:
     rules(arguments)  # before anything else is read
+    require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
     elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
@@ -109,19 +120,27 @@ def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | No
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
 
-    points = points_of(words, workspace.CONF, sure=arguments.yes)
-    jobs = preflight(points, until=until)
-    show_jobs(jobs, len(points))
-    at_a_time = min(arguments.jobs, len(jobs))
-    sum_of_all = together([job.estimate for job in jobs], at_a_time)
+    asked = Asked(arguments, words, until) if arguments.search is not None else None
+    if asked is not None:
+        jobs, estimates = asked.corners, asked.estimates()
+        asked.show()
+    else:
+        points = points_of(words, workspace.CONF, sure=arguments.yes)
+        jobs = preflight(points, until=until)
+        estimates = [job.estimate for job in jobs]
+        show_jobs(jobs, len(points))
+    at_a_time = min(arguments.jobs, len(estimates))
+    sum_of_all = together(estimates, at_a_time)
     show_sum(sum_of_all, at_a_time)
     if arguments.dry_run:
+        if asked is not None:
+            asked.show_first()
         return None
     if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
         about = duration(sum_of_all.seconds)
         if not says_yes(f"begin what takes about {about}? (yes/no) "):
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
-    return begin(jobs, words, until)
+    return begin(jobs, words, until, asked.search if asked else None)
 
 
 def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
@@ -134,14 +153,15 @@ def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import named
     from bakeoff.sweep.snapshot import changed_since
 
-    if arguments.overrides or arguments.file or arguments.until:
-        raise WorkspaceError("--resume: must stand without changes and --until, for the sweep has its own")
+    if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
+        raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
     manifest = named(arguments.resume or None)
-    left = unfinished(manifest.jobs)
-    say(f"{manifest.id}: {len(manifest.jobs) - len(left)} of {len(manifest.jobs)} jobs are done")
+    left = len(unfinished(manifest.jobs)) + trials_left(manifest)
+    say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
         say(f"{_listed(changed)} changed since, so it begins anew")
+        ask_again(arguments, manifest.search)
         _begin(arguments, manifest.words, manifest.until)
         return
     if changed and not arguments.as_begun:
@@ -165,7 +185,7 @@ def rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
 
 def _launch(manifest: "Manifest", rules: "Rules") -> None:
     from bakeoff.sweep.launch import Launch
-    from bakeoff.sweep.manifest import one_launcher, read
+    from bakeoff.sweep.manifest import JobState, one_launcher, read
     from bakeoff.sweep.telling import told
 
     end_as_by_ctrl_c()
@@ -173,9 +193,11 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with told(manifest):
-            manifest = Launch(manifest, say, rules).run()
+            manifest = Launch(manifest, say, rules, source=source_of(manifest)).run()
     show_results(manifest)
+    say_why_it_ended(manifest)
     states = {job.state for job in manifest.jobs}
+    states |= {JobState.WAITING} if trials_left(manifest) else set()
     if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
     leave_by(states)
@@ -188,7 +210,7 @@ def leave_by(states: Set["JobState"]) -> None:
     left = {state for state in states if not state.is_final}
     if left - {JobState.FAILED}:
         sys.exit(INTERRUPTED)
-    if left:
+    if left or JobState.REFUSED in states:
         sys.exit(SOME_FAILED)
 
 

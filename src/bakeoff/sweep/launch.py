@@ -83,6 +83,7 @@ class Launch:
             goes_again = self._rules.again or is_interrupted(job)
             if job.state == JobState.RUNNING:
                 job = settled(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
+                job = self._source.settled(job)
                 self._change(job)
                 self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
                 goes_again = goes_again or is_passing(job)
@@ -165,7 +166,14 @@ class Launch:
         if more := self._source.more(self.manifest, seats):
             self.manifest = self.manifest.with_more(more)
             for job in more:
-                self._line_up(job)
+                self._take(job)
+
+    def _take(self, job: SweepJob) -> None:
+        if job.state == JobState.WAITING:
+            self._line_up(job)
+        else:  # it is over without having begun
+            self._change(job)
+            self._say(f"{self._of(job)} is {job.state}{_because(job)}: {job.name}")
 
     def _waiting(self) -> list[SweepJob]:
         if self._begins_no_more():
@@ -198,10 +206,10 @@ class Launch:
         if code is None:
             running.clear()
         last_words = running.following.last_lines(LAST_LINES)
-        if running.given_up is not None and code != 0:
-            job = pruned(job, time.time(), running.given_up)
-        else:
-            job = settled(job, code, time.time(), last_words=last_words)
+        found = settled(job, code, time.time(), last_words=last_words)
+        if running.given_up is not None and found.state != JobState.DONE:
+            found = pruned(job, time.time(), running.given_up)
+        job = self._source.settled(found)
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
         match job.state:
@@ -237,7 +245,7 @@ class Launch:
         return JobFiles(self.manifest.folder, job.number)
 
     def _of(self, job: SweepJob) -> str:
-        return f"{job.number} of {len(self.manifest.jobs)}"
+        return f"{job.number} of {self.manifest.expected}"
 
 
 def end_all(launches: Sequence[Launch]) -> None:

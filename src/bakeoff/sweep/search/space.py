@@ -1,0 +1,208 @@
+"""Hydra's words -> the space that a search draws from: a product of axes, beside the words that are fixed.
+
+lr.peak=tag(log,interval(0.001,0.3)) seed=range(0,5) lr=cosine,exponential train.steps=500
+"""
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
+
+from bakeoff.config.overrides import read_words
+from bakeoff.errors import ConfigError
+from bakeoff.sweep.manifest import SweepJob
+from bakeoff.sweep.points import MOST_AT_ALL, Point, line_of, values_of
+
+LOG = "log"
+Value = str | int | float
+Drawn = tuple[Value, ...]  # one of each axis
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values without an order."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @property
+    def size(self) -> float:
+        return len(self.values)
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return self.values
+
+    @property
+    def middle(self) -> Value:
+        return self.values[0]
+
+    def all(self) -> Iterable[Value]:
+        return self.values
+
+    def text(self, value: Value) -> str:
+        return str(value)
+
+    def read(self, text: str) -> Value:
+        return text
+
+    def __str__(self) -> str:
+        return ", ".join(self.values)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The values of a range, each by its place, so that it is written as a grid would write it."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @property
+    def size(self) -> float:
+        return len(self.values)
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return (0, len(self.values) - 1)
+
+    @property
+    def middle(self) -> Value:
+        return len(self.values) // 2
+
+    def all(self) -> Iterable[Value]:
+        return range(len(self.values))
+
+    def text(self, value: Value) -> str:
+        return self.values[int(value)]
+
+    def read(self, text: str) -> Value:
+        return self.values.index(text)
+
+    def __str__(self) -> str:
+        return f"{self.values[0]} to {self.values[-1]}, {len(self.values)} values"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """With both ends; `whole`: of integers."""
+
+    key: str
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    @property
+    def size(self) -> float:
+        return self.high - self.low + 1 if self.whole else math.inf
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return (self.low, self.high)
+
+    @property
+    def middle(self) -> Value:
+        middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+        return round(middle) if self.whole else middle
+
+    def all(self) -> Iterable[Value]:
+        return range(int(self.low), int(self.high) + 1)
+
+    def text(self, value: Value) -> str:
+        return repr(value)
+
+    def read(self, text: str) -> Value:
+        return int(text) if self.whole else float(text)
+
+    def __str__(self) -> str:
+        how = [word for word, is_so in (("whole numbers", self.whole), ("logarithmic", self.log)) if is_so]
+        return ", ".join([f"{self.text(self.low)} to {self.text(self.high)}", *how])
+
+
+Axis = Choice | Steps | Interval
+
+
+@dataclass(frozen=True)
+class Space:
+    words: tuple[str | Axis, ...]  # in the order in which they were said; a text is fixed
+
+    @property
+    def axes(self) -> list[Axis]:
+        return [word for word in self.words if not isinstance(word, str)]
+
+    @property
+    def size(self) -> float:
+        return math.prod(axis.size for axis in self.axes)
+
+    def point(self, drawn: Drawn) -> Point:
+        varied = iter([f"{axis.key}={axis.text(value)}" for axis, value in zip(self.axes, drawn, strict=True)])
+        overrides = [word if isinstance(word, str) else next(varied) for word in self.words]
+        texts = [text for text, word in zip(overrides, self.words, strict=True) if not isinstance(word, str)]
+        return Point(tuple(overrides), tuple(texts))
+
+    def drawn(self, job: SweepJob) -> Drawn:
+        """What a trial was made of."""
+        texts = [text.partition("=")[2] for text in job.points[0]]
+        return tuple(axis.read(text) for axis, text in zip(self.axes, texts, strict=True))
+
+    def corners(self) -> list[Point]:
+        """The middle, and from there each axis to its ends, or to each of its choices."""
+        middle = tuple(axis.middle for axis in self.axes)
+        found = [middle]
+        for place, axis in enumerate(self.axes):
+            found += [(*middle[:place], corner, *middle[place + 1 :]) for corner in axis.corners]
+        return [self.point(drawn) for drawn in dict.fromkeys(found)]
+
+    def first_without(self, tried: Collection[Drawn]) -> Drawn:
+        """Of a space with more points than those."""
+        return next(drawn for drawn in itertools.product(*(axis.all() for axis in self.axes)) if drawn not in tried)
+
+
+def space_of(words: Iterable[str], conf: Path) -> Space:
+    """Of a key said twice, the last counts."""
+    overrides = {override.get_key_element(): override for override in read_words(words)}
+    space = Space(tuple(_axis(one, conf) if one.is_sweep_override() else line_of(one) for one in overrides.values()))
+    if not space.axes:
+        raise ConfigError(
+            f"--search: must be told what varies, got {' '.join(map(str, space.words)) or 'nothing'}; "
+            "write 'lr.peak=interval(0.001,0.3)' or lr=cosine,exponential"
+        )
+    return space
+
+
+def _axis(override: Override, conf: Path) -> Axis:
+    value, key = override.value(), override.get_key_element()
+    tags: set[str] = getattr(value, "tags", set())
+    is_log = tags == {LOG} and isinstance(value, IntervalSweep)
+    if tags and not is_log:
+        raise ConfigError(
+            f"command line: {line_of(override)}: must be tag(log,interval(…)), for a search knows no other tag, "
+            f"got {', '.join(sorted(tags))}; leave it out"
+        )
+    if isinstance(value, IntervalSweep):
+        return _interval(override, value, is_log)
+    if isinstance(value, ChoiceSweep | RangeSweep):
+        value.shuffle = False  # a search draws by itself, each time the same
+    texts = tuple(text.removeprefix(f"{key}=") for text in values_of(override, conf, MOST_AT_ALL))
+    if len(texts) > MOST_AT_ALL:
+        raise ConfigError(
+            f"command line: {line_of(override)}: must be at most {MOST_AT_ALL:,} values, got more; "
+            "write interval(…) or int(interval(…))"
+        )
+    return Steps(key, texts) if isinstance(value, RangeSweep) else Choice(key, tuple(dict.fromkeys(texts)))
+
+
+def _interval(override: Override, value: IntervalSweep, is_log: bool) -> Interval:
+    low, high = value.start, value.end
+    assert low is not None and high is not None
+    said = f"command line: {line_of(override)}"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ConfigError(f"{said}: must have ends that are numbers, got {low} and {high}")
+    if low >= high:
+        raise ConfigError(f"{said}: must go from its lower to its higher end, got {low} to {high}; swap them")
+    if is_log and low <= 0:
+        raise ConfigError(f"{said}: must begin above 0 to be logarithmic, got {low}; leave tag(log,…) out")
+    return Interval(override.get_key_element(), low, high, is_log, isinstance(low, int) and isinstance(high, int))
