@@ -7,6 +7,7 @@ from bakeoff import workspace
 from bakeoff.cli import sweep
 from bakeoff.cli.columns import say_columns
 from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.sweep_search import add_options, require_search
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -21,6 +22,7 @@ def add_to(commands: Any) -> None:
     )
     sweep.add_question_to(add)
     add.add_argument("--yes", action="store_true", help="add what takes more than an hour without asking")
+    add_options(add)
     add.set_defaults(run=_add, jobs=1)
 
     start = words.add_parser("start", help="run what is in line, until the line is empty")
@@ -39,7 +41,10 @@ def add_to(commands: Any) -> None:
 
 def _add(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.queue_run import add
+    from bakeoff.sweep.words import require_none_of_hydra
 
+    require_none_of_hydra(sweep.question(arguments), "queue add")
+    require_search(arguments)
     manifest = sweep.planned(arguments, sweep.question(arguments), arguments.until)
     if manifest is not None:
         place = add(manifest)

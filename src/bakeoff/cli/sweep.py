@@ -12,15 +12,8 @@ from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.signals import end_as_by_ctrl_c
-from bakeoff.cli.sweep_search import (
-    Asked,
-    add_options,
-    ask_again,
-    require_search,
-    say_why_it_ended,
-    source_of,
-    trials_left,
-)
+from bakeoff.cli.sweep_hydra import ByHydra, require_sense
+from bakeoff.cli.sweep_search import Asked, add_options, ask_again, require_search, say_why_it_ended
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
@@ -119,13 +112,15 @@ def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | No
     from bakeoff.sweep.planned import begin
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
+    from bakeoff.sweep.words import Words
 
+    variants = Words.of(words).variants
     asked = Asked(arguments, words, until) if arguments.search is not None else None
     if asked is not None:
         jobs, estimates = asked.corners, asked.estimates()
         asked.show()
     else:
-        points = points_of(words, workspace.CONF, sure=arguments.yes)
+        points = points_of(variants, workspace.CONF, sure=arguments.yes)
         jobs = preflight(points, until=until)
         estimates = [job.estimate for job in jobs]
         show_jobs(jobs, len(points))
@@ -144,14 +139,21 @@ def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | No
 
 
 def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
-    if (manifest := planned(arguments, words, until)) is not None:
+    from bakeoff.sweep.words import Words
+
+    said = Words.of(words)
+    if require_sense(arguments, said):
+        _end(ByHydra(arguments, said, until, rules(arguments)).run())
+    elif (manifest := planned(arguments, words, until)) is not None:
         _launch(manifest, rules(arguments))
 
 
 def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.launch import unfinished
+    from bakeoff.sweep.launching import trials_left
     from bakeoff.sweep.manifest import named
     from bakeoff.sweep.snapshot import changed_since
+    from bakeoff.sweep.words import Words
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
@@ -169,7 +171,12 @@ def _resume(arguments: argparse.Namespace) -> None:
             f"{manifest.id}: {_listed(changed)} changed since it began; --as-begun goes on with what they were, "
             "--anew begins a new sweep of the same words"
         )
-    if left and not arguments.dry_run:
+    words = Words.of(manifest.words)
+    if arguments.dry_run:
+        return
+    if require_sense(arguments, words):
+        _end(ByHydra(arguments, words, manifest.until, rules(arguments), manifest).run())
+    elif left:
         _launch(manifest, rules(arguments))
 
 
@@ -184,8 +191,8 @@ def rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
 
 
 def _launch(manifest: "Manifest", rules: "Rules") -> None:
-    from bakeoff.sweep.launch import Launch
-    from bakeoff.sweep.manifest import JobState, one_launcher, read
+    from bakeoff.sweep.launching import launch_of
+    from bakeoff.sweep.manifest import one_launcher, read
     from bakeoff.sweep.telling import told
 
     end_as_by_ctrl_c()
@@ -193,11 +200,18 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with told(manifest):
-            manifest = Launch(manifest, say, rules, source=source_of(manifest)).run()
+            manifest = launch_of(manifest, say, rules).run()
+    _end(manifest)
+
+
+def _end(manifest: "Manifest | None") -> None:
+    from bakeoff.sweep.launching import states_of
+
+    if manifest is None:
+        return
     show_results(manifest)
     say_why_it_ended(manifest)
-    states = {job.state for job in manifest.jobs}
-    states |= {JobState.WAITING} if trials_left(manifest) else set()
+    states = states_of(manifest)
     if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
     leave_by(states)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bakeoff.sweep.preflight import Job
     from bakeoff.sweep.search.settings import Search
     from bakeoff.sweep.search.space import Space
-    from bakeoff.sweep.source import Source
 
 TRIALS = 20
 SHOWN = 10  # suggestions
@@ -130,16 +129,6 @@ class Asked:
         say_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
 
 
-def source_of(manifest: "Manifest") -> "Source":
-    if manifest.search is None:
-        from bakeoff.sweep.source import Planned
-
-        return Planned()
-    from bakeoff.sweep.search.searching import Searching
-
-    return Searching(manifest)
-
-
 def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
     """For what this search was asked for."""
     if search is not None:
@@ -148,17 +137,10 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
         arguments.no_pruning = True if not search.prunes else None
 
 
-def trials_left(manifest: "Manifest") -> int:
-    """That a search has not drawn yet, and will."""
-    if manifest.search is None:
-        return 0
-    from bakeoff.sweep.search.searching import is_hopeless
-
-    return 0 if is_hopeless(manifest) else manifest.expected - len(manifest.jobs)
-
-
 def say_why_it_ended(manifest: "Manifest") -> None:
     """If a search ended before all its trials."""
+    from bakeoff.sweep.launching import trials_left
+
     if manifest.search is not None and not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
         say(f"the first {len(manifest.jobs)} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 

@@ -10,6 +10,7 @@ from bakeoff.runs.queue import dequeue, enqueue
 from bakeoff.sweep import line
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all
+from bakeoff.sweep.launching import launch_of, states_of
 from bakeoff.sweep.manifest import JobState, Manifest, one_launcher, read
 from bakeoff.sweep.telling import told
 
@@ -72,7 +73,7 @@ class QueueRun:
                 manifest = read(workspace.sweeps() / sweep)
                 self._say(f"{sweep}: {' '.join(manifest.words) or 'params.yaml'}")
                 stack.enter_context(told(manifest))
-                launch = Launch(manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats)
+                launch = launch_of(manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats)
                 launch.take_up()
                 self._open[sweep] = launch, stack.pop_all()
         except WorkspaceError as error:
@@ -85,7 +86,7 @@ class QueueRun:
         launch.close()
         stack.close()
         self._line = [other for other in self._line if other != sweep]
-        self.states |= {job.state for job in launch.manifest.jobs}
+        self.states |= states_of(launch.manifest)
         self._say(f"{sweep}: {launch.manifest.counts}")
 
 
