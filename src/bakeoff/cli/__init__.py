@@ -34,7 +34,11 @@ def main() -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
-    arguments = parser.parse_args()
+    arguments, rest = parser.parse_known_args()
+    if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
+        arguments.overrides += rest  # argparse takes words of a list up to the first option only
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         with said_plainly():
             workspace.enter()

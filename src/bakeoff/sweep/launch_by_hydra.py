@@ -22,6 +22,8 @@ from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, read
+from bakeoff.sweep.outcome import KILLED
+from bakeoff.sweep.parameters import as_words
 from bakeoff.sweep.running import Running
 from bakeoff.tracking.journal import is_held
 
@@ -42,7 +44,7 @@ def run_one(config: Any) -> None:
         raise JobFailed("called off")
     child = jobs.start(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
     if code := child.wait():
-        raise JobFailed(f"job {files.number} ended with code {code}")
+        raise JobFailed(KILLED if code < 0 else f"ended with code {code}")
 
 
 class LaunchByHydra(Launch):
@@ -52,8 +54,8 @@ class LaunchByHydra(Launch):
         super().__init__(manifest, say, rules, Seats(Admission(len(manifest.jobs) + 1, 0)))
         self._launcher = launcher
         self._thread: Thread | None = None
-        self._handed: set[int] = set()
-        self._why: str | None = None  # the launcher could not do it
+        self._handed: dict[int, Following] = {}  # by number: from where on its log is new
+        self._why: dict[int, str] = {}  # a job was not begun
 
     def take_up(self) -> None:
         super().take_up()
@@ -69,23 +71,18 @@ class LaunchByHydra(Launch):
         if not numbers:
             return
         for number in numbers:
-            JobFiles(self.manifest.folder, number).forget_outcome()
-        self._handed = set(numbers)
+            files = JobFiles(self.manifest.folder, number)
+            files.forget_outcome()
+            self._handed[number] = Following(files.log)
         self._thread = Thread(target=self._launch, args=(numbers,), name="hydra", daemon=True)
         self._thread.start()
 
     def look(self) -> None:
         ended = self._thread is not None and not self._thread.is_alive()  # before looking at what it began
-        for number in sorted(self._handed):
-            files = JobFiles(self.manifest.folder, number)
-            if is_held(files.lock) or files.exit_code() is not None:
-                self._handed.remove(number)
-                self._change(self.manifest.job(number).begun(time.time()))
-                dequeue(self.manifest.job(number).experiment)
-                self._running[number] = Running(files, Following(files.log, has_begun=True), None)
-            elif ended:
-                self._handed.remove(number)
-                self._not_begun(self.manifest.job(number))
+        self._see_what_began()
+        for number in sorted(self._handed) if ended else ():
+            del self._handed[number]
+            self._not_begun(self.manifest.job(number))
         super().look()
 
     @property
@@ -101,20 +98,35 @@ class LaunchByHydra(Launch):
                 if is_held(files.lock) and (found := session.noted(files.process)) is not None:
                     session.end(found)
             self._thread.join(SECONDS_BETWEEN_LOOKS)
-        self.look()
+        self._see_what_began()
+        self._handed.clear()  # the others wait
         super().settle_interrupted()
+
+    def _see_what_began(self) -> None:
+        for number in sorted(self._handed):
+            files = JobFiles(self.manifest.folder, number)
+            if is_held(files.lock) or files.exit_code() is not None:
+                self._change(self.manifest.job(number).begun(time.time()))
+                dequeue(self.manifest.job(number).experiment)
+                self._running[number] = Running(files, self._handed.pop(number), None)
 
     def _launch(self, numbers: list[int]) -> None:
         try:
-            self._launcher.launch([[f"job={number}"] for number in numbers], initial_job_idx=0)
+            place = f"folder={as_words(str(self.manifest.folder.resolve()))}"
+            ends = self._launcher.launch([[place, f"job={number}"] for number in numbers], initial_job_idx=0)
+            self._why = {
+                number: one_line(end._return_value)  # asked in the open, it is raised
+                for number, end in zip(numbers, ends, strict=True) if isinstance(end._return_value, BaseException)
+            }  # fmt: skip
         except Exception as error:  # whatever a plugin raises
-            self._why = f"the launcher: {one_line(error)}"
+            self._why = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
 
     def _not_begun(self, job: SweepJob) -> None:
         if is_wanted(job.experiment):
-            state, why = JobState.FAILED, self._why or "the launcher did not begin it"
+            state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
         else:
             state, why = JobState.STOPPED, NOT_BEGUN
         dequeue(job.experiment)
         self._change(job.over(time.time(), state, why))
         self._say(f"{self._of(job)} {state}: {why}")
+        self._retry(self.manifest.job(job.number))

@@ -57,16 +57,12 @@ class Chosen:
 def composed(words: Sequence[str], folder: Path) -> Iterator[Any]:
     """The application's configuration with Hydra's own part in it; Hydra is set up as long as the block lasts."""
     ConfigStore.instance().store(APPLICATION, {"folder": "", "job": 0})
-    own = (
-        f"hydra.sweep.dir={as_words(str(folder / 'hydra'))}",
-        f"folder={as_words(str(folder))}",
-        "hydra.mode=MULTIRUN",
-    )
+    own = (f"hydra.sweep.dir={as_words(str(folder / 'hydra'))}", "hydra.mode=MULTIRUN")
     try:
         with initialize(config_path=None, version_base="1.3", job_name="bakeoff"):
             yield compose(APPLICATION, [*QUIET, *own, *words], return_hydra_config=True)
     except HydraException as error:
-        raise ConfigError(f"{' '.join(words)}: {one_line(error)}") from None
+        raise ConfigError(f"{' '.join(words)}: {one_line(error).partition(' Config search path')[0]}") from None
 
 
 def launcher_of(words: Sequence[str], folder: Path, task: Callable[[Any], Any]) -> Launcher:
