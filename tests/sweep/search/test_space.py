@@ -55,6 +55,13 @@ def test_corners_are_the_middle_and_from_there_every_end_and_every_choice() -> N
     ]
 
 
+def test_the_middle_of_an_interval_is_easy_to_read_and_within_it() -> None:
+    words = ["a=interval(-0.1,0.3)", "b=tag(log,interval(0.001,0.3))", "c=interval(0.99991,0.99992)"]
+    words += ["d=int(interval(1,4))", "e=tag(log,int(interval(1,100)))"]
+    a, b, c, d, e = (axis.middle for axis in space_of(words, CONF).axes)
+    assert (a, b, d, e) == (0.1, 0.0173, 2, 10) and 0.99991 < float(c) < 0.99992
+
+
 def test_a_space_knows_how_many_points_it_has_and_one_that_is_not_tried() -> None:
     space = space_of(["seed=range(0,3)", "train.steps=int(interval(4,5))", "lr=cosine,constant"], CONF)
     assert space.size == 3 * 2 * 2

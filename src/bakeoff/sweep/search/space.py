@@ -105,8 +105,12 @@ class Interval:
 
     @property
     def middle(self) -> Value:
+        """Or about there, by a number that is easy to read."""
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
-        return round(middle) if self.whole else middle
+        if self.whole:
+            return round(middle)
+        plain = float(f"{middle:.3g}")
+        return plain if self.low <= plain <= self.high else middle
 
     def all(self) -> Iterable[Value]:
         return range(int(self.low), int(self.high) + 1)
