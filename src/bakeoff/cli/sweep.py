@@ -17,7 +17,7 @@ from bakeoff.cli.sweep_search import (
     add_options,
     ask_again,
     require_search,
-    say_why_it_ended,
+    say_how_it_ended,
     source_of,
     trials_left,
 )
@@ -178,7 +178,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
             tag_points(manifest)
             send_beside()
     show_results(manifest)
-    say_why_it_ended(manifest)
+    say_how_it_ended(manifest)
     states = {job.state for job in manifest.jobs if not job.state.is_final}
     states |= {JobState.WAITING} if trials_left(manifest) else set()
     if states:

@@ -98,9 +98,7 @@ class Asked:
         search, rows = self.search, [(axis.key, str(axis)) for axis in self.space.axes]
         prunes = search.prunes and self.is_watched and search.kind != "asha"
         pruning = ", median pruning" if prunes else ""
-        best = "most" if search.direction == "max" else "least"
-        by = f"{search.kind}, {search.trials} trials for the {best} {search.metric}, seed {search.seed}{pruning}"
-        say_columns([*rows, ("search", by)])
+        say_columns([*rows, ("search", f"{in_words(search)}{pruning}")])
         if search.trials < self.asked_for:
             say(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
         if search.prunes and not self.is_watched:
@@ -157,9 +155,20 @@ def trials_left(manifest: "Manifest") -> int:
     return 0 if is_hopeless(manifest) else manifest.expected - len(manifest.jobs)
 
 
-def say_why_it_ended(manifest: "Manifest") -> None:
-    """If a search ended before all its trials."""
-    if manifest.search is not None and not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
+def in_words(search: "Search") -> str:
+    best = "most" if search.direction == "max" else "least"
+    return f"{search.kind}, {search.trials} trials for the {best} {search.metric}, seed {search.seed}"
+
+
+def say_how_it_ended(manifest: "Manifest") -> None:
+    """The best of a search, and why it ended if that was before all its trials."""
+    if manifest.search is None:
+        return
+    from bakeoff.sweep.standing import best
+
+    if (first := best(manifest)) is not None:
+        say(f"the best is {first.number} of {len(manifest.jobs)}: {first.name}, {first.metric}")
+    if not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
         say(f"the first {len(manifest.jobs)} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
 
