@@ -124,7 +124,7 @@ def test_successive_halving_needs_something_to_halve_by(bakeoff: Bakeoff, corner
 
 
 def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
-    code, out, _ = bakeoff("--search", "tpe", "--dry-run", "seed=range(0,6)", "-j", "2", "--metric", "loss")
+    code, out, _ = bakeoff("--search", "tpe", "--dry-run", "seed=range(0,6)", "-j", "2", "--metric", "evaluation/loss")
     assert (code, out.splitlines()[:4]) == (0, [
         "seed    0 to 5, 6 values",
         "search  tpe, 6 trials for the least loss, seed 0",

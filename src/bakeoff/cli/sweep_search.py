@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bakeoff.sweep.source import Source
 
 TRIALS = 20
+EVALUATION = "evaluation/"  # as MLflow has the numbers of metrics.json
 SHOWN = 10  # suggestions
 ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--no-pruning")
 
@@ -58,7 +59,7 @@ class Asked:
         # What costs nothing to know is said first.
         trials = TRIALS if arguments.trials is None else arguments.trials
         given = Search(
-            arguments.search, trials, arguments.metric or "", arguments.direction or "max",
+            arguments.search, trials, (arguments.metric or "").removeprefix(EVALUATION), arguments.direction or "max",
             arguments.search_seed or 0, not arguments.no_pruning,
         )  # fmt: skip
         most = MOST_AT_ALL if arguments.yes else MOST_POINTS
