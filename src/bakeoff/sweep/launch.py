@@ -14,13 +14,15 @@ from bakeoff.sweep import session
 from bakeoff.sweep.admission import Admission
 from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.sweep.outcome import is_passing, pruned, settled
+from bakeoff.sweep.outcome import has_trained, is_passing, pruned, settled
 from bakeoff.sweep.source import Planned, Source
 from bakeoff.tracking.journal import is_held
 
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_BEFORE_RETRY = 10.0
+SECONDS_BETWEEN_REMINDERS = 2.0
 LAST_LINES = 15
 Say = Callable[[str], None]
 
@@ -41,6 +43,7 @@ class Running:
     seat: int | None = None  # of those side by side
     given_up: str | None = None  # why
     asked: float = 0.0  # when it was asked to end
+    reminded: float = 0.0
 
     @property
     def session(self) -> int | None:
@@ -174,18 +177,25 @@ class Launch:
                 self._settle(self.manifest.job(number), running)
 
     def _give_up(self) -> None:
-        """Asked as Ctrl-C asks, so that what was learned is kept; ended if it does not listen."""
+        """Asked as Ctrl-C asks, so that what was learned is kept; ended if it does not listen.
+
+        DVC does not hear it while a stage runs. Once training is saved, the stages after it are asked, too.
+        """
         for number, running in self._running.items():
-            found = running.session
+            found, job, now = running.session, self.manifest.job(number), time.monotonic()
             if found is None:
                 continue
             if running.given_up is None:
-                running.given_up = self._source.gives_up(self.manifest, self.manifest.job(number))
+                running.given_up = self._source.gives_up(self.manifest, job)
                 if running.given_up is not None:
-                    running.asked = time.monotonic()
+                    running.asked = running.reminded = now
                     session.ask(found, session.INTERRUPT)
-            elif time.monotonic() - running.asked > session.SECONDS_TO_END:
+            elif now - running.asked > session.SECONDS_TO_END:
                 session.ask(found, session.KILL)
+            elif now - running.reminded > SECONDS_BETWEEN_REMINDERS:
+                running.reminded = now
+                if has_trained(job, time.time()):
+                    session.ask(found, session.INTERRUPT)
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
@@ -195,6 +205,7 @@ class Launch:
         found = settled(job, code, time.time(), last_words=last_words)
         if running.given_up is not None and found.state != JobState.DONE:
             found = pruned(job, time.time(), running.given_up)
+            JobWorkspace(job.experiment).remove()  # if it had to be killed
         job = self._source.settled(found)
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
