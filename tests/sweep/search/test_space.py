@@ -76,7 +76,7 @@ def test_a_space_knows_how_many_points_it_has_and_one_that_is_not_tried() -> Non
     [
         (["lr.peak=0.1", "seed=3"], r"--search: must be told what varies, got lr.peak=0.1 seed=3; write 'lr"),
         (["a=interval(5,1)"], r"command line: a=interval\(5,1\): must go from its lower to its higher end, got 5.0 to"),
-        (["a=int(interval(5,5))"], r"command line: a=int\(interval\(5,5\)\): must go from .*, got 5 to 5; write the lower"),
+        (["a=int(interval(5,5))"], r"command line: a=int\(interval\(5,5\)\): must go from .*, got 5 to 5; write"),
         (["a=tag(log,interval(0,1))"], r"command line: a=.*: must begin above 0 to be logarithmic, got 0.0; leave tag"),
         (["a=interval(0,inf)"], r"command line: a=.*: must have ends that are numbers, got 0.0 and inf"),
         (["a=tag(linear,interval(0,1))"], r"command line: a=.*: must be tag\(log,interval\(…\)\), .*, got linear"),
