@@ -11,6 +11,7 @@ import pytest
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE, State
 from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.launch import Launch, Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, read
 from bakeoff.sweep.source import Planned
@@ -191,6 +192,31 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
     assert "saved" in said and any(line.endswith("s: worse than others") and "given up after" in line for line in said)
     assert source.seats == [1, 1, 1]
     assert launched(end).jobs == end.jobs  # a job that was given up is not taken up again
+
+
+def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
+    instead: Instead, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC goes on to the next stage, as if nobody had asked; this is one that takes a minute."""
+    monkeypatch.setattr("bakeoff.sweep.running.SECONDS_BETWEEN_REMINDERS", 0.5)
+    next_stage = """
+        try: open("there", "w").close(); time.sleep(60)
+        except KeyboardInterrupt: pass
+        try: open("evaluates", "w").close(); time.sleep(60)
+        except KeyboardInterrupt: end(1)
+    """
+    instead({1: "end(0)", 2: next_stage})
+    (JobWorkspace(f"{ID}-2")._clone).mkdir(parents=True)
+    manifest = sweep()
+    manifest.write()
+
+    def say(line: str) -> None:
+        if line.startswith("2 of 2: "):
+            made(place / ".bakeoff/runs", "ab12", State.STOPPED, experiment=f"{ID}-2", started=4e9, ago=9)
+
+    end = Launch(manifest, say, Rules(), Seats(ROOM), OneByOne(2)).run()
+    assert states(end) == [DONE, JobState.PRUNED] and end.job(2).fingerprint == "ab12"
+    assert (place / "evaluates").exists() and not JobWorkspace(f"{ID}-2")._clone.exists()
 
 
 def test_after_a_failure_that_ends_all_none_comes_any_more(instead: Instead) -> None:

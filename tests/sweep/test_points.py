@@ -70,7 +70,10 @@ def test_a_point_is_named_by_what_varies() -> None:
     ("words", "message"),
     [
         (["seed=range(3,3)"], r"command line: seed=range\(3,3\): must stand for one value or more, got none"),
-        (["lr.peak=interval(0,1)"], r"command line: lr.peak=interval\(0,1\): an interval has no points to run; write"),
+        (
+            ["lr.peak=interval(0,1)"],
+            r"command line: lr.peak=interval\(0,1\): an interval has no points to run; write values",
+        ),
         (["model=glob(sdd*)"], r"command line: model=glob\(sdd\*\): matches none of .*/model/: cnn_small, ssd_small,"),
         (["model.use=glob(ssd*)"], r"command line: model.use=glob\(ssd\*\): glob\(…\) is for options of a group; one"),
         (

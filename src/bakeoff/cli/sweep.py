@@ -13,7 +13,7 @@ from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.signals import end_as_by_ctrl_c
 from bakeoff.cli.sweep_hydra import ByHydra, require_sense
-from bakeoff.cli.sweep_search import Asked, add_options, ask_again, require_search, say_why_it_ended
+from bakeoff.cli.sweep_search import Asked, add_options, ask_again, require_search, say_how_it_ended
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
@@ -210,7 +210,7 @@ def _end(manifest: "Manifest | None") -> None:
     if manifest is None:
         return
     show_results(manifest)
-    say_why_it_ended(manifest)
+    say_how_it_ended(manifest)
     states = states_of(manifest)
     if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")

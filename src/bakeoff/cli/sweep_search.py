@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.sweep.search.space import Space
 
 TRIALS = 20
+EVALUATION = "evaluation/"  # as MLflow has the numbers of metrics.json
 SHOWN = 10  # suggestions
 ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--no-pruning")
 
@@ -57,7 +58,7 @@ class Asked:
         # What costs nothing to know is said first.
         trials = TRIALS if arguments.trials is None else arguments.trials
         given = Search(
-            arguments.search, trials, arguments.metric or "", arguments.direction or "max",
+            arguments.search, trials, (arguments.metric or "").removeprefix(EVALUATION), arguments.direction or "max",
             arguments.search_seed or 0, not arguments.no_pruning,
         )  # fmt: skip
         most = MOST_AT_ALL if arguments.yes else MOST_POINTS
@@ -97,9 +98,7 @@ class Asked:
         search, rows = self.search, [(axis.key, str(axis)) for axis in self.space.axes]
         prunes = search.prunes and self.is_watched and search.kind != "asha"
         pruning = ", median pruning" if prunes else ""
-        best = "most" if search.direction == "max" else "least"
-        by = f"{search.kind}, {search.trials} trials for the {best} {search.metric}, seed {search.seed}{pruning}"
-        say_columns([*rows, ("search", by)])
+        say_columns([*rows, ("search", f"{in_words(search)}{pruning}")])
         if search.trials < self.asked_for:
             say(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
         if search.prunes and not self.is_watched:
@@ -137,11 +136,21 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
         arguments.no_pruning = True if not search.prunes else None
 
 
-def say_why_it_ended(manifest: "Manifest") -> None:
-    """If a search ended before all its trials."""
-    from bakeoff.sweep.launching import trials_left
+def in_words(search: "Search") -> str:
+    best = "most" if search.direction == "max" else "least"
+    return f"{search.kind}, {search.trials} trials for the {best} {search.metric}, seed {search.seed}"
 
-    if manifest.search is not None and not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
+
+def say_how_it_ended(manifest: "Manifest") -> None:
+    """The best of a search, and why it ended if that was before all its trials."""
+    if manifest.search is None:
+        return
+    from bakeoff.sweep.launching import trials_left
+    from bakeoff.sweep.standing import best
+
+    if (first := best(manifest)) is not None:
+        say(f"the best is {first.number} of {len(manifest.jobs)}: {first.name}, {first.metric}")
+    if not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
         say(f"the first {len(manifest.jobs)} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
 

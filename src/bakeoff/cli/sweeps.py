@@ -8,6 +8,7 @@ from bakeoff import workspace
 from bakeoff.cli.amounts import duration, size
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.columns import say_columns
+from bakeoff.cli.sweep_search import in_words
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
 from bakeoff.sweep.manifest import Manifest, SweepJob, all_ids, named, read
@@ -39,6 +40,8 @@ def _list() -> None:
 
 def _show(manifest: Manifest, arguments: argparse.Namespace) -> None:
     say(f"{manifest.id}: {' '.join(manifest.words)}")
+    if manifest.search is not None:
+        say(f"{in_words(manifest.search)}; {len(manifest.jobs)} drawn")
     say_columns([("", "point", "experiment", "metric", "state", "attempts", ""), *map(_row, manifest.jobs)])
 
 

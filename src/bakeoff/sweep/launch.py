@@ -13,8 +13,9 @@ from bakeoff.sweep import session
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import JobFiles
+from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.sweep.outcome import is_interrupted, is_passing, pruned, settled
+from bakeoff.sweep.outcome import has_trained, is_interrupted, is_passing, pruned, settled
 from bakeoff.sweep.running import Running
 from bakeoff.sweep.source import Planned, Source
 from bakeoff.tracking.journal import is_held
@@ -195,11 +196,14 @@ class Launch:
         self._say(f"{self._of(job)}: {job.name}  ({job.experiment})")
 
     def _give_up(self) -> None:
+        """DVC does not hear it while a stage runs. Once training is saved, the stages after it are asked, too."""
         for number, running in self._running.items():
-            if running.given_up is not None:
-                running.insist()
-            elif why := self._source.gives_up(self.manifest, self.manifest.job(number)):
-                running.give_up(why)
+            job = self.manifest.job(number)
+            if running.given_up is None:
+                if why := self._source.gives_up(self.manifest, job):
+                    running.give_up(why)
+            elif running.insists() and has_trained(job, time.time()):
+                running.ask(session.INTERRUPT)
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
@@ -209,6 +213,7 @@ class Launch:
         found = settled(job, code, time.time(), last_words=last_words)
         if running.given_up is not None and found.state != JobState.DONE:
             found = pruned(job, time.time(), running.given_up)
+            JobWorkspace(job.experiment).remove()  # if it had to be killed
         job = self._source.settled(found)
         self._change(job)
         taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""

@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bakeoff import whole, workspace
-from bakeoff.errors import WorkspaceError, choices
+from bakeoff.errors import ConfigError, WorkspaceError, choices
 from bakeoff.sweep.search.settings import Search
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
@@ -137,9 +137,9 @@ def read(folder: Path) -> Manifest:
         jobs = [_job(entry) for entry in tree.pop("jobs")] if version == VERSION else []
         words, search = tuple(tree.pop("words")), tree.pop("search", None)
         if version == VERSION and search is not None:
-            search = Search(**(search | {"stages": tuple(search["stages"])}))
+            search = Search(**(search | {"stages": tuple(search.get("stages", ()))}))
         manifest = Manifest(words=words, jobs=tuple(jobs), search=search, **tree) if version == VERSION else None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
     if manifest is None:
         raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")

@@ -15,6 +15,7 @@ INTERRUPTED = "stopped by Ctrl-C"
 PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
 STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
 TRAIN, EVALUATE = "train", "evaluate"
+SECONDS_TO_LEAVE = 1.0  # it still has to close its journal
 
 
 def settled(
@@ -43,6 +44,12 @@ def pruned(job: SweepJob, now: float, why: str) -> SweepJob:
     """What it trained until then is known, so that it can be cleared away."""
     last = last_run(job, known_runs())
     return job.over(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
+
+
+def has_trained(job: SweepJob, now: float) -> bool:
+    """Whether its training said its last word, and had the time to leave."""
+    last = last_run(job, known_runs())
+    return last is not None and not last.state.is_live and now - last.updated > SECONDS_TO_LEAVE
 
 
 def is_passing(job: SweepJob) -> bool:

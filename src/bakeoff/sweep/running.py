@@ -9,6 +9,8 @@ from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
 from bakeoff.tracking.journal import is_held
 
+SECONDS_BETWEEN_REMINDERS = 2.0
+
 
 @dataclass
 class Running:
@@ -17,6 +19,7 @@ class Running:
     child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
     given_up: str | None = None  # why
     _asked: float = 0.0  # when it was asked to end
+    _reminded: float = 0.0
 
     @property
     def session(self) -> int | None:
@@ -29,13 +32,19 @@ class Running:
 
     def give_up(self, why: str) -> None:
         """Asked as Ctrl-C asks, so that what was learned is kept."""
-        self.given_up, self._asked = why, time.monotonic()
+        self.given_up = why
+        self._asked = self._reminded = time.monotonic()
         self.ask(session.INTERRUPT)
 
-    def insist(self) -> None:
-        """Ended if it was asked and does not listen."""
-        if time.monotonic() - self._asked > session.SECONDS_TO_END:
+    def insists(self) -> bool:
+        """Ended if it was asked and does not listen; True every few seconds until then, to ask it again."""
+        now = time.monotonic()
+        if now - self._asked > session.SECONDS_TO_END:
             self.ask(session.KILL)
+        is_time = now - self._reminded > SECONDS_BETWEEN_REMINDERS
+        if is_time:
+            self._reminded = now
+        return is_time
 
     def ask(self, number: int) -> None:
         if (found := self.session) is not None:

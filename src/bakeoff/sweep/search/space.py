@@ -5,7 +5,7 @@ lr.peak=tag(log,interval(0.001,0.3)) seed=range(0,5) lr=cosine,exponential train
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,114 +15,10 @@ from bakeoff.config.overrides import read_words
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.manifest import SweepJob
 from bakeoff.sweep.points import MOST_AT_ALL, Point, line_of, values_of
+from bakeoff.sweep.search.axes import Axis, Choice, Interval, Steps, Value
 
 LOG = "log"
-Value = str | int | float
 Drawn = tuple[Value, ...]  # one of each axis
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Values without an order."""
-
-    key: str
-    values: tuple[str, ...]
-
-    @property
-    def size(self) -> float:
-        return len(self.values)
-
-    @property
-    def corners(self) -> Sequence[Value]:
-        return self.values
-
-    @property
-    def middle(self) -> Value:
-        return self.values[0]
-
-    def all(self) -> Iterable[Value]:
-        return self.values
-
-    def text(self, value: Value) -> str:
-        return str(value)
-
-    def read(self, text: str) -> Value:
-        return text
-
-    def __str__(self) -> str:
-        return ", ".join(self.values)
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The values of a range, each by its place, so that it is written as a grid would write it."""
-
-    key: str
-    values: tuple[str, ...]
-
-    @property
-    def size(self) -> float:
-        return len(self.values)
-
-    @property
-    def corners(self) -> Sequence[Value]:
-        return (0, len(self.values) - 1)
-
-    @property
-    def middle(self) -> Value:
-        return len(self.values) // 2
-
-    def all(self) -> Iterable[Value]:
-        return range(len(self.values))
-
-    def text(self, value: Value) -> str:
-        return self.values[int(value)]
-
-    def read(self, text: str) -> Value:
-        return self.values.index(text)
-
-    def __str__(self) -> str:
-        return f"{self.values[0]} to {self.values[-1]}, {len(self.values)} values"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """With both ends; `whole`: of integers."""
-
-    key: str
-    low: float
-    high: float
-    log: bool
-    whole: bool
-
-    @property
-    def size(self) -> float:
-        return self.high - self.low + 1 if self.whole else math.inf
-
-    @property
-    def corners(self) -> Sequence[Value]:
-        return (self.low, self.high)
-
-    @property
-    def middle(self) -> Value:
-        middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
-        return round(middle) if self.whole else middle
-
-    def all(self) -> Iterable[Value]:
-        return range(int(self.low), int(self.high) + 1)
-
-    def text(self, value: Value) -> str:
-        return repr(value)
-
-    def read(self, text: str) -> Value:
-        return int(text) if self.whole else float(text)
-
-    def __str__(self) -> str:
-        how = [word for word, is_so in (("whole numbers", self.whole), ("logarithmic", self.log)) if is_so]
-        return ", ".join([f"{self.text(self.low)} to {self.text(self.high)}", *how])
-
-
-Axis = Choice | Steps | Interval
 
 
 @dataclass(frozen=True)
@@ -202,7 +98,10 @@ def _interval(override: Override, value: IntervalSweep, is_log: bool) -> Interva
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ConfigError(f"{said}: must have ends that are numbers, got {low} and {high}")
     if low >= high:
-        raise ConfigError(f"{said}: must go from its lower to its higher end, got {low} to {high}; swap them")
+        raise ConfigError(
+            f"{said}: must go from its lower to its higher end, got {low} to {high}; "
+            "write the lower first, or one value without interval(…)"
+        )
     if is_log and low <= 0:
         raise ConfigError(f"{said}: must begin above 0 to be logarithmic, got {low}; leave tag(log,…) out")
     return Interval(override.get_key_element(), low, high, is_log, isinstance(low, int) and isinstance(high, int))

@@ -8,8 +8,9 @@ from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from bakeoff.sweep.manifest import JobState, SweepJob
+from bakeoff.sweep.search.axes import Axis, Choice, Steps
 from bakeoff.sweep.search.settings import Search
-from bakeoff.sweep.search.space import Axis, Choice, Drawn, Space, Steps
+from bakeoff.sweep.search.space import Drawn, Space
 
 STARTUP = 10  # trials that TPE draws at random
 

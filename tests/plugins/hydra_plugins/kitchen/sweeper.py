@@ -11,7 +11,7 @@ class Uphill(Sweeper):
         self.rounds, self.value = rounds, first
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
-        self.context, self.config = hydra_context, config
+        self.hydra_context, self.config = hydra_context, config
         self.launcher = Plugins.instance().instantiate_launcher(hydra_context, task_function, config)
 
     def sweep(self, arguments: list[str]) -> None:
