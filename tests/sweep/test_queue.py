@@ -1,23 +1,27 @@
 """What is added first begins first; the line outlives whoever runs it, and what nobody wants is not begun."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from bakeoff import cli
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE
 from bakeoff.sweep import line
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.launch import Rules
-from bakeoff.sweep.manifest import Attempt, JobState, Manifest, read
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, one_launcher, read
 from bakeoff.sweep.queue_run import QueueRun, add, remove
+from bakeoff.tracking import git
 from made_sweeps import states, sweep, sweep_job
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
+Bakeoff = Callable[..., tuple[int, str]]
 FIRST, SECOND = "sweep-1", "sweep-2"
 
 
@@ -183,3 +187,65 @@ def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
     assert [name for name in line.line() if name.startswith("sweep-2")] == [f"sweep-2-{count}" for count in range(5)]
     places = [file.name[:6] for file in (place / ".bakeoff/queue").glob("*sweep*")]
     assert sorted(places) == [f"{number:06}" for number in range(1, 21)]
+
+
+@pytest.fixture
+def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
+    """Exit code and all the words of `bakeoff queue …`."""
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
+    monkeypatch.setattr(git, "experiments", list)
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["bakeoff", "queue", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, "".join(capsys.readouterr())
+
+    return run
+
+
+def test_the_line_is_listed_run_and_empty(bakeoff: Bakeoff, instead: Instead) -> None:
+    instead({1: "end(0)", 2: "end(3)"})
+    assert bakeoff("list") == (0, "the queue is empty\n")
+    added(FIRST, 1, 2, words=("seed=1,2",)), added(SECOND, 1)
+    rows = ["sweep    jobs       question", "1  sweep-1  2 waiting  seed=1,2", "2  sweep-2  1 waiting  params.yaml"]
+    assert [row.strip() for row in bakeoff("list")[1].splitlines()] == rows
+    code, said = bakeoff("start", "--quiet")
+    assert code == 1 and "sweep-1: 1 done, 1 failed" in said and "sweep-2: 1 done" in said
+    assert bakeoff("start") == (0, "the queue is empty; `bakeoff queue add lr=cosine` adds to it\n")
+
+
+def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
+    for name in (FIRST, SECOND):
+        added(name, 1)
+    code, said = bakeoff("remove", "sweep-2")
+    assert (code, said) == (0, "sweep-2: is out of the queue; `bakeoff sweep --resume sweep-2` runs it by itself\n")
+    assert line.line() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
+    assert bakeoff("remove", "--all")[0] == 0 and line.line() == []
+    for words in (("remove",), ("remove", "sweep-1", "--all")):
+        code, said = bakeoff(*words)
+        assert code == 2 and "queue remove: must be given either ids of sweeps or --all" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
+        (("add", "seed=1", "hydra/launcher=x"), "queue add: must stand without words of Hydra's own, got hydra/launch"),
+        (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, words: tuple[str, ...], message: str) -> None:
+    code, said = bakeoff(*words)
+    assert code == 2 and message in said and line.line() == []
+
+
+def test_one_at_a_time_runs_the_line(bakeoff: Bakeoff, place: Path) -> None:
+    (place / ".bakeoff/queue").mkdir(parents=True)
+    with one_launcher(place / ".bakeoff/queue"):
+        code, said = bakeoff("start")
+    assert code == 2 and said.startswith("queue: is being run by another process")
