@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.sweep.manifest import FILE, JobState, Manifest
+from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target
 
-RESULTS = "results.tsv"
+RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
 
 
@@ -54,7 +55,8 @@ class ParentRun:
                 f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
             })  # fmt: skip
         write_results(manifest, manifest.folder / RESULTS)
-        for name in (FILE, RESULTS):
+        write_page(manifest, manifest.folder / REPORT)
+        for name in (FILE, RESULTS, REPORT):
             journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
         failed = JobState.FAILED in states
         over = all(state.is_final for state in states)
