@@ -68,7 +68,8 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
         tags |= entry["values"] if entry["kind"] == "tags" else {}
     assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
     assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
-    assert {entry["name"] for entry in told if entry["kind"] == "file"} == {"sweep/manifest.json", "sweep/results.tsv"}
+    files = {entry["name"] for entry in told if entry["kind"] == "file"}
+    assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
 

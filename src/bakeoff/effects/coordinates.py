@@ -39,7 +39,7 @@ class Scale:
 def coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Question, scale: Scale) -> str:
     """Each line has what is to be said of it in its title. The best is drawn last, on top."""
     axes = [Axis.of(key, [trial.values.get(key) for trial in trials]) for key in keys]
-    left, step = max(LEFT, len(_cut(keys[0].rpartition(".")[2], LONGEST_NAME)) * LETTER / 2 + 4), _step(axes)
+    left, step = max(LEFT, len(_cut(keys[0].rpartition(".")[2], LONGEST_NAME)) * 4.2 + 4), _step(axes)
     across = [left + step * x for x in range(len(axes) + 1)]
     width = across[-1] + RIGHT
     numbers = [trial.number for trial in trials if trial.number is not None]
