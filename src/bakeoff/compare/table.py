@@ -156,8 +156,7 @@ def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
     cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
-    counts = [contender.state not in CUT_SHORT for contender in contenders]
-    return Column(name, METRIC, _with_best(cells, higher, counts), rank, higher)
+    return Column(name, METRIC, _with_best(cells, higher, _counting(contenders)), rank, higher)
 
 
 def _of_cost(
@@ -167,7 +166,11 @@ def _of_cost(
     if all(value is None for value in values):
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
-    return Column(name, COST, _with_best(cells, False, [True] * len(cells)), rank, False)
+    return Column(name, COST, _with_best(cells, False, _counting(contenders)), rank, False)
+
+
+def _counting(contenders: Sequence[Contender]) -> list[bool]:
+    return [contender.state not in CUT_SHORT for contender in contenders]
 
 
 def _with_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
