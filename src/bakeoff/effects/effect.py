@@ -54,7 +54,7 @@ def _trend(key: str, axis: Axis, points: Sequence[Trial]) -> float | None:
         (number, point.number) for point in points
         if (number := as_number(point.values.get(key, ""))) is not None and point.number is not None
     ]  # fmt: skip
-    if not axis.is_numeric or len({number for number, _ in pairs}) < 2 or len(pairs) < 3:
+    if not axis.is_numeric or len({number for number, _ in pairs}) < 3:
         return None
     return rank_correlation([number for number, _ in pairs], [number for _, number in pairs])
 
@@ -82,7 +82,7 @@ def _moved(effect: Effect, question: Question, deviation: float | None) -> list[
         said.append(f"{missing} of {len(effect.points)} points have no such key.")
     if deviation is not None and abs(first.mean - last.mean) < 2 * deviation:
         said.append(f"That is not much beside what the seed alone does (± {figure(deviation)}).")
-    if effect.trend is not None and len(effect.groups) > 2:
+    if effect.trend is not None:
         direction = "higher" if effect.trend > 0 else "lower"
         trend = f"rank correlation {effect.trend:+.2f}"
         steady = abs(effect.trend) >= STEADY

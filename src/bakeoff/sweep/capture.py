@@ -1,4 +1,4 @@
-"""Whether git can hold the workspace as it is now, asked before anything runs: what it cannot hold, no job would have."""
+"""Whether git can hold the workspace as it is now, asked before anything runs: what it cannot, no job would have."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def _require_merged() -> None:
 
 
 def _is_unseen(line: str) -> bool:
-    """`h` and `S` before a name: assumed to be unchanged, or not to be in the working tree, where it is all the same."""
+    """`h` and `S` before a name: assumed to be unchanged, or not to be in the working tree, where it is though."""
     return (line[0].islower() or line[0] == "S") and Path(line[2:]).is_file()
 
 

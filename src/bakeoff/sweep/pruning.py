@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR
 
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.leftovers import Leftover, these_runs
@@ -47,12 +47,12 @@ def _workspaces(manifest: Manifest) -> Iterator[Prunable]:
 def own_bytes(folder: Path) -> int:
     """That are free once it is gone: git's objects and records are there as links, and stay where they are."""
     total = 0
-    for path in folder.rglob("*"):
+    for path in (folder, *folder.rglob("*")):
         try:
             stat = path.lstat()
         except OSError:
             continue
-        total += stat.st_size if S_ISREG(stat.st_mode) and stat.st_nlink == 1 else 0
+        total += stat.st_size if S_ISDIR(stat.st_mode) or stat.st_nlink == 1 else 0
     return total
 
 
