@@ -15,6 +15,7 @@ from bakeoff.sweep.parent_run import ParentRun
 from bakeoff.sweep.planned import headline_name
 from bakeoff.sweep.point_tags import tag_points
 from bakeoff.sweep.standing import write_results
+from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
@@ -57,6 +58,7 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     parent = ParentRun.of(manifest.track)
     for state in ("KILLED", "FINISHED"):
         parent.began(manifest)
+        assert tell_interrupted() == []  # whoever looks meanwhile
         parent.ended(manifest)
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         assert told[-1]["state"] == state

@@ -14,11 +14,12 @@ RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
 
 
-@dataclass(frozen=True)
+@dataclass
 class ParentRun:
     """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name."""
 
     target: Target | None  # None: the variants are not tracked
+    _open: Journal | None = None  # from its beginning to its end, or whoever looks takes the sweep for interrupted
 
     @classmethod
     def of(cls, track: dict[str, Any]) -> "ParentRun":
@@ -30,7 +31,7 @@ class ParentRun:
         """Again, if it is resumed."""
         if self.target is None:
             return
-        journal = self._journal(manifest, self.target)
+        self._open = journal = self._journal(manifest, self.target)
         journal.tags({
             "bakeoff.sweep": manifest.id,
             "bakeoff.sweep_question": " ".join(manifest.words),
@@ -39,13 +40,12 @@ class ParentRun:
         })  # fmt: skip
         journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
         journal.state("RUNNING")
-        journal.close()
 
     def ended(self, manifest: Manifest) -> None:
         """For now, if something is left to do."""
         if self.target is None:
             return
-        journal = self._journal(manifest, self.target)
+        journal, self._open = self._open or self._journal(manifest, self.target), None
         states = [job.state for job in manifest.jobs]
         journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
         if (first := best(manifest)) is not None:
