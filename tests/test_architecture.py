@@ -58,6 +58,7 @@ ONLY_IN = {
     "omegaconf": {"config"},
     "mlflow": {"tracking"},
     "dvc": set(),
+    "optuna": {"sweep"},
     "sklearn": {"records"},
 }
 SOURCES = sorted(SRC.rglob("*.py"))

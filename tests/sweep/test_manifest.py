@@ -1,6 +1,7 @@
 """A manifest is read as it was written, has one launcher, and is found by its id."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep.manifest import FILE, JobState, all_ids, named, one_launcher, read
+from bakeoff.sweep.search.settings import Search
 from made_sweeps import ID, sweep, sweep_job
 
 
@@ -30,6 +32,23 @@ def test_what_is_written_is_read_and_each_attempt_stays() -> None:
         {"began": 20.0, "ended": 30.0, "state": "done", "why": None},
     ]
     assert (tree["jobs"][0]["state"], tree["jobs"][0]["value"], tree["jobs"][1]["state"]) == ("done", 0.25, "waiting")
+
+
+def test_what_a_search_knows_is_written_to_the_bit() -> None:
+    job = sweep_job(1, state=JobState.PRUNED, rendered="5c", looks=((10, 0.1 + 0.2), (20, 1e-17)))
+    manifest = sweep(job, search=Search("tpe", 3, "loss", "min", 7, False, ("train",)))
+    manifest.write()
+    assert read(manifest.folder) == manifest
+    assert (manifest.expected, sweep(job).expected) == (3, 1)
+
+
+def test_a_manifest_of_before_there_were_searches_is_read() -> None:
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+    tree = json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))
+    del tree["search"], tree["jobs"][0]["looks"], tree["jobs"][0]["rendered"]
+    (manifest.folder / FILE).write_text(json.dumps(tree), encoding="utf-8")
+    assert read(manifest.folder) == manifest
 
 
 def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +103,13 @@ def test_only_one_launches_a_sweep() -> None:
         ("{", "manifest.json cannot be read"),
         ('{"version": 2, "jobs": [], "words": []}', "manifest.json must be of version 1, got 2"),
         ('{"version": 1, "jobs": [], "words": []}', "manifest.json cannot be read"),
+        (
+            '{"version": 1, "jobs": [], "words": [], "search": {"kind": "gp", "trials": 1, "metric": ""}}',
+            "manifest.json cannot be read (--search: no such kind 'gp'; ",
+        ),
     ],
 )
 def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: str, place: Path) -> None:
     (place / FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(WorkspaceError, match=f"^{place.name}: {message}.*; start the sweep anew$"):
+    with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep anew$"):
         read(place)

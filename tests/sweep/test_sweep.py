@@ -5,6 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.sweep import snapshot
+from bakeoff.sweep.manifest import JobState, SweepJob
+from bakeoff.sweep.points import Point
+from bakeoff.sweep.search.settings import Search
+from bakeoff.sweep.search.trial import trial_of
+from made_sweeps import sweep
 from workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"
@@ -95,6 +101,70 @@ def test_what_a_sweep_cannot_do_is_refused(words: list[str], message: str, built
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert line.startswith(message)
+
+
+def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace) -> None:
+    before = state(built)
+    words = ("--search", "tpe", "--trials", "3", "lr.peak=interval(0.001,0.3)", "lr=cosine,exponential", "seed=4")
+    done = built.run(*SWEEP, "--dry-run", *words)
+    assert state(built) == before
+    head, *_, first = done.stdout.split("\n   point\n")
+    lines = [re.split("  +", line, maxsplit=1) for line in head.splitlines()]
+    assert [line for line in lines if line[0] != "warning"][:3] == [
+        ["lr.peak", "0.001 to 0.3"],
+        ["lr", "cosine, exponential"],
+        ["search", "tpe, 3 trials for the most mAP_50, seed 0"],
+    ]
+    assert "warning: nothing is pruned, for training has no looks at validation/mAP_50 on its way" in head
+    assert "\ntime    3 not known yet\n" in head
+    points = [re.fullmatch(r"\d  lr\.peak=(0\.\d+) lr=(cosine|exponential)", line) for line in first.splitlines()]
+    assert len(points) == 3 and all(point and 0.001 <= float(point[1]) <= 0.3 for point in points)
+
+
+def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace) -> None:
+    words = ("--search", "random", "lr.peak=interval(-0.1,0.3)", "lr=cosine,cosin", "train.steps=int(interval(0,9))")
+    done = built.run(*SWEEP, *words, ok=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [re.split("; |, got", line)[0] for line in done.stderr.splitlines()] == [
+        "lr.peak=-0.1 lr=cosine train.steps=4: command line: lr.peak: must be above 0",
+        "lr.peak=0.1 lr=cosin train.steps=4: command line: lr.use: no such option 'cosin' in conf/lr/",
+        "lr.peak=0.1 lr=cosine train.steps=0: command line: train.steps: must be 1 or more",
+    ]
+
+
+def test_a_trial_is_read_with_the_files_that_its_search_began_with(
+    built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = built.copy(tmp_path / "clone")
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    search = Search("tpe", 9, "mAP", stages=("render_config", "train", "evaluate"))
+    manifest = sweep(search=search, snapshot=snapshot.take("sweep-1").commit)
+    manifest.folder.mkdir(parents=True)
+    workspace.edit("params.yaml", "seed: 0", "seed: 77")
+    (workspace.folder / "conf/lr/exponential.yaml").unlink()
+
+    def trial(*overrides: str) -> SweepJob:
+        return trial_of(Point(overrides, overrides), manifest, search)
+
+    first = trial("lr=exponential", "lr.peak=0.01")
+    assert (first.number, first.state, first.headline, first.steps) == (1, JobState.WAITING, "mAP", 2)
+    assert first.options == ("++lr.use=exponential", "++lr.peak=0.01") and first.stages == search.stages
+    manifest = manifest.with_more([first])
+    again = trial("lr=exponential", "lr.peak=1e-2")
+    assert (again.state, again.training, again.rendered) == (JobState.WAITING, first.training, first.rendered)
+    other = trial("lr=exponential", "lr.peak=0.02")
+    assert other.rendered != first.rendered and other.training != first.training
+    manifest = manifest.with_job(first.begun(1.0).over(2.0, JobState.DONE, value=0.5, fingerprint="ab12"))
+    again = trial("lr=exponential", "lr.peak=1e-2")
+    assert (again.number, again.state, again.value, again.fingerprint) == (2, JobState.DONE, 0.5, "ab12")
+    assert again.attempts[-1].why == "the same run.yaml as 1"
+    refused = trial("train.steps=0", "lr.peak=-1")
+    assert refused.state == JobState.REFUSED and refused.name == "train.steps=0 lr.peak=-1"
+    assert (refused.attempts[-1].why or "").split("; ")[:2] == [
+        "command line: lr.peak: must be above 0, got -1.0",
+        "command line: train.steps: must be 1 or more, got 0",
+    ]
 
 
 def test_files_and_records_that_an_experiment_would_not_have_are_named(built: Workspace, tmp_path: Path) -> None:

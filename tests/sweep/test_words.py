@@ -95,7 +95,10 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
             ("--from", "conf/sweep/x.yaml"),
             "--from: no such file, got conf/sweep/x.yaml; sweeps are",
         ),
-        (("--resume", ID, "seed=1"), "--resume: must stand without changes and --until, for the sweep has its own"),
+        (
+            ("--resume", ID, "seed=1"),
+            "--resume: must stand without changes, --until and --search, for the sweep has its own",
+        ),
         (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),
         (("--resume",), "no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one"),

@@ -17,9 +17,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bakeoff import whole, workspace
-from bakeoff.errors import WorkspaceError, choices
+from bakeoff.errors import ConfigError, WorkspaceError, choices
+from bakeoff.sweep.search.settings import Search
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
+Look = tuple[int, float]  # a step, and what validation saw there
 
 
 class JobState(StrEnum):
@@ -29,11 +31,12 @@ class JobState(StrEnum):
     FAILED = "failed"
     STOPPED = "stopped"  # by Ctrl-C or `bakeoff stop`; it can go on
     PRUNED = "pruned"  # given up by a search, for others are better
+    REFUSED = "refused"  # drawn by a search, and no variant
 
     @property
     def is_final(self) -> bool:
         """Nothing is left to do."""
-        return self in (JobState.DONE, JobState.PRUNED)
+        return self in (JobState.DONE, JobState.PRUNED, JobState.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class SweepJob:
     fingerprint: str | None = None
     run_id: str | None = None  # under which MLflow has it, as `bakeoff.run`
     value: float | None = None  # of the headline
+    rendered: str | None = None  # of a trial: equal for those that render the same run.yaml
+    looks: tuple[Look, ...] = ()  # of a trial that is over
 
     @property
     def name(self) -> str:
@@ -93,10 +98,22 @@ class Manifest:
     snapshot: str  # the commit that holds the workspace as it was
     track: dict[str, Any]  # where MLflow's copies go, by run.yaml
     jobs: tuple[SweepJob, ...]
+    search: Search | None = None  # None: its jobs are all there from the beginning
+
+    @property
+    def expected(self) -> int:
+        """Jobs, those included that a search will draw."""
+        return max(len(self.jobs), self.search.trials if self.search else 0)
 
     @property
     def folder(self) -> Path:
         return workspace.sweeps() / self.id
+
+    @property
+    def counts(self) -> str:
+        """`3 done, 1 failed`."""
+        states = [job.state for job in self.jobs]
+        return ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
 
     def job(self, number: int) -> SweepJob:
         return self.jobs[number - 1]
@@ -118,9 +135,11 @@ def read(folder: Path) -> Manifest:
         tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
         version = tree.pop("version")
         jobs = [_job(entry) for entry in tree.pop("jobs")] if version == VERSION else []
-        words = tuple(tree.pop("words"))
-        manifest = Manifest(words=words, jobs=tuple(jobs), **tree) if version == VERSION else None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        words, search = tuple(tree.pop("words")), tree.pop("search", None)
+        if version == VERSION and search is not None:
+            search = Search(**(search | {"stages": tuple(search.get("stages", ()))}))
+        manifest = Manifest(words=words, jobs=tuple(jobs), search=search, **tree) if version == VERSION else None
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
     if manifest is None:
         raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
@@ -131,8 +150,10 @@ def _job(tree: dict[str, Any]) -> SweepJob:
     attempts = tuple(Attempt(**(entry | {"state": JobState(entry["state"])})) for entry in tree.pop("attempts"))
     points = tuple(tuple(point) for point in tree.pop("points"))
     options, stages = tuple(tree.pop("options")), tuple(tree.pop("stages"))
-    state = JobState(tree.pop("state"))
-    return SweepJob(points=points, options=options, stages=stages, state=state, attempts=attempts, **tree)
+    state, looks = JobState(tree.pop("state")), tuple((step, value) for step, value in tree.pop("looks", ()))
+    return SweepJob(
+        points=points, options=options, stages=stages, state=state, attempts=attempts, looks=looks, **tree
+    )  # fmt: skip
 
 
 def all_ids() -> list[str]:

@@ -35,7 +35,8 @@ class ParentRun:
         journal.tags({
             "bakeoff.sweep": manifest.id,
             "bakeoff.sweep_question": " ".join(manifest.words),
-            "bakeoff.sweep_jobs": str(len(manifest.jobs)),
+            "bakeoff.sweep_jobs": str(manifest.expected),
+            **_search_tags(manifest),
             "bakeoff.git_commit": manifest.baseline,
         })  # fmt: skip
         journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
@@ -59,7 +60,7 @@ class ParentRun:
         for name in (FILE, RESULTS, REPORT):
             journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
         failed = JobState.FAILED in states
-        over = all(state.is_final for state in states)
+        over = all(state.is_final for state in states) and len(states) >= manifest.expected
         journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
         journal.close()
 
@@ -69,3 +70,11 @@ class ParentRun:
         if journal.is_new:
             journal.run(manifest.id)
         return journal
+
+
+def _search_tags(manifest: Manifest) -> dict[str, str]:
+    search = manifest.search
+    if search is None:
+        return {}
+    told = {"": search.kind, "_metric": search.metric, "_direction": search.direction, "_seed": str(search.seed)}
+    return {f"bakeoff.search{name}": value for name, value in told.items()}

@@ -10,12 +10,15 @@ from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, as_tree
 from bakeoff.sweep import snapshot
 from bakeoff.sweep.manifest import Manifest, SweepJob
+from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import RECORDS_STAGE, Job
+from bakeoff.sweep.search.settings import Search
 
 NOT_OF_TRAINING = ("evaluate", "export", "track", "variant")  # groups of run.yaml
 
 
-def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None) -> Manifest:
+def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None) -> Manifest:
+    """A search has no jobs yet; those given are of its corners."""
     folder = new_folder(workspace.sweeps())
     taken = snapshot.take(folder.name)
     manifest = Manifest(
@@ -26,7 +29,8 @@ def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None) -> Manif
         baseline=taken.baseline,
         snapshot=taken.commit,
         track=as_tree(jobs[0].run)["track"],
-        jobs=tuple(_planned(job, folder.name) for job in jobs),
+        jobs=() if search else tuple(as_planned(job, folder.name) for job in jobs),
+        search=search,
     )
     manifest.write()
     return manifest
@@ -44,20 +48,31 @@ def new_folder(sweeps: Path) -> Path:
             return folder
 
 
-def _planned(job: Job, sweep: str) -> SweepJob:
-    stages = tuple(stage for stage in job.stages if stage != RECORDS_STAGE)
+def as_planned(job: Job, sweep: str) -> SweepJob:
+    return sweep_job(sweep, job.number, job.points, job.run, job.options, stages_of(job))
+
+
+def sweep_job(
+    sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str]
+) -> SweepJob:
+    assert run.derived is not None
     return SweepJob(
-        number=job.number,
-        experiment=f"{sweep}-{job.number}",
-        variant=job.run.name,
-        points=tuple(point.varied or point.overrides for point in job.points),
-        options=job.options,
-        stages=stages or (RECORDS_STAGE,),
-        steps=job.derived.steps,
-        memory_bytes=job.derived.memory_estimate_bytes,
-        headline=headline_name(job.derived),
-        training=training_key(job.run),
+        number=number,
+        experiment=f"{sweep}-{number}",
+        variant=run.name,
+        points=tuple(point.varied or point.overrides for point in points),
+        options=tuple(options),
+        stages=tuple(stages),
+        steps=run.derived.steps,
+        memory_bytes=run.derived.memory_estimate_bytes,
+        headline=headline_name(run.derived),
+        training=training_key(run),
     )
+
+
+def stages_of(job: Job) -> tuple[str, ...]:
+    """That it runs by itself."""
+    return tuple(stage for stage in job.stages if stage != RECORDS_STAGE) or (RECORDS_STAGE,)
 
 
 def training_key(run: Run) -> str:

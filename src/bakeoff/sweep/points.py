@@ -33,7 +33,7 @@ def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[P
     overrides = {override.get_key_element(): override for override in read_words(words)}
     several = {key for key, override in overrides.items() if override.is_sweep_override()}
     axes = {
-        key: _values(override, conf, most) if key in several else [_line(override)]
+        key: values_of(override, conf, most) if key in several else [line_of(override)]
         for key, override in overrides.items()
     }
     number = math.prod(len(axis) for axis in axes.values())
@@ -47,10 +47,13 @@ def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[P
     ]
 
 
-def _values(override: Override, conf: Path, most: int) -> list[str]:
-    said = f"command line: {_line(override)}"
+def values_of(override: Override, conf: Path, most: int) -> list[str]:
+    """As overrides; one more than `most` if there are more."""
+    said = f"command line: {line_of(override)}"
     if override.is_interval_sweep():
-        raise ConfigError(f"{said}: an interval has no points to run; write values or range(start,stop,step)")
+        raise ConfigError(
+            f"{said}: an interval has no points to run; write values or range(start,stop,step), or --search tpe"
+        )
     if isinstance(override.value(), Glob):
         values = _options(override, conf)
     else:
@@ -69,16 +72,18 @@ def _options(override: Override, conf: Path) -> list[str]:
     folder = conf / override.key_or_group
     if not folder.is_dir():
         groups = ", ".join(sorted(path.name for path in conf.iterdir() if path.is_dir()))
-        raise ConfigError(f"command line: {_line(override)}: glob(…) is for options of a group; one of: {groups}")
+        raise ConfigError(f"command line: {line_of(override)}: glob(…) is for options of a group; one of: {groups}")
     names = sorted(file.stem for file in folder.glob("*.yaml"))
     pattern = override.value()
     assert isinstance(pattern, Glob)
     found = pattern.filter(names)
     if not found:
-        raise ConfigError(f"command line: {_line(override)}: matches none of {folder.as_posix()}/: {', '.join(names)}")
+        raise ConfigError(
+            f"command line: {line_of(override)}: matches none of {folder.as_posix()}/: {', '.join(names)}"
+        )
     return found
 
 
-def _line(override: Override) -> str:
+def line_of(override: Override) -> str:
     assert override.input_line is not None
     return override.input_line

@@ -1,7 +1,7 @@
 """What a sweep left and needs no more: workspaces of jobs that are dead, checkpoints of points that are not best."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
@@ -12,6 +12,7 @@ from bakeoff.runs.named_by import named_by
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
 from bakeoff.sweep.manifest import Manifest, SweepJob
+from bakeoff.sweep.standing import merit
 from bakeoff.tracking.journal import is_held
 
 
@@ -58,7 +59,7 @@ def own_bytes(folder: Path) -> int:
 
 def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
     runs = {run.fingerprint: run for run in known_runs() if not run.waits}
-    names, ranked = named_by(), _ranked(manifest.jobs)
+    names, ranked = named_by(), _ranked(manifest)
     kept = {job.fingerprint for job in ranked[:keep]} | {
         job.fingerprint for job in manifest.jobs if not job.state.is_final
     }
@@ -69,8 +70,8 @@ def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
             yield Prunable(job, "checkpoints", left.bytes, stays, left.path, left)
 
 
-def _ranked(jobs: Sequence[SweepJob]) -> list[SweepJob]:
+def _ranked(manifest: Manifest) -> list[SweepJob]:
     """Those that are over and left checkpoints, the best first, each training once."""
-    done = [job for job in jobs if job.state.is_final and job.fingerprint]
-    ranked = sorted(done, key=lambda job: float("-inf") if job.value is None else job.value, reverse=True)
+    done = [job for job in manifest.jobs if job.state.is_final and job.fingerprint]
+    ranked = sorted(done, key=lambda job: merit(manifest, job), reverse=True)
     return list({job.fingerprint: job for job in reversed(ranked)}.values())[::-1]

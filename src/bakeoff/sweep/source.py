@@ -19,6 +19,10 @@ class Source(Protocol):
         """Why a job that runs is not worth its end; None if it may go on."""
         ...
 
+    def settled(self, job: SweepJob) -> SweepJob:
+        """A job that is over, with what is known of it besides."""
+        ...
+
 
 class Planned:
     """Every job stands in the manifest before the first begins."""
@@ -31,3 +35,6 @@ class Planned:
 
     def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
         return None
+
+    def settled(self, job: SweepJob) -> SweepJob:
+        return job

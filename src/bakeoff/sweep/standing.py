@@ -8,9 +8,17 @@ from bakeoff.tables import write_table
 
 
 def best(manifest: Manifest) -> SweepJob | None:
-    """By the metric of its task, of which more is better; the first of equals; None if nothing was evaluated."""
+    """By the metric of its task, of which more is better, or as its search says; the first of equals; None if nothing
+    was evaluated."""
     judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
-    return max(judged, key=lambda job: job.value or 0.0, default=None)
+    return max(judged, key=lambda job: merit(manifest, job), default=None)
+
+
+def merit(manifest: Manifest, job: SweepJob) -> float:
+    """More is better; the least of one without a value."""
+    if job.value is None:
+        return float("-inf")
+    return -job.value if manifest.search is not None and manifest.search.direction == "min" else job.value
 
 
 def ranked(manifest: Manifest) -> list[SweepJob]:

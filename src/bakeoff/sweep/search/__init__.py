@@ -1,0 +1,1 @@
+"""A search: what was drawn and what came of it -> what is tried next. Optuna is imported here alone."""

@@ -1,0 +1,51 @@
+"""What a search was asked for. It stands in the sweep's manifest; with the trials it decides each next suggestion."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bakeoff.errors import ConfigError, choices
+
+KINDS = ("asha", "random", "tpe")
+DIRECTIONS = ("max", "min")
+VALIDATION = "validation/"
+
+
+@dataclass(frozen=True)
+class Search:
+    kind: str
+    trials: int
+    metric: str  # mAP_50: of metrics.json; validation/mAP_50: the best that training saw
+    direction: str = "max"
+    seed: int = 0
+    prunes: bool = True
+    stages: tuple[str, ...] = ()  # that each trial runs
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"--search: no such kind {self.kind!r}; {choices(self.kind, KINDS)}")
+        if self.trials < 1:
+            raise ConfigError(f"--trials: must be 1 or more, got {self.trials}")
+        if self.direction not in DIRECTIONS:
+            raise ConfigError(f"--direction: must be max or min, got {self.direction!r}")
+        if self.seed < 0:
+            raise ConfigError(f"--search-seed: must be 0 or more, got {self.seed}")
+        if self.kind == "asha" and not self.prunes:
+            raise ConfigError("--no-pruning: must stand without --search asha, which is a way of pruning; use random")
+
+    @property
+    def watched(self) -> str:
+        """What training says of the metric on its way."""
+        return f"{VALIDATION}{self.short}"
+
+    @property
+    def short(self) -> str:
+        return self.metric.removeprefix(VALIDATION)
+
+    @property
+    def is_of_training(self) -> bool:
+        """Whether nothing but training is needed to know the metric."""
+        return self.metric.startswith(VALIDATION)
+
+    def best(self, values: Iterable[float]) -> float | None:
+        pick = max if self.direction == "max" else min
+        return pick(values, default=None)

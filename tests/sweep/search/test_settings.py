@@ -1,0 +1,75 @@
+"""What cannot be searched for is said with the option that asks for it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.compare.metric import HEADLINES
+from bakeoff.errors import ConfigError
+from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.classification import Answer, ClassificationScore
+from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.sweep.search.metric import METRICS, is_looked_at, require_metric
+from bakeoff.sweep.search.settings import Search
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"kind": "tpee"}, "--search: no such kind 'tpee'; did you mean 'tpe'. one of: asha, random, tpe"),
+        ({"trials": 0}, "--trials: must be 1 or more, got 0"),
+        ({"direction": "up"}, "--direction: must be max or min, got 'up'"),
+        ({"seed": -1}, "--search-seed: must be 0 or more, got -1"),
+        ({"kind": "asha", "prunes": False}, "--no-pruning: must stand without --search asha, which is a way"),
+    ],
+)  # fmt: skip
+def test_a_search_that_cannot_be_is_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        Search(**({"kind": "tpe", "trials": 3, "metric": "mAP_50"} | more))
+
+
+def test_the_best_of_values_is_by_direction() -> None:
+    assert Search("tpe", 1, "mAP").best([1.0, 3.0, 2.0]) == 3.0
+    assert Search("tpe", 1, "loss", "min").best([2.0, 1.0, 3.0]) == 1.0
+    assert Search("tpe", 1, "loss", "min").best([]) is None
+
+
+def boxes(sides: float, score: float) -> Boxes:
+    """One of each of COCO's sizes."""
+    corners = np.array([[0, 0, size, size] for size in (sides, 3 * sides, 8 * sides)], float)
+    return Boxes(corners, np.array([1, 1, 1]), np.full(3, score))
+
+
+SCORES = {
+    "mAP_50": DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5), 0.1),
+    "accuracy": ClassificationScore(tuple("abcdef")).update([Answer(1, 2, 0.5, 0.25, 1)]),
+    "mean_average_precision": MultiLabelScore(("a",)).update(np.array([[True], [False]]), np.array([[0.9], [0.2]])),
+}
+
+
+@pytest.mark.parametrize("headline", HEADLINES)
+def test_metrics_are_those_that_evaluation_writes(headline: str) -> None:
+    """And no others; of detection the loss only once training is over."""
+    written = {name for name, value in SCORES[headline].result().items() if isinstance(value, float)}
+    assert set(METRICS[headline]) == written and headline in written
+    assert {name for name in written if not is_looked_at(name, headline)} == (
+        {"loss"} if headline == "mAP_50" else set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mAP50", "--metric: no stage writes 'mAP50'; did you mean 'mAP_50'. one of: AR_1, "),
+        ("accuracy", "--metric: no stage writes 'accuracy'; .*one of: AR_1, "),
+        ("validation/mAp_50", "--metric: no stage writes 'validation/mAp_50'; did you mean 'validation/mAP_50'."),
+        ("validation/loss", "--metric: no stage writes 'validation/loss'; .*one of: validation/AR_1, "),
+    ],
+)
+def test_a_metric_that_no_stage_writes_is_refused_with_the_nearest(name: str, message: str) -> None:
+    require_metric("mAP_75", "mAP_50")
+    require_metric("validation/mAP", "mAP_50")
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        require_metric(name, "mAP_50")
