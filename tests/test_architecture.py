@@ -19,9 +19,10 @@ ALLOWED = {
         "compare", "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet",
         "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
     },
-    "compare": {"dvc", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
+    "compare": {"dvc", "effects", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "reproduce": {"config", "dvc", "tracking", "workspace"},
-    "sweep": {"config", "dvc", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
+    "effects": {"report"},
+    "sweep": {"config", "dvc", "effects", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
     "stages": {
         "config", "export", "input", "machine", "networks", "object_detection_api", "pictures", "progress", "quiet",
         "records", "report", "runs", "tasks", "tracking", "training", "workspace",

@@ -15,6 +15,7 @@ from bakeoff.sweep.parent_run import ParentRun
 from bakeoff.sweep.planned import headline_name
 from bakeoff.sweep.point_tags import tag_points
 from bakeoff.sweep.standing import write_results
+from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
@@ -57,6 +58,7 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     parent = ParentRun.of(manifest.track)
     for state in ("KILLED", "FINISHED"):
         parent.began(manifest)
+        assert tell_interrupted() == []  # whoever looks meanwhile
         parent.ended(manifest)
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         assert told[-1]["state"] == state
@@ -68,7 +70,8 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
         tags |= entry["values"] if entry["kind"] == "tags" else {}
     assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
     assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
-    assert {entry["name"] for entry in told if entry["kind"] == "file"} == {"sweep/manifest.json", "sweep/results.tsv"}
+    files = {entry["name"] for entry in told if entry["kind"] == "file"}
+    assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
 

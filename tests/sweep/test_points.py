@@ -80,7 +80,7 @@ def test_a_point_is_named_by_what_varies() -> None:
             ["seed=range(0,40)", "lr.peak=range(0,26)"],
             "command line: must be at most 1,000 points, got 40 x 26; sweep",
         ),
-        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got 1,001; sweep fewer"),
+        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got over 1,000; sweep"),
         (["seed"], "command line: .*"),
     ],
 )
@@ -92,7 +92,7 @@ def test_words_that_stand_for_no_points_are_refused(words: list[str], message: s
 def test_one_who_is_sure_may_have_more(conf: Path) -> None:
     assert len(points_of(["seed=range(0,10000)"], conf, sure=True)) == 10_000
     with pytest.raises(
-        ConfigError, match="^command line: must be at most 100,000 points, got 100,001; sweep fewer values$"
+        ConfigError, match="^command line: must be at most 100,000 points, got over 100,000; sweep fewer values$"
     ):
         points_of(["seed=range(0,200000)"], conf, sure=True)
 

@@ -89,11 +89,14 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
+    from bakeoff.cli.sweep_points import points_of
     from bakeoff.compare.chosen import chosen, of_sweep, recent
     from bakeoff.compare.conditions import Condition, in_order, require_known
     from bakeoff.compare.folded import folded
     from bakeoff.compare.gather import gather
+    from bakeoff.compare.points import done_first
 
+    _name_a_sweep(arguments)
     conditions = [Condition.parsed(text) for text in arguments.filter]
     gathered = gather(arguments.uri, arguments.experiment)
     for remark in gathered.remarks:
@@ -103,7 +106,7 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     if arguments.which:
         contenders = chosen(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
-        contenders = of_sweep(gathered, arguments.sweep, by_class=by_class)
+        contenders = of_sweep(gathered, arguments.sweep, points_of(arguments.sweep), by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
         contenders = recent(gathered, number, by_class=by_class)
@@ -119,7 +122,17 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
         require_known("--sort", arguments.sort, rows)
     headline = next((one.headline for one in rows if one.headline), None)
     order = arguments.sort or next(iter(arguments.metric), headline)
-    return (in_order(rows, order) if order else rows)[: arguments.top]
+    rows = in_order(rows, order) if order else rows
+    return (done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
+
+
+def _name_a_sweep(arguments: argparse.Namespace) -> None:
+    """`compare sweep-20260102-030405` is `compare --sweep sweep-20260102-030405`."""
+    from bakeoff.sweep.manifest import all_ids
+
+    if len(arguments.which) == 1 and arguments.which[0] in all_ids():
+        [arguments.sweep] = arguments.which
+        arguments.which = []
 
 
 def require_metric(name: str, contenders: list["Contender"]) -> None:

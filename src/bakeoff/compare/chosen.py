@@ -7,6 +7,7 @@ from pathlib import Path
 from bakeoff.compare.contender import SHOWN_OF_ID, Contender
 from bakeoff.compare.entering import contender_of_result, sweep_in
 from bakeoff.compare.gather import Gathered
+from bakeoff.compare.points import Point, with_points
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.tracking import git
 from bakeoff.tracking.result import result_here, result_of
@@ -29,14 +30,14 @@ def chosen(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) 
     return list({one.run_id: one for one in contenders}.values())
 
 
-def of_sweep(gathered: Gathered, name: str, *, by_class: bool = False) -> list[Contender]:
-    """Its points, as they were run; those that DVC's cache gave, too."""
+def of_sweep(gathered: Gathered, name: str, points: Sequence[Point] = (), *, by_class: bool = False) -> list[Contender]:
+    """Its points, as they were run; those that DVC's cache gave, too, and those of `points` that no run is known of."""
     own = gathered.own()
     found = [run for run in own if sweep_in(run) == name]
-    if not found:
+    if not found and not points:
         sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return gathered.filled(found[::-1], by_class=by_class)
+    return with_points(gathered.filled(found[::-1], by_class=by_class), points, name)
 
 
 def recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:

@@ -1,8 +1,7 @@
-"""A comparison as one page that needs nothing else: a table that a click sorts, intervals drawn, links to the files."""
+"""A comparison as one page that needs nothing else: a table that a click sorts, intervals drawn, links to the files,
+and what moved the number."""
 
-from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import sha256
 from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,25 +10,24 @@ from bakeoff.compare import look
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.metric import Number
 from bakeoff.compare.table import KEY, METRIC, Cell, Column, Table
-from bakeoff.report.style import STYLE
+from bakeoff.compare.trials import question_of, trials_of
+from bakeoff.effects.document import write_document
+from bakeoff.effects.look import SCRIPT as ON_PLOTS
+from bakeoff.effects.look import STYLE as PLOTS
+from bakeoff.effects.section import section
 
 REPORT = "evaluation/report.html"  # among a run's artifacts
 MARGIN = 0.05  # of the range of a scale, on both sides
 
 
 def write_page(file: Path, table: Table) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join(_parts(table)) + "\n", encoding="utf-8", errors="backslashreplace")
-
-
-def _parts(table: Table) -> Iterator[str]:
-    digest = b64encode(sha256(look.SCRIPT.encode()).digest()).decode()  # browsers run this script and no other
-    allowed = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     number = len(table.contenders)
-    yield "<!doctype html><html lang=en><meta charset=utf-8><title>Runs compared</title>"
-    yield f'<meta http-equiv=Content-Security-Policy content="{allowed}">'
-    yield f"<meta name=viewport content='width=device-width'><style>{STYLE}{look.STYLE}</style>"
-    yield f"<h1>{number} {'run' if number == 1 else 'runs'} compared</h1>"
+    title = f"{number} {'run' if number == 1 else 'runs'} compared"
+    write_document(file, title, look.STYLE + PLOTS, look.SCRIPT + ON_PLOTS, _parts(title, table))
+
+
+def _parts(title: str, table: Table) -> Iterator[str]:
+    yield f"<h1>{title}</h1>"
     yield f"<p class=soft>{escape(_said(table))}</p>"
     yield from _cards(table)
     yield "<div class=wide><table class=runs><thead><tr>"
@@ -39,7 +37,10 @@ def _parts(table: Table) -> Iterator[str]:
     for at, contender in enumerate(table.contenders):
         cells = "".join(_cell(column, at, contender, scales) for column in table.columns)
         yield f"<tr>{cells}"
-    yield f"</table></div><script>{look.SCRIPT}</script>"
+    yield "</table></div>"
+    question = question_of(table)
+    if question is not None:
+        yield from section(trials_of(table, question), question)
 
 
 def _said(table: Table) -> str:

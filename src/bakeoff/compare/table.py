@@ -10,6 +10,7 @@ from bakeoff.compare.metric import BESIDE, VALIDATION, Number, is_higher_better
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
 OPTION = ".use"
+CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "CANCELED")  # no number of theirs is called the best
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
 MB, GB = 1e6, 1e9
@@ -73,12 +74,16 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
 def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
     """The keys that differ, options first; and those of them that say no more than an option that differs: what only
     one kind has, and what was derived."""
+    known = [contender for contender in contenders if not contender.is_planned]
     params = [contender.params for contender in contenders]
     keys = list(dict.fromkeys(key for values in params for key in values))
-    different = [key for key in keys if len({values.get(key) for values in params}) > 1]
+    different = [
+        key for key in keys
+        if len({one.params.get(key) for one in known} | {values[key] for values in params if key in values}) > 1
+    ]  # fmt: skip
     if any(contender.seeds for contender in contenders):
         different = [key for key in different if key != SEED]
-    told = [key for key in different if key.startswith(DERIVED) or _is_told_by_its_option(key, contenders)]
+    told = [key for key in different if key.startswith(DERIVED) or _is_told_by_its_option(key, known)]
     own = [key for key in different if key not in told]
     return sorted(own, key=lambda key: not key.endswith(OPTION)), told
 
@@ -151,7 +156,7 @@ def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
     cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
-    return Column(name, METRIC, _with_best(cells, higher), rank, higher)
+    return Column(name, METRIC, _with_best(cells, higher, _counting(contenders)), rank, higher)
 
 
 def _of_cost(
@@ -161,16 +166,26 @@ def _of_cost(
     if all(value is None for value in values):
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
-    return Column(name, COST, _with_best(cells, False), rank, False)
+    return Column(name, COST, _with_best(cells, False, _counting(contenders)), rank, False)
 
 
-def _with_best(cells: Sequence[Cell], higher: bool | None) -> tuple[Cell, ...]:
-    """The best marked, with all that look the same; none where there is nothing to choose from."""
-    words = {cell.text.partition(" (")[0]: float(cell.value) for cell in cells if cell.value is not None}
+def _counting(contenders: Sequence[Contender]) -> list[bool]:
+    return [contender.state not in CUT_SHORT for contender in contenders]
+
+
+def _with_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
+    """The best of those that count marked, with all that look the same; none where there is nothing to choose from."""
+    words = {
+        cell.text.partition(" (")[0]: float(cell.value)
+        for cell, does in zip(cells, counts, strict=True) if does and cell.value is not None
+    }  # fmt: skip
     if higher is None or len(words) < 2:
         return tuple(cells)
     best = max(words, key=words.__getitem__) if higher else min(words, key=words.__getitem__)
-    return tuple(replace(cell, is_best=cell.text.partition(" (")[0] == best) for cell in cells)
+    return tuple(
+        replace(cell, is_best=does and cell.text.partition(" (")[0] == best)
+        for cell, does in zip(cells, counts, strict=True)
+    )
 
 
 def _state(contender: Contender) -> str:

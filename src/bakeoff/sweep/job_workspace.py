@@ -27,6 +27,8 @@ class JobWorkspace:
         top = git("rev-parse", "--show-toplevel")
         # All objects come along as hard links, the snapshot's among them, which is on no branch.
         git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", top, str(self._clone))
+        if git("rev-parse", "--is-shallow-repository") == "true":  # then git copies no more than what branches lead to
+            git("fetch", "--quiet", "--no-tags", "origin", snapshot.baseline, snapshot.commit, folder=self._clone)
         git("checkout", "--quiet", "--detach", snapshot.baseline, folder=self._clone)
         git("read-tree", "-m", "-u", snapshot.baseline, snapshot.commit, folder=self._clone)
         self._copy_author()

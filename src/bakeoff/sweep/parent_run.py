@@ -4,20 +4,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.sweep.manifest import FILE, JobState, Manifest
+from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target
 
-RESULTS = "results.tsv"
+RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
 
 
-@dataclass(frozen=True)
+@dataclass
 class ParentRun:
     """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name."""
 
     target: Target | None  # None: the variants are not tracked
+    _open: Journal | None = None  # from its beginning to its end, or whoever looks takes the sweep for interrupted
 
     @classmethod
     def of(cls, track: dict[str, Any]) -> "ParentRun":
@@ -29,7 +31,7 @@ class ParentRun:
         """Again, if it is resumed."""
         if self.target is None:
             return
-        journal = self._journal(manifest, self.target)
+        self._open = journal = self._journal(manifest, self.target)
         journal.tags({
             "bakeoff.sweep": manifest.id,
             "bakeoff.sweep_question": " ".join(manifest.words),
@@ -39,13 +41,12 @@ class ParentRun:
         })  # fmt: skip
         journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
         journal.state("RUNNING")
-        journal.close()
 
     def ended(self, manifest: Manifest) -> None:
         """For now, if something is left to do."""
         if self.target is None:
             return
-        journal = self._journal(manifest, self.target)
+        journal, self._open = self._open or self._journal(manifest, self.target), None
         states = [job.state for job in manifest.jobs]
         journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
         if (first := best(manifest)) is not None:
@@ -55,7 +56,8 @@ class ParentRun:
                 f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
             })  # fmt: skip
         write_results(manifest, manifest.folder / RESULTS)
-        for name in (FILE, RESULTS):
+        write_page(manifest, manifest.folder / REPORT)
+        for name in (FILE, RESULTS, REPORT):
             journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
         failed = JobState.FAILED in states
         over = all(state.is_final for state in states) and len(states) >= manifest.expected

@@ -38,7 +38,7 @@ def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[P
     }
     number = math.prod(len(axis) for axis in axes.values())
     if number > most:
-        sizes = " x ".join(f"{len(axes[key]):,}" for key in axes if key in several)
+        sizes = " x ".join(_size(axes[key], most) for key in axes if key in several)
         remedy = "sweep fewer values" if sure else f"sweep fewer values, or --yes for up to {MOST_AT_ALL:,}"
         raise ConfigError(f"command line: must be at most {most:,} points, got {sizes}; {remedy}")
     return [
@@ -61,6 +61,11 @@ def values_of(override: Override, conf: Path, most: int) -> list[str]:
     if not values:
         raise ConfigError(f"{said}: must stand for one value or more, got none")
     return [f"{override.get_key_element()}={value}" for value in values]
+
+
+def _size(axis: list[str], most: int) -> str:
+    """Of one that is longer nobody counts on."""
+    return f"{len(axis):,}" if len(axis) <= most else f"over {most:,}"
 
 
 def _options(override: Override, conf: Path) -> list[str]:

@@ -13,9 +13,9 @@ from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
 from bakeoff.progress import progress
+from bakeoff.sweep.capture import require_capturable
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
-from bakeoff.tracking import git
 
 RECORDS_STAGE = "build_records"
 
@@ -34,7 +34,7 @@ class Job:
 
 def preflight(points: Sequence[Point], *, until: str | None = None) -> list[Job]:
     """Raises ConfigError with all the mistakes of all points."""
-    _require_files_in_git()
+    require_capturable()
     known = read_known()
     if until is not None and until not in known.stages:
         raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
@@ -97,10 +97,3 @@ def _named(where: Sequence[Point], points: Sequence[Point]) -> str:
         return ""
     more = f" and {len(where) - 1} more" if len(where) > 1 else ""
     return f"{where[0].name}{more}: "
-
-
-def _require_files_in_git() -> None:
-    """DVC takes into an experiment's workspace what git knows, and nothing else."""
-    files = git.untracked(workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
-    if files:
-        raise WorkspaceError(f"{', '.join(files)}: must be known to git, or no experiment has it; `git add` it")

@@ -4,11 +4,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.leftovers import Leftover, these_runs
 from bakeoff.runs.named_by import named_by
-from bakeoff.runs.room import bytes_below
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
 from bakeoff.sweep.manifest import Manifest, SweepJob
@@ -42,7 +42,19 @@ def _workspaces(manifest: Manifest) -> Iterator[Prunable]:
         path = all_job_workspaces() / job.experiment
         if path.is_dir():
             runs = is_held(JobFiles(manifest.folder, job.number).lock)
-            yield Prunable(job, "temporary workspace", bytes_below(path), "still runs" if runs else None, path)
+            yield Prunable(job, "temporary workspace", own_bytes(path), "still runs" if runs else None, path)
+
+
+def own_bytes(folder: Path) -> int:
+    """That are free once it is gone: git's objects and records are there as links, and stay where they are."""
+    total = 0
+    for path in (folder, *folder.rglob("*")):
+        try:
+            stat = path.lstat()
+        except OSError:
+            continue
+        total += stat.st_size if S_ISDIR(stat.st_mode) or stat.st_nlink == 1 else 0
+    return total
 
 
 def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:

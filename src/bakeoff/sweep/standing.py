@@ -21,6 +21,13 @@ def merit(manifest: Manifest, job: SweepJob) -> float:
     return -job.value if manifest.search is not None and manifest.search.direction == "min" else job.value
 
 
+def ranked(manifest: Manifest) -> list[SweepJob]:
+    """Those that are done, the best first; then what has no result, in order."""
+    judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
+    others = [job for job in manifest.jobs if job not in judged]
+    return [*sorted(judged, key=lambda job: -(job.value or 0.0)), *others]
+
+
 def write_results(manifest: Manifest, file: Path) -> None:
     write_table(file, [_row(job) for job in manifest.jobs])
 

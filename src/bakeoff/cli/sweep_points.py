@@ -1,0 +1,25 @@
+"""A sweep of this workspace -> its points as a comparison wants them."""
+
+from bakeoff import workspace
+from bakeoff.compare.points import Point
+from bakeoff.sweep.manifest import JobState, SweepJob, all_ids, read
+
+STATES = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called
+OPTION = ".use"
+
+
+def points_of(sweep: str) -> list[Point]:
+    """None of a sweep of another workspace."""
+    if sweep not in all_ids():
+        return []
+    return [_point(job) for job in read(workspace.sweeps() / sweep).jobs]
+
+
+def _point(job: SweepJob) -> Point:
+    values = {}
+    for override in job.points[0]:
+        key, is_set, value = override.lstrip("+").partition("=")
+        if is_set:
+            is_group = (workspace.CONF / key).is_dir()
+            values[f"{key}{OPTION}" if is_group else key] = value.strip("'\"")
+    return Point(job.experiment, job.variant, STATES.get(job.state, job.state.upper()), values, job.run_id)

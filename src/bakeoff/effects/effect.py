@@ -1,0 +1,134 @@
+"""What a key did to the number, in figures and in plain words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff.effects.axis import Axis, as_number
+from bakeoff.effects.groups import Group, groups_of
+from bakeoff.effects.share import Share, rank_correlation, shares
+from bakeoff.effects.trial import SEED, Question, Trial
+
+LEAST_POINTS = 2
+SURE = 0.05  # of chance, all keys together
+STEADY = 0.3  # rank correlations nearer to 0 are no trend
+OFTEN, ALWAYS = 0.5, 0.995  # associations
+
+
+@dataclass(frozen=True)
+class Effect:
+    key: str
+    axis: Axis
+    points: tuple[Trial, ...]
+    groups: tuple[Group, ...]
+    share: Share
+    trend: float | None  # rank correlation of a number
+    is_shown: bool  # more than chance would do
+
+    @property
+    def reach(self) -> float:
+        """From the lowest mean to the highest."""
+        means = [group.mean for group in self.groups]
+        return max(means) - min(means)
+
+
+def effects(points: Sequence[Trial], question: Question) -> list[Effect]:
+    """The largest share first; of equals, and where no share can be told, what moved it furthest. A seed has none."""
+    keys = [key for key in question.keys if key != SEED and len({point.values.get(key) for point in points}) > 1]
+    if len(points) < LEAST_POINTS or not keys:
+        return []
+    axes = {key: Axis.of(key, [point.values.get(key) for point in points]) for key in keys}
+    groups = {key: groups_of(key, axes[key], points) for key in keys}
+    found = shares(points, groups)
+    several = [
+        Effect(
+            key, axes[key], tuple(points), tuple(groups[key]), found[key], _trend(key, axes[key], points),
+            (chance := found[key].chance) is not None and chance * len(keys) <= SURE,
+        )
+        for key in keys
+    ]  # fmt: skip
+    return sorted(several, key=lambda one: (-(one.share.explained or 0.0), one.share.explained is None, -one.reach))
+
+
+def _trend(key: str, axis: Axis, points: Sequence[Trial]) -> float | None:
+    pairs = [
+        (number, point.number) for point in points
+        if (number := as_number(point.values.get(key, ""))) is not None and point.number is not None
+    ]  # fmt: skip
+    if not axis.is_numeric or len({number for number, _ in pairs}) < 3:
+        return None
+    return rank_correlation([number for number, _ in pairs], [number for _, number in pairs])
+
+
+def sentences(effect: Effect, question: Question, deviation: float | None) -> list[str]:
+    """`deviation`: of a point, by its seed alone."""
+    return [*_moved(effect, question, deviation), *_explained(effect), *_with_others(effect)]
+
+
+def _moved(effect: Effect, question: Question, deviation: float | None) -> list[str]:
+    low, high = (choose(effect.groups, key=lambda group: group.mean) for choose in (min, max))
+    words = ("highest", "lowest")
+    first, last = high, low
+    if question.is_higher_better is not None:
+        words = ("best", "worst")
+        first, last = (high, low) if question.is_higher_better else (low, high)
+    apart = figure(abs(first.mean - last.mean))
+    several = len(effect.groups) > 2
+    missing = sum(effect.key not in point.values for point in effect.points)
+    said = [
+        f"{words[0].capitalize()} with {first.name}: {figure(first.mean)} {_over(first)}, "
+        f"{f'{words[1]} with ' if several else ''}{last.name}: {figure(last.mean)} {_over(last)}; {apart} apart."
+    ]
+    if missing:
+        said.append(f"{missing} of {len(effect.points)} points have no such key.")
+    if deviation is not None and abs(first.mean - last.mean) < 2 * deviation:
+        said.append(f"That is not much beside what the seed alone does (± {figure(deviation)}).")
+    if effect.trend is not None:
+        direction = "higher" if effect.trend > 0 else "lower"
+        trend = f"rank correlation {effect.trend:+.2f}"
+        steady = abs(effect.trend) >= STEADY
+        said.append(
+            f"The larger, the {direction} ({trend})." if steady else f"No steady rise or fall ({trend})."
+        )  # fmt: skip
+    return said
+
+
+def _over(group: Group) -> str:
+    return f"on average over {len(group.members)} points" if len(group.members) > 1 else "at one point"
+
+
+def _explained(effect: Effect) -> list[str]:
+    share, number = effect.share, len(effect.points)
+    explained = "" if share.explained is None else f"It explains {share.explained * 100:.0f} % of the variation"
+    if share.chance is None:
+        few = f"{number} points are too few to tell that from chance."
+        return [f"{explained}; {few}" if explained else few]
+    often = "less than 0.1 %" if share.chance < 0.001 else f"{share.chance * 100:.2g} %"
+    alone = " (by itself: the points are too few to allow for the other keys)" if share.is_alone else ""
+    verdict = "" if effect.is_shown else ", so nothing is shown"
+    by_chance = f"chance alone would do as much in {often} of such sweeps{alone}{verdict}."
+    return [f"{explained}; {by_chance}" if explained else by_chance.capitalize()]
+
+
+def _with_others(effect: Effect) -> list[str]:
+    share = effect.share
+    same = [key for key, together in share.others if together >= ALWAYS]
+    often = [(key, together) for key, together in share.others if OFTEN <= together < ALWAYS]
+    if same:
+        return [f"It changes only together with {_listed(same)}: their effects cannot be told apart."]
+    if often:
+        those = _listed([f"{key} ({together:.2f} of 1)" for key, together in often[:3]])
+        return [f"It often changes together with {those}, so part of this may be theirs."]
+    if not share.is_told_apart:
+        return ["It follows from the other keys: its effect cannot be told from theirs."]
+    return []
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def figure(value: float) -> str:
+    """As tables have it; small ones with what they have."""
+    if value and abs(value) < 0.01:
+        return f"{value:.2g}"
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"

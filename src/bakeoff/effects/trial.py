@@ -1,0 +1,74 @@
+"""A trial: what was chosen, and how good it came out.
+
+Trial("sweep-20260102-030405-7", {"lr.use": "cosine", "lr.peak": "0.05"}, (0.41, 0.44))    of two seeds
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Trial:
+    name: str
+    values: Mapping[str, str]  # by key; a key that its kind does not have is not in it
+    numbers: tuple[float, ...] = ()  # of each seed; none if it was not judged
+    state: str = ""
+    is_done: bool = True  # what is not counts for nothing, and is shown
+
+    @property
+    def number(self) -> float | None:
+        return statistics.fmean(self.numbers) if self.numbers else None
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation over the seeds."""
+        return statistics.stdev(self.numbers) if len(self.numbers) > 1 else None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which keys differ, and which number they may have moved."""
+
+    keys: tuple[str, ...]
+    metric: str
+    is_higher_better: bool | None = True  # None of a number that is neither good nor bad
+
+    def best(self, trials: Sequence[Trial]) -> Trial | None:
+        """The first of equals; None where nothing is better than anything."""
+        judged = counted(trials)
+        if not judged or self.is_higher_better is None:
+            return None
+        return max(judged, key=lambda trial: (trial.number or 0.0) * (1 if self.is_higher_better else -1))
+
+
+def counted(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.is_done and trial.numbers]
+
+
+def without_seeds(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that differ in nothing but their seed are one: no choice counts more often for having more seeds."""
+    together: dict[frozenset[tuple[str, str]], list[Trial]] = {}
+    for trial in counted(trials):
+        together.setdefault(frozenset(_chosen(trial).items()), []).append(trial)
+    return [
+        replace(
+            group[0], values=_chosen(group[0]), numbers=tuple(number for trial in group for number in trial.numbers)
+        )
+        for group in together.values()
+    ]
+
+
+def seed_deviation(points: Sequence[Trial]) -> float | None:
+    """How far a seed alone moves the number: one standard deviation, over all points that were trained with several."""
+    several = [point.numbers for point in points if len(point.numbers) > 1]
+    freedom = sum(len(numbers) - 1 for numbers in several)
+    if not freedom:
+        return None
+    return (sum(statistics.variance(numbers) * (len(numbers) - 1) for numbers in several) / freedom) ** 0.5
+
+
+def _chosen(trial: Trial) -> dict[str, str]:
+    return {key: value for key, value in trial.values.items() if key != SEED}

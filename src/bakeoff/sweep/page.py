@@ -1,0 +1,74 @@
+"""A sweep as one page that needs nothing else: what was asked, what came of each point, and what moved the number."""
+
+import time
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from bakeoff.effects import look
+from bakeoff.effects.document import write_document
+from bakeoff.effects.section import section
+from bakeoff.effects.trial import Question, Trial
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.standing import best, ranked
+
+STYLE = """
+body { max-width: 110rem } .wide { overflow-x: auto } .points { margin-top: 1rem } .points td, .points th {
+ padding: .3rem 1.4rem .3rem 0; white-space: nowrap } .points td.why { white-space: normal; min-width: 16rem }
+.points .best td { font-weight: 700 } .not-done td { color: var(--soft) } .not-done .state { color: var(--wrong) }
+code { font-size: .9em }
+"""
+
+
+def write_page(manifest: Manifest, file: Path) -> None:
+    write_document(file, manifest.id, STYLE + look.STYLE, look.SCRIPT, _parts(manifest))
+
+
+def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
+    """By the words in which points differ, as they were asked for."""
+    trials = [
+        Trial(
+            f"{job.number}: {job.experiment}",
+            _values(job),
+            () if job.value is None else (job.value,),
+            _state(job),
+            job.state == JobState.DONE,
+        )
+        for job in manifest.jobs
+    ]
+    keys = dict.fromkeys(key for trial in trials for key in trial.values)
+    return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "")
+
+
+def _values(job: SweepJob) -> dict[str, str]:
+    pairs = (override.lstrip("+").partition("=") for override in job.points[0])
+    return {key: value.strip("'\"") for key, is_set, value in pairs if is_set}
+
+
+def _state(job: SweepJob) -> str:
+    why = job.attempts[-1].why if job.attempts else None
+    return f"{job.state}: {why}" if why else job.state.value
+
+
+def _parts(manifest: Manifest) -> Iterator[str]:
+    states = [job.state for job in manifest.jobs]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
+    began = time.strftime("%Y-%m-%d %H:%M", time.localtime(manifest.began))
+    yield f"<h1>{escape(manifest.id)}</h1><p class=soft>Began {began}: "
+    yield f"<code>bakeoff sweep {escape(' '.join(manifest.words))}</code></p><div class=cards>"
+    first = best(manifest)
+    if first is not None:
+        yield f"<div class=big><b>best {escape(first.headline)}</b><strong>{first.value:.3f}</strong>"
+        yield f"<span class=soft>{first.number}: {escape(first.name)}</span></div>"
+    yield f"<div><b>points</b><strong>{len(states)}</strong><span class=soft>{counts}</span></div></div>"
+    trials, question = trials_of(manifest)
+    yield from section(trials, question)
+    yield "<h2>Points</h2><div class=wide><table class=points><tr><th class=n>number<th>point<th class=n>"
+    yield f"{escape(question.metric)}<th>state<th>experiment<th>"
+    for job in ranked(manifest):
+        kind = " class=best" if job is first else " class=not-done" if job.state != JobState.DONE else ""
+        value = "–" if job.value is None else f"{job.value:.3f}"
+        why = (job.attempts[-1].why if job.attempts else None) or ""
+        yield f"<tr{kind}><td class=n>{job.number}<td>{escape(job.name)}<td class=n>{value}<td class=state>{job.state}"
+        yield f"<td><code>{escape(job.experiment)}</code><td class=why>{escape(why)}"
+    yield "</table></div>"

@@ -1,0 +1,74 @@
+"""bakeoff compare --sweep: every point stands in the table, whatever became of it."""
+
+import json
+from pathlib import Path
+
+from bakeoff.sweep.manifest import JobState
+from made_sweeps import ID, sweep, sweep_job
+from told_runs import Bakeoff, scores, told
+
+
+def points(here: Path) -> None:
+    """Done twice, given up by a search, failed at once, failed and begun again, and one that waits."""
+    for group in ("lr", "model"):
+        (here / "conf" / group).mkdir()
+    jobs = [
+        sweep_job(1, points=(("lr=cosine", "lr.peak=0.003"),), state=JobState.DONE, value=0.5, run_id="aaaa1"),
+        sweep_job(2, points=(("lr=cosine", "lr.peak=0.01"),), state=JobState.DONE, value=0.6, run_id="aaaa2"),
+        sweep_job(3, points=(("lr=exponential", "lr.peak=0.003"),), state=JobState.PRUNED, run_id="aaaa3"),
+        sweep_job(4, points=(("lr=exponential", "lr.peak=0.01"),), state=JobState.FAILED),
+        sweep_job(5, points=(("lr=constant", "lr.peak=0.003"),), state=JobState.STOPPED, run_id="aaaa5"),
+        sweep_job(6, points=(("lr=constant", "lr.peak=0.01"),)),
+    ]
+    sweep(*jobs).write()
+    told("aaaa1", scores(0.5), {"DVC_EXP_NAME": f"{ID}-1"})
+    told("aaaa2", scores(0.6), {"DVC_EXP_NAME": f"{ID}-2"}, lr__peak="0.01")
+    exponential = {"variant__lr": "exponential", "lr__kind": "exponential", "lr__decay_steps": "100"}
+    told("aaaa3", {"validation/mAP_50": 0.9}, {"DVC_EXP_NAME": f"{ID}-3"}, state="KILLED", **exponential)
+    constant = {"variant__lr": "constant", "lr__kind": "constant"}
+    told("before", {}, {"DVC_EXP_NAME": f"{ID}-5"}, state="FAILED", **constant)
+    told("aaaa5", scores(0.8), {"DVC_EXP_NAME": f"{ID}-5"}, **constant)
+
+
+def test_every_point_is_there_once_with_the_state_that_the_sweep_has_it_in(bakeoff: Bakeoff, here: Path) -> None:
+    points(here)
+    said = bakeoff("compare", "--sweep", ID)
+    assert said.rows[0][:4] == ["run", "lr.use", "lr.peak", "mAP_50"]
+    shown = [[*row[:3], state] for row in said.rows[1:7] for state in JOB_STATES if state in row]
+    assert shown == [  # what is done first, the best of it on top; then by the number, then as it was asked for
+        ["aaaa2", "cosine", "0.01", "SUCCEEDED"],
+        ["aaaa1", "cosine", "0.003", "SUCCEEDED"],
+        ["aaaa5", "constant", "0.003", "STOPPED"],
+        ["aaaa3", "exponential", "0.003", "PRUNED"],
+        ["–", "exponential", "0.01", "FAILED"],
+        ["–", "constant", "0.01", "QUEUED"],
+    ]
+    assert "0.600* (0.570–0.630)" in said.rows[1] and "*" not in said.rows[3][3]  # as `sweep best` has it
+    assert bakeoff("compare", ID).out == said.out
+    tree = json.loads(bakeoff("compare", "--json", "--sweep", ID).out)
+    assert [run["experiment"] for run in tree["runs"]] == [f"{ID}-{number}" for number in (2, 1, 5, 3, 4, 6)]
+    assert tree["keys"] == ["lr.use", "lr.peak"]
+
+
+def test_points_can_be_filtered_by_what_became_of_them(bakeoff: Bakeoff, here: Path) -> None:
+    points(here)
+    tree = json.loads(bakeoff("compare", "--json", "--sweep", ID, "--filter", "state=QUEUED").out)
+    assert [run["params"] for run in tree["runs"]] == [{"lr.use": "constant", "lr.peak": "0.01"}]
+
+
+def test_the_page_of_a_sweep_draws_what_is_not_done_as_such(bakeoff: Bakeoff, here: Path) -> None:
+    points(here)
+    bakeoff("compare", "--sweep", ID, "--html", "page.html")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    assert page.count("class='trial undone'") == 4 and "without a result: 4" in page
+    assert page.count("class='trial best'") == 1
+
+
+def test_a_sweep_of_which_nothing_ran_yet_is_shown_too(bakeoff: Bakeoff) -> None:
+    sweep(sweep_job(1, points=(("lr.peak=0.1",),)), sweep_job(2, points=(("lr.peak=0.2",),))).write()
+    said = bakeoff("compare", "--sweep", ID)
+    assert said.rows[0] == ["lr.peak", "state", "experiment"]  # there is no run to be named
+    assert [row[:2] for row in said.rows[1:3]] == [["0.1", "QUEUED"], ["0.2", "QUEUED"]]
+
+
+JOB_STATES = ("SUCCEEDED", "STOPPED", "PRUNED", "FAILED", "QUEUED")

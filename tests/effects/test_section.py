@@ -1,0 +1,135 @@
+"""The plots: what is drawn, what is said, and that neither names nor values can break the page."""
+
+import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from bakeoff.effects import look
+from bakeoff.effects.document import write_document
+from bakeoff.effects.effect import effects, sentences
+from bakeoff.effects.section import section
+from bakeoff.effects.trial import Question, Trial, seed_deviation, without_seeds
+
+KEYS = ("lr.use", "lr.peak", "seed")
+VALUES = {"cosine": 0.3, "exponential": 0.5}
+
+
+def grid(seeds: int = 2) -> list[Trial]:
+    """exponential is better by 0.2, peaks add 0.01 and 0.02, seeds 0.002."""
+    return [
+        Trial(f"{use} {peak} {seed}", {"lr.use": use, "lr.peak": peak, "seed": str(seed)}, (number,), "SUCCEEDED")
+        for use, base in VALUES.items()
+        for step, peak in enumerate(("0.001", "0.01", "0.1"))
+        for seed in range(seeds)
+        for number in [base + step / 100 + seed * 0.002 + 0.001 * (seed - 0.5) * (step - 1)]
+    ]
+
+
+def drawn(trials: list[Trial], question: Question) -> str:
+    return "".join(section(trials, question))
+
+
+def test_a_line_for_each_trial_and_the_best_on_top() -> None:
+    page = drawn(grid(), Question(KEYS, "mAP_50"))
+    lines = re.findall(r"<polyline points='([^']+)' class='([^']+)' data-at=(\d+)><title>([^<]+)", page)
+    assert (
+        len(lines) == 12 and lines[-1][1] == "trial best" and lines[-1][3].startswith("exponential 0.1 1\nmAP_50 0.5")
+    )
+    assert [line[1] for line in lines].count("trial best") == 1 and lines[0][1] == "trial k0"
+    heights = {int(at): float(points.split()[-1].split(",")[1]) for points, _, at, _ in lines}
+    assert sorted(heights, key=lambda at: heights[at]) == sorted(heights, key=lambda at: -grid()[at].numbers[0])
+    names = re.findall(r"<text class='name own'[^>]*>([^<]+)", page)
+    assert names == ["seed", "peak", "use", "mAP_50"]  # what explains most next to the number, which is last
+
+
+def test_of_a_loss_the_lowest_is_the_best() -> None:
+    page = drawn(grid(), Question(KEYS, "loss", False))
+    assert "the best: cosine 0.001 0" in page and "lower is better" in page and "Best with cosine" in page
+
+
+def test_what_is_not_done_is_drawn_and_counted_apart() -> None:
+    trials = grid()
+    trials[0] = replace(trials[0], numbers=(), state="FAILED: diverged", is_done=False)
+    trials[5] = replace(trials[5], numbers=(0.99,), state="PRUNED", is_done=False)
+    page = drawn(trials, Question(KEYS, "mAP_50"))
+    assert page.count("class='trial undone'") == 2 and "without a result: 2" in page and ">no result<" in page
+    assert "no result\nFAILED: diverged" in page and "the best: exponential" in page
+
+
+def told(trials: list[Trial], question: Question) -> dict[str, str]:
+    points = without_seeds(trials)
+    deviation = seed_deviation(points)
+    return {effect.key: " ".join(sentences(effect, question, deviation)) for effect in effects(points, question)}
+
+
+def test_each_key_is_told_in_plain_words_the_one_that_moves_most_first() -> None:
+    words = told(grid(), Question(KEYS, "mAP_50"))
+    assert list(words) == ["lr.use", "lr.peak"]
+    assert words["lr.use"].startswith(
+        "Best with exponential: 0.511 on average over 3 points, cosine: 0.311 on average over 3 points; 0.200 apart. "
+        "It explains 99 % of the variation; chance alone would do as much in less than 0.1 % of such sweeps."
+    )
+    assert "Best with 0.1: 0.421 on average over 2 points, worst with 0.001: 0.401" in words["lr.peak"]
+
+
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [
+        ([Trial("a", {"k": "1"}, (0.1,)), Trial("b", {"k": "2"}, (0.2,))], "2 points are too few to tell that from"),
+        (
+            [Trial(str(at), {"k": str(at % 2), "l": str(at % 2), "m": str(at)}, (at / 10,)) for at in range(8)],
+            "It changes only together with l: their effects cannot be told apart.",
+        ),
+        (
+            [Trial(str(at), {"k": "ab"[at > 3], "l": "cd"[at > 4], "m": str(at)}, (at % 3,)) for at in range(9)],
+            "It often changes together with l (0.7",
+        ),
+        (
+            [Trial(f"{k}{at}", {"k": k, "seed": str(at)}, (at + 0.1 * int(k),)) for k in "12" for at in range(3)],
+            "That is not much beside what the seed alone does (± 1.000).",
+        ),
+        (
+            [Trial(str(at), {"k": str(at)} if at else {}, (at,)) for at in range(4)],
+            "1 of 4 points have no such key.",
+        ),
+        (
+            [Trial(str(at), {"k": str(at)}, (float(at * at),)) for at in range(9)],
+            "The larger, the higher (rank correlation +1.00).",
+        ),
+        (
+            [Trial(str(at), {"k": "abc"[at % 3], "m": str(at)}, (at % 2 + 0.1 * at,)) for at in range(6)],
+            ", so nothing is shown.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_said(trials: list[Trial], words: str) -> None:
+    assert words in told(trials, Question(("k", "l", "seed"), "mAP"))["k"]
+
+
+def test_nothing_is_drawn_where_nothing_differs_or_was_measured() -> None:
+    one = Trial("a", {"k": "1"}, (0.5,))
+    assert drawn([one, replace(one, name="b")], Question(("k",), "mAP")) == ""
+    assert drawn([one, Trial("b", {"k": "2"})], Question(("k",), "mAP")) == ""
+
+
+def test_names_and_values_are_words_not_markup(tmp_path: Path) -> None:
+    trials = [replace(trial, name=f"<b>'{trial.name}", values=trial.values | {"x<i": "a&<u>'"}) for trial in grid()]
+    trials[0] = replace(trials[0], values=trials[0].values | {"x<i": "b"})
+    question = Question((*KEYS, "x<i"), "m<s>'")
+    write_document(tmp_path / "page.html", "t", look.STYLE, look.SCRIPT, section(trials, question))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert not re.search(r"<b>|<i[^ >]*<|<u>|<s>|https?:", page.replace(look.SCRIPT, ""))
+    digest = b64encode(sha256(look.SCRIPT.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+
+
+def test_a_thousand_runs_of_twenty_keys_are_one_page_of_two_megabytes() -> None:
+    keys = tuple(f"group.key_{at}" for at in range(20))
+    rows = [{key: str(at * 7919 % (3 + place)) for place, key in enumerate(keys)} for at in range(1000)]
+    trials = [Trial(f"sweep-20260102-030405-{at}", row, (at % 97,)) for at, row in enumerate(rows)]
+    page = drawn(trials, Question(keys, "mAP_50"))
+    assert page.count("data-at=") == 1000 and page.count("class='card") == 20 and len(page) < 2e6
