@@ -6,6 +6,7 @@ colour-blind and in print.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -151,5 +152,6 @@ def _image(pixels: np.ndarray, side: int) -> Image.Image:
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
+@cache
 def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size=TEXT_SIZE)

@@ -15,7 +15,7 @@ def of_classes(pairs: Pairs, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for label in (1, 2, 3):
         rows = matches.found.classes == label
         counts = matches.true_counts(label)
-        found.append(average_precisions(matches.found.image[rows], matches.hits[rows], counts, weights))
+        found.append(average_precisions(matches.found.image[rows], matches.hits[rows], counts, weights.T))
     precisions, recalls = zip(*found, strict=True)
     return np.stack(precisions), np.stack(recalls)
 
@@ -54,7 +54,7 @@ def test_one_right_then_wrong_then_right_by_hand() -> None:
     """Two true boxes: precision 1 up to half of the recall, 2/3 beyond; with the first image twice, 3 of 3 hits:
     2 of 2, then 2 of 3, then 3 of 4, so 1 up to two thirds and 3/4 beyond."""
     image, hits = np.array([0, 1, 1]), np.array([[True], [False], [True]])
-    precision, recall = average_precisions(image, hits, np.array([1, 1]), np.array([[1, 1], [2, 1]]))
+    precision, recall = average_precisions(image, hits, np.array([1, 1]), np.array([[1, 2], [1, 1]]))
     up_to_half, up_to_two_thirds = (RECALLS <= 1 / 2).sum(), (RECALLS <= 2 / 3).sum()
     expected = [
         (up_to_half + (101 - up_to_half) * 2 / 3) / 101,
@@ -66,6 +66,6 @@ def test_one_right_then_wrong_then_right_by_hand() -> None:
 
 def test_drawing_without_true_boxes_has_no_number() -> None:
     image, hits = np.array([0, 1]), np.array([[True], [False]])
-    precision, recall = average_precisions(image, hits, np.array([1, 0]), np.array([[0, 2], [1, 1]]))
+    precision, recall = average_precisions(image, hits, np.array([1, 0]), np.array([[0, 1], [2, 1]]))
     assert np.isnan(precision[0, 0]) and np.isnan(recall[0, 0])
     assert precision[0, 1] == recall[0, 1] == 1

@@ -13,6 +13,7 @@ from sklearn.metrics import (
 )
 
 from bakeoff.metrics.classification import Answer, ClassificationScore, answers_of
+from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
 EMPTY = ClassificationScore(CLASSES)
@@ -111,7 +112,7 @@ def test_score_of_parts_has_the_numbers_of_the_whole() -> None:
     whole, empty = ClassificationScore(MANY, tuple(answers)), ClassificationScore(MANY)
     parts = empty.update(answers[:20]) + empty.update(answers[20:]) + empty
     groups = [str(number % 7) for number in range(50)]
-    assert parts.result() == whole.result() and parts.plots() == whole.plots() and parts.rows() == whole.rows()
+    assert parts.result() == whole.result() and parts.plots() == whole.plots() and rows_of(parts) == rows_of(whole)
     assert parts.intervals(groups, 100) == whole.intervals(groups, 100)
 
 
@@ -128,12 +129,12 @@ def test_updating_leaves_the_old_score_as_it_was() -> None:
 
 def test_empty_score_is_zero() -> None:
     assert EMPTY.result() == {"accuracy": 0.0, "precision": {}, "recall": {}, "f1": {}}
-    assert EMPTY.intervals([], 100) == {} and EMPTY.rows() == [] and EMPTY.worst_first().tolist() == []
+    assert EMPTY.intervals([], 100) == {} and rows_of(EMPTY) == [] and EMPTY.worst_first().tolist() == []
     assert EMPTY.plots() == {"confusion": [], "calibration": []}
 
 
 def test_rows_name_the_classes_of_each_example() -> None:
-    assert EMPTY.update([Answer(1, 3, 0.7, 0.25, 1)]).rows() == [
+    assert rows_of(EMPTY.update([Answer(1, 3, 0.7, 0.25, 1)])) == [
         {
             "example": 0,
             "truth": "ant",

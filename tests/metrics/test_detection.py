@@ -17,6 +17,7 @@ from coco_sets import (
     scored,
     true,
 )
+from score_rows import rows_of
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -49,7 +50,7 @@ def test_ten_thousand_detections_in_an_image_count_as_pycocotools_counts_them() 
     pairs = [(truth, crowd)]
     result, stats = scored(pairs).result(), by_pycocotools(pairs).stats
     assert result["AR_100"] == pytest.approx(stats[8]) and result["mAP_50"] == pytest.approx(stats[1])
-    assert len(scored(pairs).rows()[0]["prediction"]) == 300  # what COCO counts: a hundred of each class
+    assert len(rows_of(scored(pairs))[0]["prediction"]) == 300  # what COCO counts: a hundred of each class
 
 
 BOX, FAR, HIGH = [10.0, 20.0, 60.0, 50.0], [100.0, 100.0, 160.0, 140.0], [10.0, 200.0, 110.0, 220.0]
@@ -127,33 +128,33 @@ def test_score_without_any_true_box_has_no_numbers(pairs: list[tuple[Boxes, Boxe
 def test_merging_is_associative() -> None:
     a, b, c = (scored(random_pairs(seed, images=4)) for seed in (1, 2, 3))
     left, right = (a + b) + c, a + (b + c)
-    assert left.rows() == right.rows() and left.result() == right.result() and left.plots() == right.plots()
+    assert rows_of(left) == rows_of(right) and left.result() == right.result() and left.plots() == right.plots()
 
 
 def test_score_of_parts_is_the_score_of_the_whole() -> None:
     pairs = random_pairs(4, images=9)
     parts = scored(pairs[:2]) + scored(pairs[2:7]) + scored(pairs[7:])
-    assert parts.rows() == scored(pairs).rows() and parts.result() == scored(pairs).result()
+    assert rows_of(parts) == rows_of(scored(pairs)) and parts.result() == scored(pairs).result()
 
 
 def test_empty_score_changes_nothing() -> None:
     some = scored(random_pairs(5, images=3))
-    assert (EMPTY + some).rows() == some.rows() == (some + EMPTY).rows()
+    assert rows_of(EMPTY + some) == rows_of(some) == rows_of(some + EMPTY)
     assert (EMPTY + some).result() == some.result() == (some + EMPTY).result()
 
 
 def test_updating_leaves_the_old_score_as_it_was() -> None:
     before = scored(random_pairs(6, images=1))
-    rows = before.rows()
+    rows = rows_of(before)
     before.update(true((BOX, 1)), given())
-    assert before.rows() == rows
+    assert rows_of(before) == rows
 
 
 def test_rows_have_boxes_best_first_with_what_is_wrong_with_them() -> None:
     pairs = [(true((BOX, 1), (FAR, 3)), given((HIGH, 2, 0.5), (BOX, 1, 0.9), (HIGH, 3, 0.25))), (true(), given())]
     box, far, high = ([round(side, 3) for side in corners] for corners in (BOX, FAR, HIGH))
     sides = ("ymin", "xmin", "ymax", "xmax")
-    first, second = scored(pairs).rows()
+    first, second = rows_of(scored(pairs))
     assert first == {
         "example": 0,
         "truth": [
@@ -174,7 +175,7 @@ def test_rows_have_boxes_best_first_with_what_is_wrong_with_them() -> None:
 def test_losses_are_told_if_somebody_counts_them() -> None:
     image = true((BOX, 1)), given((BOX, 1, 0.9))
     score = EMPTY.update(*image, 0.5) + EMPTY.update(*image, 0.25)
-    assert [row["loss"] for row in score.rows()] == [0.5, 0.25] and score.result()["loss"] == 0.375
+    assert [row["loss"] for row in rows_of(score)] == [0.5, 0.25] and score.result()["loss"] == 0.375
     assert "loss" not in (score + EMPTY.update(*image)).result()
 
 

@@ -4,6 +4,7 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.metrics.ranking import areas_under_roc, average_precisions
+from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
 EMPTY = MultiLabelScore(CLASSES)
@@ -81,7 +82,7 @@ def test_classes_that_nothing_can_be_counted_on_are_left_out_of_the_means() -> N
 
 def test_empty_score_has_no_numbers() -> None:
     assert {name: value for name, value in EMPTY.result().items() if value} == {}
-    assert EMPTY.rows() == [] and not any(EMPTY.plots().values()) and EMPTY.intervals([], 100) == {}
+    assert rows_of(EMPTY) == [] and not any(EMPTY.plots().values()) and EMPTY.intervals([], 100) == {}
 
 
 def test_best_threshold_by_hand() -> None:
@@ -111,7 +112,7 @@ def test_worst_examples_are_surest_of_the_wrong() -> None:
 def test_merging_is_associative_and_empty_is_neutral() -> None:
     a, b, c = (EMPTY.update(*some(seed, 3 + seed)) for seed in range(3))
     assert (a + b) + c == a + (b + c) and EMPTY + a == a == a + EMPTY
-    assert len(((a + b) + c).rows()) == 3 + 4 + 5
+    assert len(rows_of((a + b) + c)) == 3 + 4 + 5
 
 
 def test_score_of_parts_is_the_score_of_the_whole() -> None:
@@ -121,7 +122,7 @@ def test_score_of_parts_is_the_score_of_the_whole() -> None:
 
 
 def test_rows_name_the_true_classes_those_given_and_all_scores() -> None:
-    [row] = EMPTY.update([[True, False, True]], [[0.25, 0.5, 1.0]]).rows()
+    [row] = rows_of(EMPTY.update([[True, False, True]], [[0.25, 0.5, 1.0]]))
     assert (row["truth"], row["prediction"], row["scores"]) == (["ant", "cow"], ["bee", "cow"], [0.25, 0.5, 1.0])
     assert row["score"] == pytest.approx((0.25 + 0.5 + 1) / 3)
     assert row["loss"] == pytest.approx(-(np.log(0.25) + np.log(0.5)) / 3)

@@ -45,7 +45,7 @@ def test_paths_are_those_of_the_folder_that_the_user_stands_in(
     assert ends_with(monkeypatch, "a.png", "--out", "found") == 0
     assert (workspace / "photos/found/pictures/a.jpg").is_file()
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "predict: models/export/saved_model, classification of 2 classes: 1 images and frames, 1 answers"
+    assert said[0] == "predict: models/export/saved_model, classification of 2 classes: 1 image, 1 answer"
 
 
 def test_a_file_that_was_passed_over_makes_the_exit_code_1(
@@ -63,3 +63,14 @@ def test_a_score_beyond_1_is_refused(
 ) -> None:
     assert ends_with(monkeypatch, "a.png", "--out", "found", "--min-score", "50") == 2
     assert capsys.readouterr().err == "--min-score: must be between 0 and 1, got 50\n"
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_a_model_is_loaded(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bakeoff.cli.predict.load_tensorflow", lambda: pytest.fail("loaded for nothing"))
+    assert ends_with(monkeypatch, "a.png", "--out", "a.png/found") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("--out: ") and said.endswith(
+        "a.png/found cannot be written to (Not a directory); choose another folder\n"
+    )

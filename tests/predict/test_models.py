@@ -50,6 +50,21 @@ def test_the_same_image_gets_the_same_answers_from_each(models: Path) -> None:
     for name in ("saved", "lite"):
         for key in ("boxes", "scores", "classes"):
             np.testing.assert_allclose(found[name][key][:10], found["weights"][key][:10], atol=1e-4)
+    for name, source in sources.items():
+        corners = opened(source).answer(image[:1, :1])["boxes"]  # an image of one pixel
+        assert len(corners) and np.isfinite(corners).all() and corners.min() >= 0 and corners.max() <= 1, name
+
+
+@pytest.mark.parametrize("kind", ["classification", "several labels", "video"])
+def test_an_image_of_one_pixel_and_a_clip_of_one_are_answered(kind: str, tmp_path: Path) -> None:
+    network, _ = opinionated(kind)
+    network.save_weights(tmp_path / "best.weights.h5")
+    weights = Trained(MODELS[kind], tmp_path / "best.weights.h5", CLASSES, multi_label=kind == "several labels")
+    pixel = np.full((1, 1, 1, 3) if kind == "video" else (1, 1, 3), 200, np.uint8)
+    found = opened(weights).answer(pixel)
+    scores = found["scores"] if kind == "several labels" else found["probabilities"]
+    assert scores.shape == (3,) and 0 < scores.min() <= scores.max() < 1
+    assert kind == "several labels" or scores.sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_models_folder_or_file_is_known_by_what_it_holds(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +128,23 @@ def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: P
     with pytest.raises(DataError, match=r"bare.tflite: holds no labels, so its answers have no names"):
         read_metadata(tmp_path / "bare.tflite")
     (tmp_path / "cut.tflite").write_bytes(data[:2000])
-    with pytest.raises(DataError, match=r"cut.tflite: (its metadata cannot be read|holds no labels)"):
+    with pytest.raises(DataError, match=r"cut.tflite: is damaged or cut off, its metadata cannot be read \(error: "):
         read_metadata(tmp_path / "cut.tflite")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", r"is no TensorFlow Lite model, it begins with b''"),
+        (b"\x1c\0\0\0TFL3", r"is damaged or cut off, its metadata cannot be read"),
+        (b"\x1c\0\0\0TFL3" + bytes(500), r"holds no labels, so its answers have no names"),
+        (b"\x1c\0\0\0TFL3" + b"\xff" * 500, r"is damaged or cut off, its metadata cannot be read"),
+    ],
+)
+def test_a_tflite_with_nothing_in_it_is_refused(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(content)
+    with pytest.raises(DataError, match=rf"model.tflite: {said}"):
+        opened(tmp_path / "model.tflite")
 
 
 def test_labels_of_a_file_of_other_software_are_found_under_their_own_name(models: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict.sources import sources
-from bakeoff.predict.work import Work
+from bakeoff.predict.work import Tally, Work, told
 from bakeoff.progress import Bar
 from drawing import write_video
 
@@ -105,6 +105,22 @@ def test_a_video_is_one_answer_of_a_model_for_clips_and_an_image_none(inputs: Pa
     [row] = lines(tmp_path / "out/results.jsonl")
     assert (row["category"], row["category_id"], row["score"]) == ("long", 2, 1.0) and "bbox" not in row
     assert work.tally.failures == [(paths[1], "is no video, and this model looks at clips")]
+
+
+def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bakeoff.predict.work.CLIP_BYTES", 5 * 62 * 46 * 3)
+    path = write_video(inputs / "film.avi", 9, size=(62, 46))
+    work = predicted(tmp_path / "out", path, model=Longest())
+    [(_, why)] = work.tally.failures
+    assert why == "is too long for one clip, 5 frames fill 0 MB; cut it into clips"
+    assert lines(tmp_path / "out/results.jsonl") == []
+
+
+def test_counts_are_in_the_singular_where_there_is_one() -> None:
+    assert told(Lamp(), Tally(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
+    one = type("One", (Longest,), {"labels": ("walk",)})()
+    assert told(one, Tally(1, 3)) == "video of 1 class: 1 clip, 3 answers"
+    assert told(Lamp(), Tally(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
 
 
 def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> None:

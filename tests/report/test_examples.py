@@ -1,7 +1,12 @@
+import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -10,36 +15,77 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
-from bakeoff.report.examples import FILE, kind_of, write_examples
+from bakeoff.report.examples import FILE, kind_of, row_of, table_of, write_examples
 from bakeoff.report.originals import Originals
 from coco_sets import given, true
 
 BOX = [10.0, 10.0, 60.0, 40.0]
-SCORES = {
-    ("detection", False): DetectionScore(("ant", "bee"))
-    .update(true((BOX, 1)), given())
-    .update(true(), given((BOX, 2, 0.5))),
-    ("classification", False): ClassificationScore(("ant", "bee")).update([Answer(1, 2, 0.75, 0.25, 1)]),
-    ("video", True): MultiLabelScore(("ant", "bee")).update([[False, False], [True, True]], [[0.1, 0.2], [0.9, 0.4]]),
+SIDES = {"ymin": 10.0, "xmin": 10.0, "ymax": 60.0, "xmax": 40.0}
+CLASSES = ("ant", "bée")
+DETECTIONS = DetectionScore(CLASSES).update(true((BOX, 1)), given()).update(true(), given((BOX, 2, 0.5)))
+ANSWERS = ClassificationScore(CLASSES).update([Answer(1, 2, 0.75, 0.25, 1)])
+LABELS = MultiLabelScore(CLASSES).update([[False, False], [True, True]], [[0.0, 0.5], [1.0, 0.25]])
+CASES = [("detection", False, DETECTIONS), ("classification", False, ANSWERS), ("video", True, LABELS)]
+ROWS = {
+    "boxes": [
+        {"truth": [{"label": "ant", **SIDES, "found": False}], "prediction": [], "score": 0.0, "loss": None},
+        {
+            "truth": [],
+            "prediction": [{"label": "bée", **SIDES, "score": 0.5, "error": ""}],
+            "score": 1.0,  # nothing scores enough to be given, and nothing is there
+            "loss": None,
+        },
+    ],
+    "one label": [
+        {"truth": "ant", "prediction": "bée", "score": 0.75, "true_score": 0.25, "rank": 1, "loss": math.log(4)}
+    ],
+    "several labels": [
+        {"truth": [], "prediction": ["bée"], "score": 0.75, "scores": [0.0, 0.5], "loss": math.log(2) / 2},
+        {"truth": [*CLASSES], "prediction": ["ant"], "score": 0.625, "scores": [1.0, 0.25], "loss": math.log(4) / 2},
+    ],
 }
 
 
-@pytest.mark.parametrize(("task", "several"), list(SCORES))
-def test_rows_come_back_as_they_were(task: str, several: bool, tmp_path: Path) -> None:
-    rows = [row | {"file": f"ü/{row['example']}.jpg"} for row in SCORES[task, several].rows()]
-    write_examples(tmp_path, rows, kind_of(task, several), ["ant", "bee"])
-    table = pq.read_table(tmp_path / FILE)
-    assert [{key: row[key] for key in rows[0]} for row in table.to_pylist()] == rows
-    assert table.schema.metadata == {b"class 1": b"ant", b"class 2": b"bee"}
-    assert {"example", "file", "truth", "prediction", "score", "loss"} <= set(table.column_names)
+def table(task: str, several: bool, score: Any) -> pa.Table:
+    numbers = range(len(score.worst_first()))
+    return table_of(score.columns(), numbers, [f"ü/{at}.jpg" for at in numbers], kind_of(task, several), CLASSES)
 
 
-@pytest.mark.parametrize(("task", "several"), list(SCORES))
-def test_columns_have_their_types_though_there_is_no_row(task: str, several: bool, tmp_path: Path) -> None:
-    write_examples(tmp_path, [], kind_of(task, several), [])
-    empty = pq.read_schema(tmp_path / FILE)
-    write_examples(tmp_path, SCORES[task, several].rows(), kind_of(task, several), [])
-    assert empty == pq.read_schema(tmp_path / FILE)
+@pytest.mark.parametrize(("task", "several", "score"), CASES, ids=ROWS)
+def test_examples_are_a_row_each_and_the_file_says_the_classes(
+    task: str, several: bool, score: Any, tmp_path: Path
+) -> None:
+    write_examples(tmp_path, table(task, several, score))
+    read = pq.read_table(tmp_path / FILE)
+    expected = [
+        {"example": number, "file": f"ü/{number}.jpg"} | row for number, row in enumerate(ROWS[kind_of(task, several)])
+    ]
+    assert read.to_pylist() == [
+        {key: pytest.approx(value) if key == "loss" and value else value for key, value in row.items()}
+        for row in expected
+    ]
+    assert [row_of(read, number) for number in range(len(expected))] == read.to_pylist()
+    assert read.schema.metadata == {b"class 1": b"ant", b"class 2": "bée".encode()}
+
+
+@pytest.mark.parametrize(("task", "several", "score"), CASES, ids=ROWS)
+def test_columns_have_their_types_though_there_is_no_row(task: str, several: bool, score: Any, tmp_path: Path) -> None:
+    write_examples(tmp_path, table(task, several, type(score)(CLASSES)))
+    assert pq.read_table(tmp_path / FILE).num_rows == 0
+    assert pq.read_schema(tmp_path / FILE) == table(task, several, score).schema
+
+
+def test_a_table_of_examples_needs_no_pandas() -> None:
+    """Which takes half a second to load."""
+    lines = [
+        "import sys",
+        "from bakeoff.metrics.multi_label import MultiLabelScore",
+        "from bakeoff.report.examples import row_of, table_of",
+        "columns = MultiLabelScore(('a',)).update([[True]], [[0.5]]).columns()",
+        "assert row_of(table_of(columns, [0], ['b'], 'several labels', ['a']), 0)['truth'] == ['a']",
+        "assert 'pandas' not in sys.modules",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_originals_have_the_names_and_bytes_of_the_records(
@@ -47,9 +93,8 @@ def test_originals_have_the_names_and_bytes_of_the_records(
 ) -> None:
     records = [Record(f"träin/{number}", (bytes([number]) * 9,), 8, 8, labels=("a",)) for number in range(3)]
     store = open_store(tmp_path, write_train(records, ["a"]))
-    originals = Originals(store.read)
-    assert [originals.name(number) for number in (2, 0, 1)] == ["träin/2", "träin/0", "träin/1"]
-    assert originals.images(2) == [bytes([2]) * 9]
+    assert store.names(np.array([2, 0, 1])) == ["träin/2", "träin/0", "träin/1"]
+    assert Originals(store.read).images(2) == [bytes([2]) * 9]
 
 
 @pytest.mark.parametrize(("frames", "shown"), [(1, [0]), (3, [0, 1, 2]), (16, [0, 5, 10, 15])])

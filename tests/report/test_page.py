@@ -18,6 +18,7 @@ from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.report.gallery import Shown
 from bakeoff.report.page import FILE, Report, write_page
 from coco_sets import given, true
+from score_rows import rows_of
 
 NASTY = "<script>alert('1')</script> & \"ü\""
 BOX, FAR = [10.0, 10.0, 60.0, 40.0], [70.0, 100.0, 90.0, 190.0]
@@ -54,7 +55,7 @@ def jpeg(width: int, height: int) -> bytes:
 
 
 def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | None = None) -> Report:
-    rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in score.rows()]
+    rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
     groups = [str(number) for number in range(len(rows))]
     return Report(
         f"run {NASTY}", {"task": "test"}, headline, score.result(), score.intervals(groups, 100), "some examples",

@@ -12,6 +12,7 @@ from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.task import score_all, task_of
+from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
 
@@ -72,7 +73,7 @@ def test_batch_is_judged_example_by_example() -> None:
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
     score = score_all(classification(), lambda images: FOUND, [BATCH, BATCH, BATCH])
     assert score.result()["accuracy"] == 0.5 and score.result()["recall"] == {"bee": 1.0, "cow": 0.0}
-    assert len(score.rows()) == 6
+    assert len(rows_of(score)) == 6
 
 
 def test_headline_is_one_of_the_numbers_of_the_score() -> None:

@@ -42,11 +42,12 @@ def predict_paths(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
     from bakeoff.predict.choice import chosen
     from bakeoff.predict.sources import sources
-    from bakeoff.predict.work import PICTURES, Work, require_own_folder
+    from bakeoff.predict.work import PICTURES, Work, make_own_folder, require_own_folder, told
 
     require_own_folder(arguments.out)
     files = sources(arguments.paths, arguments.out)
     source, called = chosen(arguments.model, arguments.of_run)
+    make_own_folder(arguments.out)
     load_tensorflow()
     from bakeoff.predict.model import opened
 
@@ -56,9 +57,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
         tally = work.run(files, bar)
     for path, why in tally.failures:
         print(f"{_shown(path)}: passed over, {why}", file=sys.stderr)
-    seen = "clips" if model.task == "video" else "images and frames"
-    classes = f"{model.task} of {len(model.labels)} classes"
-    say(f"predict: {called}, {classes}: {tally.images:,} {seen}, {tally.rows:,} answers")
+    say(f"predict: {called}, {told(model, tally)}")
     made = "" if arguments.no_pictures else f", {PICTURES}/"
     say(f"  results.jsonl, images.jsonl{made}: {_shown(arguments.out)}/")
     if tally.failures:

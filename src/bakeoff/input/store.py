@@ -60,8 +60,7 @@ class Store:
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
-        features = [decode_features(data or b"") for data in self.read(examples)]
-        return [_text(one.get(NAME)) or f"no. {number}" for one, number in zip(features, examples, strict=True)]
+        return [_name(data, number) for number in examples for data in self.read(np.array([number]))]
 
     def __del__(self) -> None:
         for file in self._files:
@@ -121,6 +120,10 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
             if store.failed is not None and store.failed in str(error):
                 raise DataError(store.failed) from None
         raise
+
+
+def _name(data: bytes | None, number: int) -> str:
+    return _text(decode_features(data or b"", only=NAME).get(NAME)) or f"no. {number}"
 
 
 def _text(value: Value | None) -> str:

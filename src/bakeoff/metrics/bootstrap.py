@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 SHARE = 0.95
-AT_ONCE = 4_000_000  # weights, so that a hundred thousand examples need no gigabytes
+AT_ONCE = 8_000_000  # weights, so that a hundred thousand examples need no gigabytes
 SEED = 0
 
 Numbers = dict[str, np.ndarray]  # a value for each drawing

@@ -12,6 +12,7 @@ import numpy as np
 
 from bakeoff.metrics import bootstrap
 from bakeoff.metrics.calibration import calibration_errors, reliability
+from bakeoff.metrics.columns import Column, Texts
 
 TOP = 5
 LEAST = 1e-12  # a probability below is counted as this much, so that one example's loss does not drown all others'
@@ -81,20 +82,15 @@ class ClassificationScore:
         by_class = {label: shares[:, at] for at, label in enumerate(self.classes) if truth[:, at].any()}
         return self._numbers(weights), {"accuracy": by_class}
 
-    def rows(self) -> list[dict]:
-        losses = self.losses
-        return [
-            {
-                "example": number,
-                "truth": self.classes[answer.truth - 1],
-                "prediction": self.classes[answer.given - 1],
-                "score": answer.probability,
-                "true_score": answer.true_probability,
-                "rank": answer.rank,
-                "loss": float(losses[number]),
-            }
-            for number, answer in enumerate(self.answers)
-        ]
+    def columns(self) -> dict[str, Column]:
+        return {
+            "truth": Texts(self.classes, self._column("truth") - 1),
+            "prediction": Texts(self.classes, self._column("given") - 1),
+            "score": self._column("probability"),
+            "true_score": self._column("true_probability"),
+            "rank": self._column("rank"),
+            "loss": self.losses,
+        }
 
     def worst_first(self) -> np.ndarray:
         """By loss: first what was surest and wrong, last what was surest and right."""

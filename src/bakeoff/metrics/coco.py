@@ -1,22 +1,28 @@
-"""COCO's twelve numbers and precision at each recall, counted by faster-coco-eval, a COCO library in C++."""
+"""COCO's twelve numbers and precision at each recall, counted by faster-coco-eval, a COCO library in C++.
 
-from collections.abc import Sequence
+Its Python part keeps a dict for every box, with corners, outlines and more; its C++ part, which is called here, needs
+of a box its number, score and area, and of each image and class which detection overlaps which true box how much.
+"""
+
 from functools import cached_property
 
 import numpy as np
-from faster_coco_eval import COCO, COCOeval_faster
+from faster_coco_eval import COCOeval_faster
+from faster_coco_eval.faster_eval_api_cpp import COCOevalEvaluateAccumulate, Dataset
 
-from bakeoff.metrics.boxes import Boxes
+from bakeoff.metrics.boxes import Table, pairs_of
 
 NAMES = (
     "mAP", "mAP_50", "mAP_75", "mAP_small", "mAP_medium", "mAP_large",
     "AR_1", "AR_10", "AR_100", "AR_small", "AR_medium", "AR_large",
 )  # fmt: skip
+Overlaps = list[list[list[list[float]]]]  # by image, class, detection and true box
 
 
 class Coco:
-    def __init__(self, classes: int, truth: Sequence[Boxes], found: Sequence[Boxes]) -> None:
-        self._classes, self._truth, self._found = classes, truth, found
+    def __init__(self, classes: int, images: int, truth: Table, found: Table) -> None:
+        """In each image, the detections of a class are best first."""
+        self._classes, self._images, self._truth, self._found = classes, images, truth, found
 
     def numbers(self) -> dict[str, float]:
         """One that COCO calls undefined (-1) is left out."""
@@ -29,31 +35,50 @@ class Coco:
 
     @cached_property
     def _judge(self) -> COCOeval_faster:
-        truth = COCO(self._dataset())
-        judge = COCOeval_faster(truth, truth.loadRes(self._rows()), iouType="bbox")
-        judge.run()
+        judge = COCOeval_faster(iouType="bbox")
+        rules = judge.params
+        rules.imgIds, rules.catIds = list(range(self._images)), list(range(1, self._classes + 1))
+        judge.eval = COCOevalEvaluateAccumulate(
+            rules, self._overlaps(), _listed(self._truth), _listed(self._found), rules.imgIds, rules.catIds, True
+        )
+        judge.summarize()
         return judge
 
-    def _dataset(self) -> dict:
-        annotations: list[dict] = []
-        for image, boxes in enumerate(self._truth, start=1):
-            for box, label in zip(_left_top_width_height(boxes.corners), boxes.classes.tolist(), strict=True):
-                row = {"id": len(annotations) + 1, "image_id": image, "category_id": label, "bbox": box}
-                annotations.append(row | {"area": box[2] * box[3], "iscrowd": 0})
-        images = [{"id": image} for image in range(1, len(self._truth) + 1)]
-        categories = [{"id": number} for number in range(1, self._classes + 1)]
-        return {"info": {}, "images": images, "annotations": annotations, "categories": categories}
+    def _overlaps(self) -> Overlaps:
+        """All of an image's detections of a class with all its true boxes of it; nothing where either are none."""
+        found, truth = self._found, self._truth
+        cells = self._images * self._classes
+        found_cell, true_cell = (table.image * self._classes + table.classes - 1 for table in (found, truth))
+        rows, columns = (np.bincount(cell, minlength=cells) for cell in (found_cell, true_cell))
+        sizes = rows * columns
+        ends = np.cumsum(sizes)
+        found_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+        cell = found_cell[found_rows]
+        values = np.zeros(int(sizes.sum()))
+        inside = _places(found_cell)[found_rows] * columns[cell] + _places(true_cell)[true_rows]
+        values[(ends - sizes)[cell] + inside] = overlap
+        tables: Overlaps = [[[] for _ in range(self._classes)] for _ in range(self._images)]
+        for place in np.flatnonzero(sizes).tolist():
+            image, label = divmod(place, self._classes)
+            table = values[ends[place] - sizes[place] : ends[place]]
+            tables[image][label] = table.reshape(rows[place], columns[place]).tolist()
+        return tables
 
-    def _rows(self) -> list[dict]:
-        rows = []
-        for image, boxes in enumerate(self._found, start=1):
-            assert boxes.scores is not None
-            corners = _left_top_width_height(boxes.corners)
-            for box, label, score in zip(corners, boxes.classes.tolist(), boxes.scores.tolist(), strict=True):
-                rows.append({"image_id": image, "category_id": label, "bbox": box, "score": score})
-        return rows
+
+def _places(cells: np.ndarray) -> np.ndarray:
+    """How many rows before each are of its cell."""
+    order = np.argsort(cells, kind="stable")
+    counts = np.bincount(cells)
+    places = np.empty_like(cells)
+    places[order] = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places
 
 
-def _left_top_width_height(corners: np.ndarray) -> list[list[float]]:
-    low, high = corners[:, :2].astype(np.float64), corners[:, 2:].astype(np.float64)
-    return np.concatenate([low[:, ::-1], (high - low)[:, ::-1]], axis=1).tolist()
+def _listed(boxes: Table) -> Dataset:
+    listed = Dataset()
+    areas = np.prod(boxes.corners[:, 2:] - boxes.corners[:, :2], axis=1)
+    columns = (boxes.image, boxes.classes, areas, boxes.scores)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (image, label, area, score) in enumerate(rows, start=1):  # to COCO, 0 is no box
+        listed.append_ref(image, label, {"id": number, "area": area, "score": score})
+    return listed

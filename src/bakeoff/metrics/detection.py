@@ -3,7 +3,7 @@
 DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, "f1": 0.8, ...}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
@@ -15,7 +15,8 @@ from bakeoff.metrics.average_precision import RECALLS, average_precisions
 from bakeoff.metrics.boxes import Boxes, Table
 from bakeoff.metrics.calibration import reliability
 from bakeoff.metrics.coco import Coco
-from bakeoff.metrics.detection_errors import confusion, errors_of, lost_precision
+from bakeoff.metrics.columns import Column, Lists, Texts
+from bakeoff.metrics.detection_errors import KINDS, RIGHT, confusion, errors_of, lost_precision
 from bakeoff.metrics.matches import Matches
 from bakeoff.metrics.thresholds import Curve
 from bakeoff.metrics.working_point import WorkingPoint
@@ -59,7 +60,7 @@ class DetectionScore:
 
     def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
-        size = len(self._matches.found)
+        size = int(np.bincount(self._matches.found.classes).max(initial=0))  # one class at a time is drawn
         return bootstrap.intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
 
     def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
@@ -67,7 +68,8 @@ class DetectionScore:
         if not self._known:
             return {}, {}
         right, given, true = self._point.counts
-        by_class = [self._average_precisions(number, weights) for number, _ in self._known]
+        often = np.ascontiguousarray(weights.T, np.int32)
+        by_class = [self._average_precisions(number, often) for number, _ in self._known]
         precision = bootstrap.mean_of([one for one, _ in by_class])  # (overlaps, drawings)
         recall = bootstrap.mean_of([other for _, other in by_class])
         averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
@@ -79,19 +81,21 @@ class DetectionScore:
         }
         return averages | {"AR_100": recall.mean(axis=0), "f1": f1}, of_classes
 
-    def rows(self) -> list[dict]:
+    def columns(self) -> dict[str, Column]:
         """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection
         ("right": nothing, "": it scores less and does not count) and `found` whether a true box was."""
         matches, point = self._matches, self._point
-        errors = [*point.errors.found.tolist(), *[""] * (len(matches.found) - len(point.errors.found))]  # best first
-        columns = zip(matches.found.scores.tolist(), errors, strict=True)
-        given = self._by_image(matches.found, [{"score": score, "error": error} for score, error in columns])
-        found = np.isin(np.arange(len(matches.truth)), point.given.taken).tolist()
-        truth = self._by_image(matches.truth, [{"found": yes} for yes in found])
-        return [
-            {"example": number, "truth": truth[number], "prediction": given[number], "score": score, "loss": loss}
-            for number, (score, loss) in enumerate(zip(point.f1.tolist(), self.losses, strict=True))
-        ]
+        errors = np.zeros(len(matches.found), np.int64)
+        for number, kind in enumerate((RIGHT, *KINDS), start=1):
+            errors[: len(point.errors.found)][point.errors.found == kind] = number  # best first, as all detections
+        texts = Texts(("", RIGHT, *KINDS), errors)
+        found = np.isin(np.arange(len(matches.truth)), point.given.taken)
+        return {
+            "truth": self._by_image(matches.truth, {"found": found}),
+            "prediction": self._by_image(matches.found, {"score": matches.found.scores, "error": texts}),
+            "score": point.f1,
+            "loss": None if None in self.losses else np.array(self.losses, np.float64),
+        }
 
     def worst_first(self) -> np.ndarray:
         return self._point.worst_first()
@@ -116,7 +120,8 @@ class DetectionScore:
 
     @cached_property
     def _coco(self) -> Coco:
-        return Coco(len(self.classes), self.truth, self.found)
+        matches = self._matches
+        return Coco(len(self.classes), matches.images, matches.truth, matches.found)
 
     @cached_property
     def _precision(self) -> np.ndarray:
@@ -142,18 +147,21 @@ class DetectionScore:
         rows = np.ones(len(matches.found), bool) if label is None else matches.found.classes == label
         return Curve.of(matches.found.scores[rows], matches.right[rows], int(matches.true_counts(label).sum()))
 
-    def _average_precisions(self, label: int, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _average_precisions(self, label: int, often: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matches = self._matches
         rows = matches.found.classes == label
-        return average_precisions(matches.found.image[rows], matches.hits[rows], matches.true_counts(label), weights)
+        return average_precisions(matches.found.image[rows], matches.hits[rows], matches.true_counts(label), often)
 
-    def _by_image(self, table: Table, more: list[dict]) -> list[list[dict]]:
-        lists: list[list[dict]] = [[] for _ in self.truth]
-        columns = (table.image.tolist(), table.classes.tolist(), table.corners.tolist(), more)
-        for image, label, corners, values in zip(*columns, strict=True):
-            sides = dict(zip(("ymin", "xmin", "ymax", "xmax"), corners, strict=True))
-            lists[image].append({"label": self.classes[label - 1]} | sides | values)
-        return lists
+    def _by_image(self, boxes: Table, more: Mapping[str, np.ndarray | Texts]) -> Lists:
+        order = np.argsort(boxes.image, kind="stable")
+        sides = dict(zip(("ymin", "xmin", "ymax", "xmax"), boxes.corners[order].T, strict=True))
+        counts = np.bincount(boxes.image, minlength=len(self.truth))
+        values: dict[str, Column] = {"label": Texts(self.classes, boxes.classes[order] - 1), **sides}
+        return Lists(counts, values | {name: _in_order(column, order) for name, column in more.items()})
+
+
+def _in_order(column: np.ndarray | Texts, order: np.ndarray) -> np.ndarray | Texts:
+    return Texts(column.names, column.which[order]) if isinstance(column, Texts) else column[order]
 
 
 def _curve_rows(precision: np.ndarray) -> list[dict]:

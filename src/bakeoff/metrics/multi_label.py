@@ -13,6 +13,7 @@ import numpy as np
 
 from bakeoff.metrics import bootstrap
 from bakeoff.metrics.calibration import reliability
+from bakeoff.metrics.columns import Column, Lists, Texts
 from bakeoff.metrics.ranking import areas_under_roc, average_precisions
 from bakeoff.metrics.thresholds import Curve
 
@@ -76,21 +77,16 @@ class MultiLabelScore:
         }
         return self._numbers(weights), of_classes
 
-    def rows(self) -> list[dict]:
+    def columns(self) -> dict[str, Column]:
         """`score` is the mean, over the classes, of the probability given to the right answer, yes or no."""
         truth, scores = self._tables
-        right = np.where(truth, scores, 1 - scores).mean(axis=1) if self.classes else np.zeros(len(scores))
-        return [
-            {
-                "example": number,
-                "truth": self._named(truth[number]),
-                "prediction": self._named(scores[number] >= THRESHOLD),
-                "score": float(right[number]),
-                "scores": scores[number].tolist(),
-                "loss": float(self.losses[number]),
-            }
-            for number in range(len(self.examples))
-        ]
+        return {
+            "truth": self._named(truth),
+            "prediction": self._named(scores >= THRESHOLD),
+            "score": np.where(truth, scores, 1 - scores).mean(axis=1) if self.classes else np.zeros(len(scores)),
+            "scores": Lists(np.full(len(scores), len(self.classes)), scores.ravel()),
+            "loss": self.losses,
+        }
 
     def worst_first(self) -> np.ndarray:
         return np.argsort(-self.losses, kind="stable")
@@ -149,8 +145,8 @@ class MultiLabelScore:
         truth = np.array([example.truth for example in self.examples], bool).reshape(shape)
         return truth, np.array([example.scores for example in self.examples], float).reshape(shape)
 
-    def _named(self, chosen: np.ndarray) -> list[str]:
-        return [label for label, yes in zip(self.classes, chosen, strict=True) if yes]
+    def _named(self, chosen: np.ndarray) -> Lists:
+        return Lists(chosen.sum(axis=1), Texts(self.classes, np.nonzero(chosen)[1]))
 
 
 def _mean(by_class: bootstrap.Numbers, weights: np.ndarray) -> np.ndarray:

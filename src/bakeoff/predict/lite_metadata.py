@@ -44,7 +44,8 @@ def read_metadata(path: Path) -> LiteMetadata:
         mean, deviation = _normalization(image)
         view = json.loads(files.get(VIEW, "{}"))
     except (ValueError, struct.error, StopIteration, IndexError) as error:
-        raise DataError(f"{path}: its metadata cannot be read ({type(error).__name__}: {error})") from None
+        said = f"is damaged or cut off, its metadata cannot be read ({type(error).__name__}: {error})"
+        raise DataError(f"{path}: {said}") from None
     names = tuple(output.text(0) for output in outputs)
     return LiteMetadata(tuple(labels.splitlines()), tuple(mean), tuple(deviation), names, view)
 

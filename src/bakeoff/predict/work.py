@@ -1,6 +1,7 @@
 """Files through a model: answers as lines, pictures and films with what was found."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,12 +16,14 @@ from bakeoff.predict.reading import Video, read_image
 from bakeoff.predict.results import Row, image_row, rows_of
 from bakeoff.predict.sources import Source, is_video
 from bakeoff.progress import Bar
+from bakeoff.records.page import counted
 
 if TYPE_CHECKING:
     from bakeoff.predict.model import Model
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
 CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
+CLIP_BYTES = 500_000_000  # of all of them
 
 
 @dataclass
@@ -46,8 +49,7 @@ class Work:
         return sum(self._units.values())
 
     def run(self, sources: list[Source], bar: Bar) -> Tally:
-        require_own_folder(self._out)
-        self._out.mkdir(parents=True, exist_ok=True)
+        make_own_folder(self._out)
         with _text(self._out / RESULTS) as results, _text(self._out / IMAGES) as images:
             self._results, self._images = results, images
             for source in sources:
@@ -92,7 +94,7 @@ class Work:
 
     def _clip(self, source: Source, video: Video) -> None:
         """All frames are one answer; it is drawn onto the middle one."""
-        frames = np.stack([_smaller(frame) for frame in video.read()])
+        frames = np.stack(list(_few_bytes(video)))
         rows = self._answered(frames, image_row(self._next, str(source.path), frames))
         if self._draws:
             drawn(frames[len(frames) // 2], self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
@@ -126,12 +128,27 @@ class Work:
         return place
 
 
+def told(model: "Model", tally: Tally) -> str:
+    one, several = ("clip", "clips") if model.task == "video" else ("image", "images and frames")
+    seen = f"{tally.images:,} {one if tally.images == 1 else several}"
+    return f"{model.task} of {counted(len(model.labels), 'class')}: {seen}, {counted(tally.rows, 'answer')}"
+
+
 def require_own_folder(out: Path) -> None:
     """Nothing of somebody else's is written over."""
     if out.exists() and not out.is_dir():
         raise WorkspaceError(f"--out: must be a folder, {out} is a file")
     if out.is_dir() and any(out.iterdir()) and not (out / RESULTS).is_file():
         raise WorkspaceError(f"--out: must be an empty folder, a new one, or one of an earlier predict, got {out}")
+
+
+def make_own_folder(out: Path) -> None:
+    require_own_folder(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        _text(out / RESULTS).close()
+    except OSError as error:
+        raise WorkspaceError(f"--out: {out} cannot be written to ({error.strerror}); choose another folder") from None
 
 
 def _frames_of(path: Path) -> int:
@@ -148,6 +165,19 @@ def _frames_of(path: Path) -> int:
 
 def _text(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8")
+
+
+def _few_bytes(video: Video) -> Iterator[np.ndarray]:
+    """All frames of a clip, small; a film of an hour is none."""
+    kept = 0
+    for number, frame in enumerate(video.read()):
+        smaller = _smaller(frame)
+        kept += smaller.nbytes
+        if kept > CLIP_BYTES:
+            raise DataError(
+                f"is too long for one clip, {number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB; cut it into clips"
+            )
+        yield smaller
 
 
 def _smaller(frame: np.ndarray) -> np.ndarray:

@@ -63,8 +63,8 @@ def _named(key: str) -> bytes:
     return b"\n" + _varint(len(name)) + name + b"\x12"
 
 
-def decode_features(data: bytes) -> dict[str, Value]:
-    """All features of a serialized example. Raises ValueError if the bytes are no such thing."""
+def decode_features(data: bytes, only: str | None = None) -> dict[str, Value]:
+    """All features of a serialized example, or only that one. Raises ValueError if the bytes are no such thing."""
     features: dict[str, Value] = {}
     for number, content in _fields(memoryview(data)):
         if number == 1:
@@ -73,7 +73,9 @@ def decode_features(data: bytes) -> dict[str, Value]:
                     parts = dict(_fields(_bytes(entry)))
                     if 1 not in parts:
                         raise ValueError("no tf.Example: a feature without a name")
-                    features[bytes(_bytes(parts[1])).decode()] = _feature(_bytes(parts.get(2, memoryview(b""))))
+                    name = bytes(_bytes(parts[1])).decode()
+                    if only is None or name == only:
+                        features[name] = _feature(_bytes(parts.get(2, memoryview(b""))))
     return features
 
 

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from bakeoff.metrics.columns import Column, Texts
 
 FILE = "examples.parquet"
 
@@ -48,8 +51,52 @@ def kind_of(task: str, multi_label: bool) -> str:
     return "boxes" if task == "detection" else "several labels" if multi_label else "one label"
 
 
-def write_examples(folder: Path, rows: Sequence[Mapping[str, Any]], kind: str, classes: Sequence[str]) -> None:
-    """`kind` is a key of COLUMNS; the classes, in the order of `scores`, are in the file's metadata."""
-    named = {f"class {number}": label for number, label in enumerate(classes, start=1)}
-    schema = pa.schema(COLUMNS[kind], metadata=named)
-    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), folder / FILE, compression="zstd")
+def table_of(
+    columns: Mapping[str, Column], judged: Sequence[int], files: Sequence[str], kind: str, classes: Sequence[str]
+) -> pa.Table:
+    """`columns` are a score's, `judged` the numbers of its examples, `kind` a key of COLUMNS; the classes, in the order
+    of `scores`, are in the table's metadata."""
+    whole = {**columns, "example": np.array(judged, np.int64), "file": Texts(files, np.arange(len(files)))}
+    schema = pa.schema(COLUMNS[kind], metadata={f"class {at}": label for at, label in enumerate(classes, start=1)})
+    arrays = [_array(whole[field.name], field.type, len(judged)) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_examples(folder: Path, table: pa.Table) -> None:
+    pq.write_table(table, folder / FILE, compression="zstd")
+
+
+def row_of(table: pa.Table, place: int) -> dict[str, Any]:
+    [row] = table.slice(place, 1).to_pylist()
+    return row
+
+
+def _array(column: Column, kind: pa.DataType, length: int) -> pa.Array:
+    """Built of buffers everywhere: `pa.array` loads Pandas, which takes half a second."""
+    if column is None:
+        return pa.nulls(length, kind)
+    if isinstance(column, Texts):
+        return _texts(column.names).take(_numbers(column.which))
+    if isinstance(column, np.ndarray):
+        return _numbers(column).cast(kind)
+    values, ends = column.values, np.concatenate([[0], np.cumsum(column.counts)])
+    total = int(ends[-1])
+    if isinstance(values, Mapping):
+        parts = [_array(values[field.name], field.type, total) for field in kind.value_type]
+        inner: pa.Array = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
+    else:
+        inner = _array(values, kind.value_type, total)
+    return pa.ListArray.from_arrays(_numbers(ends.astype(np.int32)), inner)
+
+
+def _numbers(values: np.ndarray) -> pa.Array:
+    """Of 32 or 64 bits, or true and false, which come as 0 and 1."""
+    plain = np.ascontiguousarray(values, np.int8 if values.dtype == bool else None)
+    kinds = {np.int8: pa.int8(), np.int32: pa.int32(), np.int64: pa.int64(), np.float64: pa.float64()}
+    return pa.Array.from_buffers(kinds[plain.dtype.type], len(plain), [None, pa.py_buffer(plain)])
+
+
+def _texts(names: Sequence[str]) -> pa.Array:
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

@@ -1,4 +1,4 @@
-"""Names and images of a split's examples, from their records: what the page shows of them."""
+"""Images of a split's examples, from their records: what the page shows of them."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,6 @@ OF_CLIP = 4  # frames shown
 class Originals:
     def __init__(self, read: Callable[[np.ndarray], list[bytes | None]]) -> None:
         self._read = read
-
-    def name(self, number: int) -> str:
-        [name] = self._features(number)["image/filename"]
-        assert isinstance(name, bytes)
-        return name.decode("utf-8", "backslashreplace")
 
     def images(self, number: int) -> list[bytes]:
         """The encoded image; of a clip a few, evenly apart."""

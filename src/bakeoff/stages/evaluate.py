@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyarrow import Table
 
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, fitting_manifest, load
@@ -50,25 +51,24 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
             judged += batch["number"].numpy().tolist()
             shown += itertools.islice(task.shown(batch, found), run.evaluate.pictures - len(shown))
             bar.advance(len(batch["image"]))
-    originals = Originals(store.read)
-    files = {number: originals.name(number) for number in judged}
-    groups = [run.evaluate.group_of(files[number]) for number in judged]
+    files = store.names(np.array(judged, np.int64))
+    groups = [run.evaluate.group_of(file) for file in files]
     numbers, tables = score.result(), score.plots()
     intervals = score.intervals(groups, run.evaluate.interval_samples)
     metrics = numbers | ({"interval": intervals} if intervals else {})
     metrics |= {"bad_records": len(store.bad)} if store.bad else {}
-    rows = [row | {"example": at, "file": files[at]} for row, at in zip(score.rows(), judged, strict=True)]
-    order, most = [rows[place] for place in score.worst_first()], run.evaluate.report_examples
-    worst, best = order[:most], order[most:][::-1][:most]
+    kind = examples.kind_of(derived.task, manifest.multi_label)
+    table = examples.table_of(score.columns(), judged, files, kind, manifest.classes)
+    order, most, originals = score.worst_first(), run.evaluate.report_examples, Originals(store.read)
+    worst, best = (_shown(table, places, originals) for places in (order[:most], order[most:][::-1][:most]))
     report = page.Report(
         run.name, _facts(run, derived, state), task.headline, numbers, intervals, _drawn(groups), tables,
         counts=manifest.splits[VALIDATION].counts,
-        worst=[Shown(row, originals.images(row["example"])) for row in worst],
-        best=[Shown(row, originals.images(row["example"])) for row in best],
+        worst=worst, best=best,
     )  # fmt: skip
     with workspace.building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
-        examples.write_examples(partial, rows, examples.kind_of(derived.task, manifest.multi_label), manifest.classes)
+        examples.write_examples(partial, table)
         plots.write_plots(partial, tables)
         page.write_page(partial, report)
         (partial / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
@@ -89,6 +89,11 @@ def _facts(run: Run, derived: Derived, state: Mapping[str, Any]) -> dict[str, st
         "weights": f"{run.evaluate.weights}, of step {step:,} of {state['steps']:,}",
         "parameters": f"{derived.parameters:,}",
     }
+
+
+def _shown(table: Table, places: np.ndarray, originals: Originals) -> list[Shown]:
+    rows = [examples.row_of(table, place) for place in places.tolist()]
+    return [Shown(row, originals.images(row["example"])) for row in rows]
 
 
 def _drawn(groups: Sequence[str]) -> str:

@@ -38,7 +38,8 @@ def main() -> None:
         numbers, batch = run.derived, run.train.batch
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
-        say(f"render_config: {run.name}: {length}, {numbers.num_classes} classes; memory about {memory}")
+        classes = f"{numbers.num_classes} {'class' if numbers.num_classes == 1 else 'classes'}"
+        say(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
         say(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
 
 

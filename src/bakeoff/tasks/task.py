@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.metrics.bootstrap import Intervals
+from bakeoff.metrics.columns import Column
 from bakeoff.networks import Network
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.detection import Detection
@@ -24,8 +25,8 @@ class Score(Protocol):
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, from so many drawings of the examples, those of one group together."""
 
-    def rows(self) -> list[dict]:
-        """One line per example, in order: truth, prediction, score (higher is better) and more."""
+    def columns(self) -> dict[str, Column]:
+        """Of every example, in order: truth, prediction, score (higher is better) and more."""
 
     def worst_first(self) -> np.ndarray:
         """The numbers of all examples, the worst mistakes first, the best answers last."""
