@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,10 @@ from bakeoff.errors import OutOfRange
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.step import compiled_step
+from bakeoff.training.tf_checkpoint import read_table
 from bakeoff.training.weights import digest
 from classifier_trials import learned, noise, untouched_weights
+from imports import ROOT
 
 SMALL = S3dG(input_size=32, frames=4, depth_multiplier=0.125, min_depth=4)
 
@@ -72,6 +75,27 @@ def test_every_block_has_the_parameters_that_follow_from_its_channels(full: kera
 def test_number_of_variables_is_that_of_the_published_checkpoint(full: keras.Model) -> None:
     """57 convolutions of kernel, offset, mean and variance; 19 temporal ones of kernel and bias; 37 gates; logits."""
     assert len(full.weights) == 57 * 4 + 19 * 2 + 37 + 2
+
+
+def test_table_of_names_has_every_variable_once_by_its_name_in_a_checkpoint(full: keras.Model) -> None:
+    paths = [weight.path for weight in full.weights]
+    table = read_table(ROOT / "docs/names/s3dg.tsv", paths)
+    assert sorted(table) == sorted(paths) and len(set(table.values())) == len(paths)
+    # Scopes as nets/s3dg.py and nets/i3d_utils.py of TF-Slim nest them.
+    inside = "mixed_4c.branch_2.conv2d_0b", "InceptionV1/Mixed_4c/Branch_2/Conv2d_0b_3x3"
+    assert [(here, there) for here, there in table.items() if here.startswith(inside[0])] == [
+        (f"{inside[0]}/kernel", f"{inside[1]}/weights"),
+        (f"{inside[0]}.norm/beta", f"{inside[1]}/BatchNorm/beta"),
+        (f"{inside[0]}.norm/moving_mean", f"{inside[1]}/BatchNorm/moving_mean"),
+        (f"{inside[0]}.norm/moving_variance", f"{inside[1]}/BatchNorm/moving_variance"),
+        (f"{inside[0]}.temporal/kernel", f"{inside[1]}/temporal/weights"),
+        (f"{inside[0]}.temporal/bias", f"{inside[1]}/temporal/biases"),
+        (f"{inside[0]}.gate/kernel", f"{inside[1]}/self_gating/transformer_W/weights"),
+    ]
+    # Every scope says its kernel's size: of the spatial kernel here, for the first convolution of both.
+    for weight in full.weights:
+        size = re.search(r"_(\d)x\1/weights$", table[weight.path])
+        assert size is None or weight.shape[1:3] == (int(size[1]), int(size[1])), weight.path
 
 
 def test_without_gates_it_is_s3d_whose_parameters_torchvision_publishes() -> None:

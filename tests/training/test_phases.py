@@ -1,4 +1,4 @@
-"""The preset of three phases, and what a list of phases may not say."""
+"""The presets of three phases, and what a list of phases may not say."""
 
 from typing import Any
 
@@ -13,12 +13,25 @@ from bakeoff.training.settings import Init, Train
 from imports import ROOT
 
 
-def test_the_preset_trains_the_head_then_everything_then_everything_slowly() -> None:
-    problems = Problems(lambda key: "three_phase.yaml")
-    train = parse(Train, read_mapping(ROOT / "conf/train/three_phase.yaml"), "train", problems)
+@pytest.mark.parametrize(
+    ("option", "first", "rates"),
+    [
+        ("three_phase", ("head",), (0.1, 0.001, 0.00001)),
+        ("transfer", ("head",), (0.003, 0.001, 0.0001)),
+        ("transfer_detector", ("neck", "head"), (0.003, 0.001, 0.0001)),
+    ],
+)
+def test_presets_train_what_is_new_then_everything_then_everything_slowly(
+    option: str, first: tuple[str, ...], rates: tuple[float, ...]
+) -> None:
+    problems = Problems(lambda key: option)
+    tree: dict[str, Any] = {}
+    for name in ("transfer", option) if option == "transfer_detector" else (option,):
+        tree |= read_mapping(ROOT / f"conf/train/{name}.yaml")
+    train = parse(Train, {key: value for key, value in tree.items() if key != "defaults"}, "train", problems)
     problems.raise_any()
     assert [(phase.lr, phase.trainable, phase.start) for phase in train.phases] == [
-        (Constant(0.1), ("head",), "last"), (Constant(0.001), (), "last"), (Constant(0.00001), (), "last"),
+        (Constant(rates[0]), first, "last"), (Constant(rates[1]), (), "last"), (Constant(rates[2]), (), "last"),
     ]  # fmt: skip
 
 

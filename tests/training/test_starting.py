@@ -68,6 +68,31 @@ def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
         start(tmp_path / "one.weights.h5")
 
 
+def test_a_head_that_happens_to_fit_makes_no_file_one_of_this_architecture(tmp_path: Path) -> None:
+    """MobileNetV2 and EfficientNetV2-B0 both end in 1,280 channels and a layer called `logits`."""
+    given = keras.Input((4,))
+    keras.Model(given, keras.layers.Dense(3, name="logits")(given)).save_weights(tmp_path / "one.weights.h5")
+    message = r"fits 0 of the 5 variables of this network's backbone: weights of another architecture; if some are mean"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+    assert start(tmp_path / "one.weights.h5", warm_start=("head",))[1]["loaded"] == HEAD
+
+
+def test_what_is_named_must_be_there(tmp_path: Path) -> None:
+    given = keras.Input((8, 8, 3))
+    keras.Model(given, keras.layers.Conv2D(4, 3, use_bias=False, name="Conv1")(given)).save_weights(
+        tmp_path / "one.weights.h5"
+    )
+    message = (
+        r"/one\.weights\.h5: holds no bn_Conv1/gamma, and 3 more of the 5 that train\.init\.warm_start names; these "
+        r"are weights of another architecture, or leave it out of train\.init\.warm_start$"
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5", warm_start=("backbone",))
+    with pytest.raises(DataError, match=r"holds no bn_Conv1/gamma, and 2 more of the 3 that train\.init"):
+        start(tmp_path / "one.weights.h5", warm_start=("bn_Conv1/gamma",))  # its statistics are missing, too
+
+
 def test_the_folder_of_a_run_means_its_best_weights(tmp_path: Path) -> None:
     numbered(Small().build(3)).save_weights(tmp_path / "best.weights.h5")
     Small().build(3).save_weights(tmp_path / "final.weights.h5")

@@ -1,12 +1,18 @@
 """Files of weights that are broken, or that want more than to be read."""
 
+import json
+import pickle
+import warnings
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
 from bakeoff.errors import DataError
+from bakeoff.training import weight_files
 from first_weights import SAVED, Small, numbered, start, whole_model
 
 
@@ -23,6 +29,16 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.h5").write_bytes(b"\x80\x04cos\nsystem\n")
     with pytest.raises(DataError, match=r"cannot be read as weights \(neither HDF5 nor an archive\)"):
         start(tmp_path / "one.h5")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_none_are_named_before_the_first_step(bad: float, tmp_path: Path) -> None:
+    network = numbered(Small().build(3))
+    network.get_layer("bn_Conv1").moving_variance.assign([1.0, bad, 1.0, 1.0])
+    network.save_weights(tmp_path / "one.weights.h5")
+    message = r"^train\.init\.weights: holds bn_Conv1/moving_variance with numbers that are not finite; take"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
 
 
 @pytest.mark.parametrize("kind", ["external link", "soft link", "external storage", "text"])
@@ -56,3 +72,59 @@ def test_a_size_that_only_the_file_believes_in_is_skipped_without_memory(tmp_pat
         head.create_dataset("kernel:0", (2**22, 2**22), np.float32, chunks=(1024, 1024))  # 70 TB
     _, report = start(tmp_path / "one.h5")
     assert [one["name"] for one in report["skipped"]] == ["logits/kernel"]
+
+
+def test_a_group_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
+    with h5py.File(tmp_path / "one.weights.h5", "a") as file:
+        file["layers"]["again"] = file["layers"]
+    with pytest.raises(DataError, match=r"cannot be read as weights \(.*recursion"):
+        start(tmp_path / "one.weights.h5")
+
+
+def test_nothing_that_a_model_file_says_of_code_or_places_is_followed(tmp_path: Path) -> None:
+    """An archive with a pickle, a Lambda layer and members that would land elsewhere: only arrays are read."""
+    path = tmp_path / "one.keras"
+    numbered(Small().build(3)).save(path)
+    evil = pickle.dumps(Touches(tmp_path / "touched"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../outside.txt", "here")
+        archive.writestr("/tmp/../outside.pkl", evil)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a name twice
+            archive.writestr("config.json", json.dumps({"class_name": "Lambda", "config": {"function": evil.hex()}}))
+    _, report = start(path)
+    assert len(report["loaded"]) == 7
+    assert {found.name for found in tmp_path.iterdir()} == {"one.keras"}
+    assert not (tmp_path.parent / "outside.txt").exists()
+
+
+def test_a_packed_archive_that_is_damaged_inside_is_refused(tmp_path: Path) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "inside.weights.h5")
+    path = tmp_path / "one.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "inside.weights.h5", "model.weights.h5")
+    content = bytearray(path.read_bytes())
+    content[200:260] = bytes(60)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"one\.keras: cannot be read as weights \(Error -3 while decompressing"):
+        start(path)
+
+
+def test_an_archive_that_unfolds_to_more_than_fits_is_not_unfolded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbered(Small().build(3)).save(tmp_path / "one.keras")
+    monkeypatch.setattr(weight_files, "LARGEST_MEMBER", 1000)
+    with pytest.raises(DataError, match=r"\(model\.weights\.h5 is said to take 0\.0 GB\)"):
+        start(tmp_path / "one.keras")
+
+
+class Touches:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self.path), "w")

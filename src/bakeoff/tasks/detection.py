@@ -14,6 +14,7 @@ from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import class_losses, smooth_l1
 from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
 from bakeoff.tasks.mining import hard_examples
+from bakeoff.tasks.whole_batch import divisor
 
 
 class Detection:
@@ -48,7 +49,7 @@ class Detection:
         if self.model.mining:
             chosen = self._hard_examples(outputs["boxes"], truth, of_classes, of_boxes)[..., None]
             of_classes, of_boxes = of_classes * chosen, of_boxes * chosen
-        matches = tf.maximum(tf.reduce_sum(matched), 1.0) if rule.divide_by_matches else 1.0
+        matches = divisor(tf.reduce_sum(matched) if rule.divide_by_matches else None)
         box_matches = matches * len(self.model.box_scales) if rule.divide_boxes_by_code_size else matches
         return {
             "classes": rule.class_weight * tf.reduce_sum(of_classes) / matches,

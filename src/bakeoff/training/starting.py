@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.networks import Network, Pretrained
@@ -34,9 +35,12 @@ def load_first_weights(network: keras.Model, model: Network, init: Init, origin:
     with _stored(network, model, init, origin) as (stored, unused):
         report = _load(network, stored, wanted)
     source = (origin.path or Path(init.weights)).as_posix()
-    _require_what_was_asked(report, source, init)
+    if init.warm_start:
+        _require_what_was_asked(report, source, wanted)
     if not report["loaded"]:
         raise DataError(f"{source}: holds nothing that fits this network: weights of another architecture ({KEY})")
+    if not init.warm_start and not origin.is_tf_checkpoint:  # nothing says that a part was meant
+        _require_this_architecture(report, source, model)
     return {"source": source, "digest": origin.digest} | report | {"unused": unused - len(report["loaded"])}
 
 
@@ -124,17 +128,40 @@ def _load(network: keras.Model, stored: Callable[[str, str, int], Stored | None]
             elif found.shape != tuple(weight.shape):
                 skipped.append({"name": weight.path, "here": list(weight.shape), "there": list(found.shape)})
             else:
-                weight.assign(found.read())
+                weight.assign(_finite(found.read(), weight.path))
                 loaded.append(weight.path)
     return {"loaded": loaded, "skipped": skipped, "left_random": left}
 
 
-def _require_what_was_asked(report: dict[str, Any], source: str, init: Init) -> None:
+def _finite(array: np.ndarray, path: str) -> np.ndarray:
+    if not np.isfinite(array).all():
+        raise DataError(f"{KEY}: holds {path} with numbers that are not finite; take weights from before that")
+    return array
+
+
+def _require_what_was_asked(report: dict[str, Any], source: str, wanted: set[str]) -> None:
     """What `warm_start` names in so many words must be there."""
-    if not init.warm_start:
-        return
     for one in report["skipped"]:
         raise DataError(
             f"{source}: {one['name']} has shape {one['there']}, this network's has {one['here']}; "
             "leave it out of train.init.warm_start"
+        )
+    missing = [path for path in report["left_random"] if path in wanted]
+    if missing:
+        more = f", and {len(missing) - 1} more of the {len(wanted)} that" if len(missing) > 1 else ", which"
+        raise DataError(
+            f"{source}: holds no {missing[0]}{more} train.init.warm_start names; "
+            "these are weights of another architecture, or leave it out of train.init.warm_start"
+        )
+
+
+def _require_this_architecture(report: dict[str, Any], source: str, model: Network) -> None:
+    """A few layers may be called alike, and fit, in networks that have nothing in common."""
+    skipped = [one["name"] for one in report["skipped"]]
+    backbone = select([*report["loaded"], *skipped, *report["left_random"]], ["backbone"], model.parts)
+    fitting = len(set(backbone) & set(report["loaded"]))
+    if fitting < len(backbone) / 2:
+        raise DataError(
+            f"{source}: fits {fitting} of the {len(backbone)} variables of this network's backbone: weights of another "
+            "architecture; if some are meant to be taken all the same, name them in train.init.warm_start"
         )

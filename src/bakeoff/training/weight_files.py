@@ -7,6 +7,7 @@ A `.weights.h5` of Keras 3 numbers a layer's variables; an older `.h5`, and that
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from bakeoff.training import checkpoint
 
 LARGEST_MEMBER = 2**34  # bytes of weights in an archive
 MEMBER = "model.weights.h5"
+UNREADABLE = (  # what h5py and zipfile raise for what a file may hold
+    OSError, EOFError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,10 @@ def open_weights(path: Path) -> Iterator[Layers]:
                 yield _of_own(path)
             else:
                 raise ValueError("neither HDF5 nor an archive")
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split()) or "it ends too early"
         raise DataError(
-            f"{path.as_posix()}: cannot be read as weights ({' '.join(str(error).split())}); "
-            "it is truncated or no file of Keras weights"
+            f"{path.as_posix()}: cannot be read as weights ({reason}); it is truncated or no file of Keras weights"
         ) from None
 
 
