@@ -38,8 +38,8 @@ class QueueRun:
             self._say("stopped by Ctrl-C; what runs is saved, and stays in the queue")
             end_all([launch for launch, _ in self._open.values()])
         finally:
-            for sweep in list(self._open):
-                self._close(sweep)
+            for sweep, (launch, _) in list(self._open.items()):
+                self._close(sweep, leaves=all(job.state.is_final for job in launch.manifest.jobs))
 
     def _step(self) -> bool:
         """Whether there is more to do."""
@@ -50,8 +50,7 @@ class QueueRun:
             launch.start()
         for sweep, (launch, _) in list(self._open.items()):
             if launch.is_over:
-                self._close(sweep)
-                line.leave(sweep)
+                self._close(sweep, leaves=True)
         self._look_at_the_line()
         following = next((sweep for sweep in self._line if sweep not in self._open), None)
         if following is not None and self._seats.free:
@@ -81,10 +80,12 @@ class QueueRun:
             line.leave(sweep)
             self._line.remove(sweep)
 
-    def _close(self, sweep: str) -> None:
+    def _close(self, sweep: str, *, leaves: bool) -> None:
         launch, stack = self._open.pop(sweep)
         launch.close()
         stack.close()
+        if leaves:
+            line.leave(sweep)
         self._line = [other for other in self._line if other != sweep]
         self.states |= states_of(launch.manifest)
         self._say(f"{sweep}: {launch.manifest.counts}")
