@@ -103,7 +103,7 @@ def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path
     lines = bakeoff("status").out.splitlines()
     assert re.fullmatch(r"5d1c9a3e  ssd_tiny .* RUNNING  50 of 200 +0:00 +no word for 90 s", lines[1])
     assert re.fullmatch(r"          ssd_tiny · cosine · low \(sweep-1-2\)  QUEUED   0 of 200   0:00", lines[2])
-    assert "waits in a sweep, which was asked not to begin it" in bakeoff("stop", "sweep-1-2").out
+    assert "waits for its turn, and was asked not to begin" in bakeoff("stop", "sweep-1-2").out
     assert "(sweep-1-2)  STOP_REQUESTED  0 of 200" in bakeoff("status").out
     assert bakeoff("stop").out.startswith("5d1c9a3e ")
 

@@ -55,6 +55,11 @@ def runs() -> Path:
     return main_workspace() / IN_FLIGHT / "runs"
 
 
+def queue() -> Path:
+    """Sweeps that wait in line."""
+    return main_workspace() / IN_FLIGHT / "queue"
+
+
 def queued() -> Path:
     """Jobs of sweeps that have not begun: a folder for each."""
     return main_workspace() / IN_FLIGHT / "queued"

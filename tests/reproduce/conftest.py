@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.reproduce import fresh
+from bakeoff import dvc
 from repository import repository_in
 
 
@@ -15,5 +15,5 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path / "clone")
     for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(fresh, "_cache_of", lambda main: str(main / ".dvc/cache"))
+    monkeypatch.setattr(dvc, "answer", lambda *words, folder: str(folder / ".dvc/cache"))
     return repository_in(Path.cwd())

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.points import points_of
@@ -93,3 +95,9 @@ def test_one_who_is_sure_may_have_more(conf: Path) -> None:
         ConfigError, match="^command line: must be at most 100,000 points, got 100,001; sweep fewer values$"
     ):
         points_of(["seed=range(0,200000)"], conf, sure=True)
+
+
+def test_points_are_those_of_hydras_own_sweeper_in_its_order() -> None:
+    words = ["lr=cosine,exponential", "+lr.warmup_steps=0", "seed=range(0,3)", "lr.peak=sort(3,1,2,reverse=true)"]
+    [batch] = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
+    assert lines(*words) == [" ".join(point) for point in batch]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff import machine
 from bakeoff.tracking import system
 
 CPUINFO = """processor	: 0
@@ -23,7 +24,7 @@ def test_a_processor_is_said_with_the_instructions_that_decide_how_is_multiplied
     monkeypatch.setattr(system, "CPUINFO", tmp_path / "cpuinfo")
     system.CPUINFO.write_text(CPUINFO, encoding="utf-8")
     monkeypatch.setattr(system.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(system.os, "sched_getaffinity", lambda process: {3}, raising=False)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: {3}, raising=False)
     assert system.processor() == "x86_64; Quick CPU @ 3 GHz; 1 core; sse4_2 avx avx2 fma"
 
 

@@ -5,12 +5,27 @@ import os
 import sys
 
 from bakeoff import workspace
-from bakeoff.cli import better, clean, compare, config, plan, predict, reproduce, status, stop, sweep, track, ui
+from bakeoff.cli import better, clean, compare, config, plan, predict, queue, reproduce, status, stop, sweep, track, ui
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
 # In the order of --help; each adds itself and says what it runs.
-COMMANDS = (plan, config, sweep, predict, status, stop, clean, compare, better, reproduce, track, import_config, ui)
+COMMANDS = (
+    plan,
+    config,
+    sweep,
+    queue,
+    predict,
+    status,
+    stop,
+    clean,
+    compare,
+    better,
+    reproduce,
+    track,
+    import_config,
+    ui,
+)
 SEEN_ENOUGH = 141  # what a shell reports for a program whose reader went away, such as `head`
 
 
@@ -19,7 +34,11 @@ def main() -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
-    arguments = parser.parse_args()
+    arguments, rest = parser.parse_known_args()
+    if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
+        arguments.overrides += rest  # argparse takes words of a list up to the first option only
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         with said_plainly():
             workspace.enter()

@@ -14,7 +14,7 @@ from bakeoff.runs.status import STOP_FILE, State
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
 END = "asked to stop after the step it is at; it is saved, and can train more"
-NOT_BEGIN = "waits in a sweep, which was asked not to begin it"
+NOT_BEGIN = "waits for its turn, and was asked not to begin"
 
 
 def add_to(commands: Any) -> None:

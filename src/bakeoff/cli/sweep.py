@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,22 +12,15 @@ from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
 from bakeoff.cli.signals import end_as_by_ctrl_c
-from bakeoff.cli.sweep_search import (
-    Asked,
-    add_options,
-    ask_again,
-    require_search,
-    say_how_it_ended,
-    source_of,
-    trials_left,
-)
+from bakeoff.cli.sweep_hydra import ByHydra, require_sense
+from bakeoff.cli.sweep_search import Asked, add_options, ask_again, require_search, say_how_it_ended
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
 from bakeoff.errors import INTERRUPTED, WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
-    from bakeoff.sweep.manifest import Manifest
+    from bakeoff.sweep.manifest import JobState, Manifest
 
 SOME_FAILED = 1
 WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
@@ -44,19 +37,8 @@ def add_to(commands: Any) -> None:
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )
-    sweep.add_argument(
-        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
-    )
-    sweep.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
-    sweep.add_argument("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
-    sweep.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows")
-    sweep.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
-    sweep.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
-    sweep.add_argument("--fail-fast", action="store_true", help="begin no other job once one has failed")
-    sweep.add_argument(
-        "--retries", type=int, default=0, metavar="N",
-        help="try a job again if it was killed, or had too little memory or disk",
-    )  # fmt: skip
+    add_question_to(sweep)
+    add_rules_to(sweep)
     sweep.add_argument(
         "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
     )
@@ -76,10 +58,33 @@ def add_to(commands: Any) -> None:
     sweep.set_defaults(run=run_sweep)
 
 
+def add_question_to(command: argparse.ArgumentParser) -> None:
+    """What is to be run."""
+    command.add_argument(
+        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
+    )
+    command.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
+    command.add_argument(
+        "--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config"
+    )
+
+
+def add_rules_to(command: argparse.ArgumentParser) -> None:
+    """How it is run."""
+    command.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows"
+    )
+    command.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
+    command.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
+    command.add_argument("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
+    command.add_argument(
+        "--retries", type=int, default=0, metavar="N",
+        help="try a job again if it was killed, or had too little memory or disk",
+    )  # fmt: skip
+
+
 def run_sweep(arguments: argparse.Namespace) -> None:
-    for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
-        if number < least:
-            raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
+    rules(arguments)  # before anything else is read
     require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
@@ -88,26 +93,34 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
         sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
     elif arguments.overrides or arguments.file:
-        from bakeoff.sweep.question import words_in
-
-        words = words_in(Path(arguments.file)) if arguments.file else []
-        _begin(arguments, [*words, *arguments.overrides], arguments.until)
+        _begin(arguments, question(arguments), arguments.until)
     else:
         raise WorkspaceError("sweep: must be told what varies, such as lr=cosine,exponential, or --resume")
 
 
-def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+def question(arguments: argparse.Namespace) -> list[str]:
+    """The words of the file and those behind it."""
+    from bakeoff.sweep.question import words_in
+
+    words = words_in(Path(arguments.file)) if arguments.file else []
+    return [*words, *arguments.overrides]
+
+
+def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
+    """Shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.planning.estimate import together
     from bakeoff.sweep.planned import begin
     from bakeoff.sweep.points import points_of
     from bakeoff.sweep.preflight import preflight
+    from bakeoff.sweep.words import Words
 
+    variants = Words.of(words).variants
     asked = Asked(arguments, words, until) if arguments.search is not None else None
     if asked is not None:
         jobs, estimates = asked.corners, asked.estimates()
         asked.show()
     else:
-        points = points_of(words, workspace.CONF, sure=arguments.yes)
+        points = points_of(variants, workspace.CONF, sure=arguments.yes)
         jobs = preflight(points, until=until)
         estimates = [job.estimate for job in jobs]
         show_jobs(jobs, len(points))
@@ -117,18 +130,30 @@ def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | Non
     if arguments.dry_run:
         if asked is not None:
             asked.show_first()
-        return
+        return None
     if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
         about = duration(sum_of_all.seconds)
         if not says_yes(f"begin what takes about {about}? (yes/no) "):
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
-    _launch(begin(jobs, words, until, asked.search if asked else None), _rules(arguments))
+    return begin(jobs, words, until, asked.search if asked else None)
+
+
+def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+    from bakeoff.sweep.words import Words
+
+    said = Words.of(words)
+    if require_sense(arguments, said):
+        _end(ByHydra(arguments, said, until, rules(arguments)).run())
+    elif (manifest := planned(arguments, words, until)) is not None:
+        _launch(manifest, rules(arguments))
 
 
 def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.launch import unfinished
+    from bakeoff.sweep.launching import trials_left
     from bakeoff.sweep.manifest import named
     from bakeoff.sweep.snapshot import changed_since
+    from bakeoff.sweep.words import Words
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
@@ -146,46 +171,60 @@ def _resume(arguments: argparse.Namespace) -> None:
             f"{manifest.id}: {_listed(changed)} changed since it began; --as-begun goes on with what they were, "
             "--anew begins a new sweep of the same words"
         )
-    if left and not arguments.dry_run:
-        _launch(manifest, _rules(arguments))
+    words = Words.of(manifest.words)
+    if arguments.dry_run:
+        return
+    if require_sense(arguments, words):
+        _end(ByHydra(arguments, words, manifest.until, rules(arguments), manifest).run())
+    elif left:
+        _launch(manifest, rules(arguments))
 
 
-def _rules(arguments: argparse.Namespace) -> "Rules":
+def rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
     from bakeoff.sweep.launch import Rules
 
+    for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
+        if number < least:
+            raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
     follow = arguments.follow or (arguments.jobs == 1 and not arguments.quiet)
-    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries)
+    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
 def _launch(manifest: "Manifest", rules: "Rules") -> None:
-    from bakeoff.sweep.launch import Launch
-    from bakeoff.sweep.manifest import JobState, one_launcher, read
-    from bakeoff.sweep.parent_run import ParentRun
-    from bakeoff.sweep.point_tags import tag_points
-    from bakeoff.tracking.reconcile import reconcile, send_beside
+    from bakeoff.sweep.launching import launch_of
+    from bakeoff.sweep.manifest import one_launcher, read
+    from bakeoff.sweep.telling import told
 
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder):
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
-        parent = ParentRun.of(manifest.track)
-        parent.began(manifest)
-        try:
-            manifest = Launch(manifest, say, rules, source=source_of(manifest)).run()
-        finally:
-            parent.ended(read(manifest.folder))
-            reconcile()  # points that came from DVC's cache ran nothing that could have told of them
-            tag_points(manifest)
-            send_beside()
+        with told(manifest):
+            manifest = launch_of(manifest, say, rules).run()
+    _end(manifest)
+
+
+def _end(manifest: "Manifest | None") -> None:
+    from bakeoff.sweep.launching import states_of
+
+    if manifest is None:
+        return
     show_results(manifest)
     say_how_it_ended(manifest)
-    states = {job.state for job in manifest.jobs if not job.state.is_final}
-    states |= {JobState.WAITING} if trials_left(manifest) else set()
-    if states:
+    states = states_of(manifest)
+    if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
-    if states - {JobState.FAILED}:
+    leave_by(states)
+
+
+def leave_by(states: Set["JobState"]) -> None:
+    """With the exit code that says how the jobs are."""
+    from bakeoff.sweep.manifest import JobState
+
+    left = {state for state in states if not state.is_final}
+    if left - {JobState.FAILED}:
         sys.exit(INTERRUPTED)
-    if JobState.FAILED in states or any(job.state == JobState.REFUSED for job in manifest.jobs):
+    if left or JobState.REFUSED in states:
         sys.exit(SOME_FAILED)
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bakeoff.sweep.preflight import Job
     from bakeoff.sweep.search.settings import Search
     from bakeoff.sweep.search.space import Space
-    from bakeoff.sweep.source import Source
 
 TRIALS = 20
 EVALUATION = "evaluation/"  # as MLflow has the numbers of metrics.json
@@ -129,31 +128,12 @@ class Asked:
         say_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
 
 
-def source_of(manifest: "Manifest") -> "Source":
-    if manifest.search is None:
-        from bakeoff.sweep.source import Planned
-
-        return Planned()
-    from bakeoff.sweep.search.searching import Searching
-
-    return Searching(manifest)
-
-
 def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
     """For what this search was asked for."""
     if search is not None:
         arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
         arguments.direction, arguments.search_seed = search.direction, search.seed
         arguments.no_pruning = True if not search.prunes else None
-
-
-def trials_left(manifest: "Manifest") -> int:
-    """That a search has not drawn yet, and will."""
-    if manifest.search is None:
-        return 0
-    from bakeoff.sweep.search.searching import is_hopeless
-
-    return 0 if is_hopeless(manifest) else manifest.expected - len(manifest.jobs)
 
 
 def in_words(search: "Search") -> str:
@@ -165,6 +145,7 @@ def say_how_it_ended(manifest: "Manifest") -> None:
     """The best of a search, and why it ended if that was before all its trials."""
     if manifest.search is None:
         return
+    from bakeoff.sweep.launching import trials_left
     from bakeoff.sweep.standing import best
 
     if (first := best(manifest)) is not None:

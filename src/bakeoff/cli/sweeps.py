@@ -11,7 +11,7 @@ from bakeoff.cli.columns import say_columns
 from bakeoff.cli.sweep_search import in_words
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
-from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, all_ids, named, read
+from bakeoff.sweep.manifest import Manifest, SweepJob, all_ids, named, read
 
 
 def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> None:
@@ -30,9 +30,8 @@ def _list() -> None:
     rows = [("sweep", "began", "jobs", "question")]
     for name in all_ids():
         manifest = read(workspace.sweeps() / name)
-        states = [job.state for job in manifest.jobs]
-        counts = ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
-        rows.append((name, f"{duration(max(0, time.time() - manifest.began))} ago", counts, " ".join(manifest.words)))
+        began = f"{duration(max(0, time.time() - manifest.began))} ago"
+        rows.append((name, began, manifest.counts, " ".join(manifest.words)))
     if len(rows) == 1:
         say("no sweep has begun here yet")
     else:

@@ -38,7 +38,7 @@ class KnownRun:
 
     @property
     def waits(self) -> bool:
-        """In a sweep, for its turn."""
+        """In a sweep or the queue, for its turn."""
         return self.said is not None and self.said.state == State.QUEUED and self.state.is_live
 
     @property
@@ -125,6 +125,8 @@ def _read_again(folder: Path, said: Status) -> Status:
 def _why_lost(said: Status) -> Failure | None:
     """Of a run that was under way when it was last heard of: what became of it, if it can't be under way any more."""
     process, silent = said.process, time.time() - said.updated
+    if said.state == State.QUEUED and process == Process.nobody():
+        return None
     alive = process.is_alive()
     if alive or (alive is None and silent < SILENT_TOO_LONG):
         return None

@@ -19,6 +19,11 @@ class Process:
     namespace: str = ""  # in which the number means something; a container has its own
 
     @classmethod
+    def nobody(cls) -> "Process":
+        """Of what waits for whoever comes."""
+        return cls(0, "", "")
+
+    @classmethod
     def own(cls) -> "Process":
         pid = os.getpid()
         return cls(pid, _started(pid) or "", platform.node(), _boot(), _namespace())

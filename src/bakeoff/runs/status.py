@@ -22,7 +22,7 @@ VERSION = 1
 
 
 class State(StrEnum):
-    QUEUED = "QUEUED"  # waits in a sweep
+    QUEUED = "QUEUED"  # waits in a sweep or in the queue
     PREPARING = "PREPARING"  # loads, builds, compiles: before the first step
     RUNNING = "RUNNING"
     STOP_REQUESTED = "STOP_REQUESTED"  # asked, not noticed yet

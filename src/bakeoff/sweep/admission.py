@@ -1,5 +1,6 @@
 """Which job may begin beside those that run, and on which cores: memory, and whether one of them trains the same."""
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,3 +36,38 @@ class Admission:
         each = max(1, len(self.cores) // self.side_by_side)
         first = seat * each % (len(self.cores) // each * each)
         return self.cores[first : first + each]
+
+
+class Seats:
+    """Who runs now, of all sweeps that are launched together."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._jobs: dict[str, SweepJob] = {}  # by experiment
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def are_several(self) -> bool:
+        return self._admission.side_by_side > 1
+
+    @property
+    def free(self) -> int:
+        return max(0, self._admission.side_by_side - len(self._jobs))
+
+    def admits(self, job: SweepJob) -> bool:
+        return self._admission.admits(job, list(self._jobs.values()))
+
+    def take(self, job: SweepJob) -> tuple[int, ...]:
+        """The cores that are its own as long as it runs."""
+        self._jobs[job.experiment] = job
+        number = next(number for number in itertools.count() if number not in self._numbers.values())
+        self._numbers[job.experiment] = number
+        return self._admission.share(number)
+
+    def keep(self, job: SweepJob) -> None:
+        """One that ran before we came, on cores of its own."""
+        self._jobs[job.experiment] = job
+
+    def leave(self, job: SweepJob) -> None:
+        self._jobs.pop(job.experiment, None)
+        self._numbers.pop(job.experiment, None)

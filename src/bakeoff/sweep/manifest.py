@@ -109,6 +109,12 @@ class Manifest:
     def folder(self) -> Path:
         return workspace.sweeps() / self.id
 
+    @property
+    def counts(self) -> str:
+        """`3 done, 1 failed`."""
+        states = [job.state for job in self.jobs]
+        return ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
+
     def job(self, number: int) -> SweepJob:
         return self.jobs[number - 1]
 

@@ -1,6 +1,7 @@
 """How a job ended -> its state, why it is not done, and what of its experiment a table shows."""
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from bakeoff.sweep.manifest import JobState, SweepJob
 from bakeoff.tracking.result import Result, result_of
 
 KILLED = "killed"
+INTERRUPTED = "stopped by Ctrl-C"
 PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
 STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
 TRAIN, EVALUATE = "train", "evaluate"
@@ -33,7 +35,7 @@ def settled(
         return job.over(now, JobState.DONE, **found)
     last = last_run(job, known_runs())
     if interrupted:
-        return job.over(now, JobState.STOPPED, "stopped by Ctrl-C")
+        return job.over(now, JobState.STOPPED, INTERRUPTED)
     if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
         return job.over(now, JobState.STOPPED, "stopped")
     return job.over(now, JobState.FAILED, _why(code, last, last_words))
@@ -45,15 +47,20 @@ def pruned(job: SweepJob, now: float, why: str) -> SweepJob:
     return job.over(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
 
 
-def has_trained(job: SweepJob, now: float) -> bool:
+def has_trained(job: SweepJob) -> bool:
     """Whether its training said its last word, and had the time to leave."""
     last = last_run(job, known_runs())
-    return last is not None and not last.state.is_live and now - last.updated > SECONDS_TO_LEAVE
+    return last is not None and not last.state.is_live and time.time() - last.updated > SECONDS_TO_LEAVE
 
 
 def is_passing(job: SweepJob) -> bool:
     why = job.attempts[-1].why or ""
     return job.state == JobState.FAILED and why.split(":")[0] in PASSING
+
+
+def is_interrupted(job: SweepJob) -> bool:
+    """By the end of its launcher; nobody wanted the job itself to end."""
+    return job.state == JobState.STOPPED and bool(job.attempts) and job.attempts[-1].why == INTERRUPTED
 
 
 def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:

@@ -29,7 +29,7 @@ def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: 
         baseline=taken.baseline,
         snapshot=taken.commit,
         track=as_tree(jobs[0].run)["track"],
-        jobs=() if search else tuple(_planned(job, folder.name) for job in jobs),
+        jobs=() if search else tuple(as_planned(job, folder.name) for job in jobs),
         search=search,
     )
     manifest.write()
@@ -48,7 +48,7 @@ def new_folder(sweeps: Path) -> Path:
             return folder
 
 
-def _planned(job: Job, sweep: str) -> SweepJob:
+def as_planned(job: Job, sweep: str) -> SweepJob:
     return sweep_job(sweep, job.number, job.points, job.run, job.options, stages_of(job))
 
 

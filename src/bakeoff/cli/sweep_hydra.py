@@ -1,0 +1,95 @@
+"""`bakeoff sweep hydra/sweeper=…`: a sweeper of Hydra's proposes the points, batch by batch, by what others came to."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from bakeoff import workspace
+from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.sweep_table import show_jobs
+from bakeoff.errors import ConfigError
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.sweep.launch import Rules
+    from bakeoff.sweep.manifest import Manifest
+    from bakeoff.sweep.points import Point
+    from bakeoff.sweep.words import Words
+
+
+class Enough(Exception):
+    """The sweeper is to propose no more."""
+
+
+class ByHydra:
+    def __init__(
+        self, arguments: argparse.Namespace, words: "Words", until: str | None, rules: "Rules",
+        manifest: "Manifest | None" = None,
+    ) -> None:  # fmt: skip
+        """`manifest` of a sweep that goes on."""
+        from bakeoff.sweep.sweep_by_hydra import Gate
+
+        self._dry, self._words, self._until, self._rules = arguments.dry_run, words, until, rules
+        self._gate = Gate(self._enter, self._run, manifest)
+        self._lock = ExitStack()
+
+    def run(self) -> "Manifest | None":
+        """As far as it came; None if nothing was to begin."""
+        from bakeoff.sweep.plugins import sweeper_of
+
+        end_as_by_ctrl_c()
+        place = workspace.sweeps() / "hydra"  # where the sweeper leaves its own notes
+        sweeper = sweeper_of(self._words.hydra, place, workspace.CONF.resolve(), self._gate)
+        with self._lock:
+            try:
+                sweeper.sweep(list(self._words.variants))
+            except Enough:
+                pass
+            except Exception as error:  # a plugin may raise anything, most often for a job that came to nothing
+                say(f"the sweeper ends, for {error}")
+        return None if self._dry else self._gate.manifest
+
+    def _enter(self, points: "Sequence[Point]", manifest: "Manifest | None") -> "Manifest":
+        from bakeoff.sweep.planned import begin
+        from bakeoff.sweep.preflight import preflight
+        from bakeoff.sweep.sweep_by_hydra import with_more
+
+        jobs = preflight(points, until=self._until)
+        show_jobs(jobs, len(points))
+        if self._dry:
+            raise Enough
+        if manifest is not None:
+            return with_more(manifest, jobs)
+        manifest = begin(jobs, [*self._words.variants, *self._words.hydra], self._until)
+        say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
+        return manifest
+
+    def _run(self, manifest: "Manifest") -> "Manifest":
+        from bakeoff.sweep.launching import launch_of, states_of
+        from bakeoff.sweep.manifest import JobState, one_launcher
+        from bakeoff.sweep.telling import told
+
+        self._lock.close()
+        self._lock.enter_context(one_launcher(manifest.folder))
+        with told(manifest):
+            manifest = launch_of(manifest, say, self._rules).run()
+        self._gate.manifest = manifest
+        if {state for state in states_of(manifest) if not state.is_final} - {JobState.FAILED}:
+            raise Enough
+        return manifest
+
+
+def require_sense(arguments: argparse.Namespace, words: "Words") -> bool:
+    """Of Hydra's own words; whether a sweeper is to propose the points."""
+    if not words.hydra:
+        return False
+    from bakeoff.sweep.plugins import Chosen
+
+    chosen, said = Chosen.by(words.hydra), " ".join(words.hydra)
+    if arguments.search is not None:
+        raise ConfigError(f"--search: must stand without words of Hydra's own, got {said}")
+    if chosen.has_launcher and arguments.jobs > 1:
+        raise ConfigError(f"--jobs: must stand without {said}: the launcher's own settings say how many run at once")
+    return chosen.has_sweeper

@@ -1,0 +1,132 @@
+"""Jobs -> a launcher of Hydra's, which begins each where it begins such things; here is seen what becomes of them.
+
+For Hydra a job is a function that starts one process and waits for it. So a launcher may run several in one process, or
+send them elsewhere, as long as the workspace is there under the same path.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from hydra.plugins.launcher import Launcher
+
+from bakeoff.errors import one_line
+from bakeoff.runs.queue import dequeue, is_wanted
+from bakeoff.sweep import job as jobs
+from bakeoff.sweep import session
+from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.following import Following
+from bakeoff.sweep.job import JobFiles
+from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, read
+from bakeoff.sweep.outcome import KILLED
+from bakeoff.sweep.parameters import as_words
+from bakeoff.sweep.running import Running
+from bakeoff.tracking.journal import is_held
+
+CACHE_OF = "dvc_cache"  # a file of the sweep, for those who begin a job elsewhere
+CALLED_OFF = "called_off"  # another: whoever is about to begin a job leaves it
+SECONDS_BETWEEN_LOOKS = 0.2
+
+
+class JobFailed(RuntimeError):
+    """What Hydra is told; the manifest knows why."""
+
+
+def run_one(config: Any) -> None:
+    """In whatever process the launcher chose."""
+    files = JobFiles(Path(config.folder), int(config.job))
+    os.chdir(files.folder.parents[2])  # the main workspace
+    if (files.folder / CALLED_OFF).exists() or not is_wanted(read(files.folder).job(files.number).experiment):
+        raise JobFailed("called off")
+    child = jobs.start(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
+    if code := child.wait():
+        raise JobFailed(KILLED if code < 0 else f"ended with code {code}")
+
+
+class LaunchByHydra(Launch):
+    """How many run at once, and when one begins, is the launcher's."""
+
+    def __init__(self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher) -> None:
+        super().__init__(manifest, say, rules, Seats(Admission(len(manifest.jobs) + 1, 0)))
+        self._launcher = launcher
+        self._thread: Thread | None = None
+        self._handed: dict[int, Following] = {}  # by number: from where on its log is new
+        self._why: dict[int, str] = {}  # a job was not begun
+
+    def take_up(self) -> None:
+        super().take_up()
+        (self.manifest.folder / CALLED_OFF).unlink(missing_ok=True)
+        (self.manifest.folder / CACHE_OF).write_text(str(self._cache.resolve()), encoding="utf-8")
+
+    def start(self) -> None:
+        """All that may begin, once the launcher is free."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        now = time.monotonic()
+        numbers = [job.number for job in self._waiting() if now >= self._not_before.get(job.number, 0.0)]
+        if not numbers:
+            return
+        for number in numbers:
+            files = JobFiles(self.manifest.folder, number)
+            files.forget_outcome()
+            self._handed[number] = Following(files.log)
+        self._thread = Thread(target=self._launch, args=(numbers,), name="hydra", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        ended = self._thread is not None and not self._thread.is_alive()  # before looking at what it began
+        self._see_what_began()
+        for number in sorted(self._handed) if ended else ():
+            del self._handed[number]
+            self._not_begun(self.manifest.job(number))
+        super().look()
+
+    @property
+    def is_over(self) -> bool:
+        return super().is_over and not self._handed
+
+    def settle_interrupted(self) -> None:
+        """The launcher may be about to begin others; each is left or ended."""
+        (self.manifest.folder / CALLED_OFF).touch()
+        while self._thread is not None and self._thread.is_alive():
+            for job in self.manifest.jobs:
+                files = JobFiles(self.manifest.folder, job.number)
+                if is_held(files.lock) and (found := session.noted(files.process)) is not None:
+                    session.end(found)
+            self._thread.join(SECONDS_BETWEEN_LOOKS)
+        self._see_what_began()
+        self._handed.clear()  # the others wait
+        super().settle_interrupted()
+
+    def _see_what_began(self) -> None:
+        for number in sorted(self._handed):
+            files = JobFiles(self.manifest.folder, number)
+            if is_held(files.lock) or files.exit_code() is not None:
+                self._change(self.manifest.job(number).begun(time.time()))
+                dequeue(self.manifest.job(number).experiment)
+                self._running[number] = Running(files, self._handed.pop(number), None)
+
+    def _launch(self, numbers: list[int]) -> None:
+        try:
+            place = f"folder={as_words(str(self.manifest.folder.resolve()))}"
+            ends = self._launcher.launch([[place, f"job={number}"] for number in numbers], initial_job_idx=0)
+            self._why = {
+                number: one_line(end._return_value)  # asked in the open, it is raised
+                for number, end in zip(numbers, ends, strict=True) if isinstance(end._return_value, BaseException)
+            }  # fmt: skip
+        except Exception as error:  # whatever a plugin raises
+            self._why = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
+
+    def _not_begun(self, job: SweepJob) -> None:
+        if is_wanted(job.experiment):
+            state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
+        else:
+            state, why = JobState.STOPPED, NOT_BEGUN
+        dequeue(job.experiment)
+        self._change(job.over(time.time(), state, why))
+        self._say(f"{self._of(job)} {state}: {why}")
+        self._retry(self.manifest.job(job.number))

@@ -1,0 +1,10 @@
+"""Plugins of Hydra's as others write them: a launcher, and a sweeper that follows what its points came to."""
+
+from hydra.core.config_store import ConfigStore
+
+ConfigStore.instance().store(
+    group="hydra/launcher", name="one_by_one", node={"_target_": f"{__name__}.launcher.OneByOne", "refuses": None}
+)
+ConfigStore.instance().store(
+    group="hydra/sweeper", name="uphill", node={"_target_": f"{__name__}.sweeper.Uphill", "rounds": 4, "first": 1}
+)

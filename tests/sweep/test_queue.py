@@ -1,0 +1,185 @@
+"""What is added first begins first; the line outlives whoever runs it, and what nobody wants is not begun."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.runs.known import known_runs
+from bakeoff.runs.status import STOP_FILE
+from bakeoff.sweep import line
+from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.launch import Rules
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, read
+from bakeoff.sweep.queue_run import QueueRun, add, remove
+from made_sweeps import states, sweep, sweep_job
+
+DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
+Instead = Callable[[Mapping[int, str]], None]
+FIRST, SECOND = "sweep-1", "sweep-2"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def added(sweep_id: str, *numbers: int, words: tuple[str, ...] = (), **more: object) -> Manifest:
+    jobs = [sweep_job(number, experiment=f"{sweep_id}-{number}", training=f"{sweep_id}-{number}") for number in numbers]
+    manifest = sweep(*jobs, id=sweep_id, words=words, **more)
+    manifest.write()
+    add(manifest)
+    return manifest
+
+
+def run(said: list[str] | None = None, side_by_side: int = 1, **more: bool) -> QueueRun:
+    queue = QueueRun(
+        [].append if said is None else said.append, Rules(side_by_side, again=False, queued=True, **more),
+        seats=Seats(Admission(side_by_side, 100)),
+    )  # fmt: skip
+    queue.run()
+    return queue
+
+
+def test_sweeps_run_in_the_order_in_which_they_were_added(instead: Instead, place: Path) -> None:
+    instead({1: "end(0)", 2: "end(0)"})
+    first, second = added(FIRST, 1, 2, words=("seed=1,2",)), added(SECOND, 1)
+    assert [(run.fingerprint, run.state) for run in known_runs()] == [
+        (name, "QUEUED") for name in ("sweep-1-1", "sweep-1-2", "sweep-2-1")
+    ]
+    said: list[str] = []
+    assert run(said).states == {DONE}
+    assert [line for line in said if " done in " not in line] == [
+        "sweep-1: seed=1,2", "sweep-1: 1 of 2: seed=1  (sweep-1-1)", "sweep-1: 2 of 2: seed=2  (sweep-1-2)",
+        "sweep-1: 2 done",
+        "sweep-2: params.yaml", "sweep-2: 1 of 1: seed=1  (sweep-2-1)", "sweep-2: 1 done",
+    ]  # fmt: skip
+    assert states(read(first.folder)) == [DONE, DONE] and states(read(second.folder)) == [DONE]
+    assert line.line() == [] and list((place / ".bakeoff/queued").iterdir()) == []
+
+
+def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
+    """The only job of the first ends when one of the second has begun."""
+    instead({
+        1: "until = time.time() + 20\nwhile not os.path.exists('go') and time.time() < until: time.sleep(0.02)\n"
+           "end(0 if os.path.exists('go') else 3)",
+        2: "open('go', 'w').close()\nend(0)",
+    })  # fmt: skip
+    added(FIRST, 1)
+    jobs = [sweep_job(1, state=DONE), sweep_job(2, experiment="sweep-2-2")]
+    manifest = sweep(*jobs, id=SECOND)
+    manifest.write()
+    add(manifest)
+    assert run(side_by_side=2).states == {DONE}
+
+
+def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(instead: Instead, place: Path) -> None:
+    waits = """
+        try: print("ready", flush=True); time.sleep(60)
+        except KeyboardInterrupt: pass
+        end(130)
+    """
+    instead({1: "end(3)", 2: waits, 3: "end(0)"})
+    manifest, other = added(FIRST, 1, 2, 3), added(SECOND, 1)
+
+    class Impatient(list[str]):
+        def append(self, text: str) -> None:
+            if text == "sweep-1: ready":
+                raise KeyboardInterrupt
+            super().append(text)
+
+    said = Impatient()
+    assert run(said, follow=True).states == {FAILED, STOPPED, WAITING}
+    assert said[-2:] == [
+        "stopped by Ctrl-C; what runs is saved, and stays in the queue", "sweep-1: 1 waiting, 1 failed, 1 stopped"
+    ]  # fmt: skip
+    assert line.line() == [FIRST, SECOND]
+    assert {run.fingerprint for run in known_runs() if run.waits} == {"sweep-1-3", "sweep-2-1"}
+    instead({1: "end(0)", 2: "end(0)", 3: "end(0)"})
+    assert run().states == {FAILED, DONE}
+    assert states(read(manifest.folder)) == [FAILED, DONE, DONE] and states(read(other.folder)) == [DONE]
+    assert len(read(manifest.folder).job(1).attempts) == 1
+    assert line.line() == []
+
+
+def test_a_job_that_was_killed_with_its_runner_goes_on(instead: Instead) -> None:
+    instead({1: "end(0)"})
+    manifest = sweep(sweep_job(1, state=JobState.RUNNING, attempts=(Attempt(1.0),)), id=FIRST)
+    manifest.write()
+    add(manifest)
+    said: list[str] = []
+    assert run(said).states == {DONE}
+    assert said[1] == "sweep-1: 1 of 1 failed meanwhile: killed"
+
+
+def test_what_bakeoff_stop_takes_off_is_not_begun_also_if_nobody_ran_the_queue_then(instead: Instead) -> None:
+    instead({2: "end(0)"})
+    manifest = added(FIRST, 1, 2)
+    (next(run for run in known_runs() if run.fingerprint == "sweep-1-1").folder / STOP_FILE).touch()
+    assert run().states == {STOPPED, DONE}
+    assert read(manifest.folder).job(1).attempts[-1].why == "not begun, as `bakeoff stop` asked"
+    assert line.line() == []
+
+
+def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first job adds a sweep, takes the last out, and then the rest of its own."""
+    monkeypatch.setattr("bakeoff.sweep.queue_run.SECONDS_BETWEEN_LOOKS_AT_THE_LINE", 0.0)
+    instead({1: "print('now', flush=True)\ntime.sleep(1)\nend(0)", 2: "end(0)"})
+    own, last = added(FIRST, 1, 2), added(SECOND, 1)
+
+    class Busy(list[str]):
+        def append(self, text: str) -> None:
+            if text == "sweep-1: now":
+                added("sweep-3", 1)
+                remove(SECOND)
+                remove(FIRST)
+            super().append(text)
+
+    said = Busy()
+    assert run(said, follow=True).states == {DONE, WAITING}
+    assert said.count("sweep-1: was taken out of the queue; what runs of it comes to its end") == 1
+    assert states(read(own.folder)) == [DONE, WAITING] and states(read(last.folder)) == [WAITING]
+    assert "sweep-3: 1 done" in said and line.line() == []
+
+
+def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: Instead) -> None:
+    instead({1: "end(0)"})
+    (added(FIRST, 1).folder / "manifest.json").write_text("{}")
+    added(SECOND, 1)
+    said: list[str] = []
+    assert run(said).states == {DONE}
+    assert said[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep anew; it leaves the queue"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sweep", r"^sweep: must name one sweep, got 2: sweep-1, sweep-2$"),
+        ("swep-1", r"^swep-1: must be in the queue; did you mean 'sweep-1'\? one of: sweep-1, sweep-2$"),
+    ],
+)
+def test_a_name_must_be_that_of_one(name: str, message: str) -> None:
+    for sweep_id in (FIRST, SECOND):
+        line.add(sweep_id)
+    with pytest.raises(WorkspaceError, match=message):
+        line.named(name)
+    assert line.named("sweep-2") == SECOND
+
+
+def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
+    children = []
+    for number in range(4):
+        if not (child := os.fork()):
+            for count in range(5):
+                line.add(f"sweep-{number}-{count}")
+            os._exit(0)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert len(line.line()) == 20
+    assert [name for name in line.line() if name.startswith("sweep-2")] == [f"sweep-2-{count}" for count in range(5)]
+    places = [file.name[:6] for file in (place / ".bakeoff/queue").glob("*sweep*")]
+    assert sorted(places) == [f"{number:06}" for number in range(1, 21)]
