@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bakeoff import dvc
@@ -196,14 +197,12 @@ class Launch:
         self._say(f"{self._of(job)}: {job.name}  ({job.experiment})")
 
     def _give_up(self) -> None:
-        """DVC does not hear it while a stage runs. Once training is saved, the stages after it are asked, too."""
         for number, running in self._running.items():
             job = self.manifest.job(number)
-            if running.given_up is None:
-                if why := self._source.gives_up(self.manifest, job):
-                    running.give_up(why)
-            elif running.insists() and has_trained(job, time.time()):
-                running.ask(session.INTERRUPT)
+            if running.given_up is not None:
+                running.insist(partial(has_trained, job))
+            elif why := self._source.gives_up(self.manifest, job):
+                running.give_up(why)
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()

@@ -1,6 +1,7 @@
 """How a job ended -> its state, why it is not done, and what of its experiment a table shows."""
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -46,10 +47,10 @@ def pruned(job: SweepJob, now: float, why: str) -> SweepJob:
     return job.over(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
 
 
-def has_trained(job: SweepJob, now: float) -> bool:
+def has_trained(job: SweepJob) -> bool:
     """Whether its training said its last word, and had the time to leave."""
     last = last_run(job, known_runs())
-    return last is not None and not last.state.is_live and now - last.updated > SECONDS_TO_LEAVE
+    return last is not None and not last.state.is_live and time.time() - last.updated > SECONDS_TO_LEAVE
 
 
 def is_passing(job: SweepJob) -> bool:

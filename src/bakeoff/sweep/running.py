@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bakeoff.sweep import session
@@ -36,15 +37,18 @@ class Running:
         self._asked = self._reminded = time.monotonic()
         self.ask(session.INTERRUPT)
 
-    def insists(self) -> bool:
-        """Ended if it was asked and does not listen; True every few seconds until then, to ask it again."""
+    def insist(self, has_trained: Callable[[], bool]) -> None:
+        """Ended if it was asked and does not listen.
+
+        DVC does not while a stage runs, and goes on to the next: once training is saved, that is asked, too.
+        """
         now = time.monotonic()
         if now - self._asked > session.SECONDS_TO_END:
             self.ask(session.KILL)
-        is_time = now - self._reminded > SECONDS_BETWEEN_REMINDERS
-        if is_time:
+        elif now - self._reminded > SECONDS_BETWEEN_REMINDERS:
             self._reminded = now
-        return is_time
+            if has_trained():
+                self.ask(session.INTERRUPT)
 
     def ask(self, number: int) -> None:
         if (found := self.session) is not None:
