@@ -47,7 +47,7 @@ ALLOWED = {
     "input": {"boxes", "networks", "records"},
     "networks": set(),
     "records": {"progress", "workspace"},
-    "report": {"records", "tables"},
+    "report": {"metrics", "records", "tables"},
     "metrics": set(),
     "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "machine": set(), "workspace": set(), "errors": set(), "__init__": set(),
