@@ -424,6 +424,15 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
         render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
 
 
+def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
+    write_records(Path("records"), "video")
+    model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
+    said = words("params.yaml:8: export.formats: must be [saved_model] for S3dG, got ['saved_model', 'float32']; ")
+    with pytest.raises(ConfigError, match=said + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
+        render({"model": model, "export": "export: {use: saved_model, formats: [saved_model, float32]}"})
+    render({"model": model, "export": "export: saved_model"})
+
+
 def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
     thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes

@@ -5,6 +5,7 @@ from bakeoff.errors import DataError
 from bakeoff.export.latency import latency
 from bakeoff.export.parity import stacked
 from bakeoff.export.report import require_parity
+from bakeoff.stages.export import metrics
 
 
 def detections(count: int) -> dict[str, np.ndarray]:
@@ -63,3 +64,12 @@ def test_a_very_slow_network_is_timed_fewer_times(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("bakeoff.export.latency.time.perf_counter", lambda: now[0])
     assert latency(call, 50) == (pytest.approx(6000.0), 1)
+
+
+def test_what_dvc_has_columns_for_leaves_out_what_could_not_be_counted() -> None:
+    measured = {"file": "model.tflite", "bytes": 9, "latency_ms": 1.5, "calls": 20, "top_5": 1.0}
+    files = {"int8": {"accuracy": 0.75, "drop": 0.25} | measured, "float32": {"drop": None} | measured}
+    assert metrics({"headline": "accuracy", "files": files}) == {
+        "int8": {"accuracy": 0.75, "drop": 0.25, "bytes": 9, "latency_ms": 1.5},
+        "float32": {"bytes": 9, "latency_ms": 1.5},
+    }

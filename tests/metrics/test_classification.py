@@ -127,8 +127,8 @@ def test_updating_leaves_the_old_score_as_it_was() -> None:
     assert before == score((1, 1))
 
 
-def test_empty_score_is_zero() -> None:
-    assert EMPTY.result() == {"accuracy": 0.0, "precision": {}, "recall": {}, "f1": {}}
+def test_empty_score_has_no_numbers() -> None:
+    assert EMPTY.result() == {"precision": {}, "recall": {}, "f1": {}}
     assert EMPTY.intervals([], 100) == {} and rows_of(EMPTY) == [] and EMPTY.worst_first().tolist() == []
     assert EMPTY.plots() == {"confusion": [], "calibration": []}
 

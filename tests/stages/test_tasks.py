@@ -135,6 +135,9 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
     assert files["float32"]["drop"] == pytest.approx(0, abs=1e-3)
     assert files["float32"]["bytes"] == (folder / "exported/model.tflite").stat().st_size
     assert files["float32"]["latency_ms"] > 0 and files["float32"]["threads"] == 1
+    short = json.loads((folder / "exported/metrics.json").read_text(encoding="utf-8"))
+    columns = (headline, "drop", "bytes", "latency_ms")
+    assert short == {form: {name: file[name] for name in columns} for form, file in files.items()}
 
 
 def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from bakeoff.networks.coverage import best_overlaps
 from bakeoff.networks.selection import select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
+from bakeoff.tasks.export import SAVED_MODEL, Export
 from bakeoff.training.origin import RUN_ID, origin_of
 from bakeoff.training.phases import Span
 from bakeoff.training.settings import Init, Train
@@ -44,6 +45,8 @@ def check(
     manifest = records.manifest
     if draft.model and manifest:
         _check_task(draft.model, manifest, problems)
+    if draft.model and draft.export:
+        _check_formats(draft.export, draft.model, problems)
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
@@ -65,6 +68,15 @@ def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
         problems.add(
             "model.background", "must be false where examples have several labels: one without any is background"
         )
+
+
+def _check_formats(export: Export, model: Network, problems: Problems) -> None:
+    """Training may take days, and export comes after it."""
+    lacking = getattr(model, "beyond_lite", ())
+    formats = list(export.formats)
+    if lacking and formats != [SAVED_MODEL]:
+        rule = f"must be [{SAVED_MODEL}] for {type(model).__name__}, got {formats}"
+        problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:

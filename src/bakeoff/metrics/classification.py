@@ -60,7 +60,7 @@ class ClassificationScore:
         """A number that has nothing to be counted on is left out: the recall of a class without examples, the
         precision of one that is never given. The macro numbers are means over the classes with examples."""
         if not self.answers:
-            return {"accuracy": 0.0, "precision": {}, "recall": {}, "f1": {}}
+            return {"precision": {}, "recall": {}, "f1": {}}
         once = np.ones((1, len(self.answers)), np.int64)
         numbers: dict = {name: float(values[0]) for name, values in self._numbers(once).items()}
         table = self.confusion()

@@ -20,6 +20,7 @@ class S3dG:
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
+    beyond_lite: ClassVar[tuple[str, ...]] = ("AvgPool3D", "MaxPool3D")  # which TensorFlow Lite has not
     input_size: int = 224
     frames: int = 64
     sampling: Sampling = field(default_factory=Sampling)

@@ -25,7 +25,7 @@ def section(pairs: Sequence[Mapping[str, Any]], classes: Sequence[str]) -> Itera
 
 def _table(counts: Mapping[tuple[str, str], int], labels: Sequence[str]) -> Iterator[str]:
     heads = "".join(f"<th>{escape(label)}" for label in labels)
-    yield f"<div class=confusion><table><tr><th>true ↓ given →{heads}"
+    yield f"<div class=confusion><table><tr><th>true ↓ given&nbsp;→{heads}"
     for true in labels:
         total = max(1, sum(counts.get((true, given), 0) for given in labels))
         cells = "".join(_cell(counts.get((true, given), 0), total, same=true == given) for given in labels)

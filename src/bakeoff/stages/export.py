@@ -16,7 +16,7 @@ from bakeoff.tasks.export import MAIN
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 
-REPORT = "export.json"
+REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
 
 
@@ -45,7 +45,8 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
             )  # fmt: skip
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
             report = measured(network, task, settings, validation, shape, partial, bar.advance)
-        (partial / REPORT).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
+            (partial / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
         require_parity(report, settings.max_drop)
     with tracker.attach(run.track, state["run_id"]) as copy:
         told = {f"export/{key}": value for key, value in tracker.flattened(report["files"]) if _is_number(value)}
@@ -55,6 +56,13 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=derived.task, multi_label=manifest.multi_label)
     return report
+
+
+def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """What `dvc metrics` and `dvc exp show` have columns for: of export.json the few numbers that files differ in."""
+    names = (report["headline"], "drop", "bytes", "latency_ms")
+    files = report["files"].items()
+    return {form: {name: file[name] for name in names if file.get(name) is not None} for form, file in files}
 
 
 def _is_number(value: object) -> bool:
