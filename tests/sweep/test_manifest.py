@@ -113,3 +113,8 @@ def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: st
     (place / FILE).write_text(text, encoding="utf-8")
     with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep anew$"):
         read(place)
+
+
+def test_a_clock_that_is_set_back_makes_no_attempt_end_before_it_began() -> None:
+    job = sweep_job(1).begun(1000.0).over(400.0, JobState.DONE)
+    assert (job.attempts[0].began, job.attempts[0].ended) == (1000.0, 1000.0)

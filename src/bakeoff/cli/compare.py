@@ -89,7 +89,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
-    from bakeoff.cli.sweep_points import points_of
+    from bakeoff.cli.sweep_points import metric_of, points_of
     from bakeoff.compare.chosen import chosen, of_sweep, recent
     from bakeoff.compare.conditions import Condition, in_order, require_known
     from bakeoff.compare.folded import folded
@@ -121,7 +121,7 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     if arguments.sort:
         require_known("--sort", arguments.sort, rows)
     headline = next((one.headline for one in rows if one.headline), None)
-    order = arguments.sort or next(iter(arguments.metric), headline)
+    order = arguments.sort or next(iter(arguments.metric), metric_of(arguments.sweep or "") or headline)
     rows = in_order(rows, order) if order else rows
     return (done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
 

@@ -6,7 +6,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.cli import sweep
 from bakeoff.cli.columns import say_columns
-from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
 from bakeoff.cli.sweep_search import add_options, require_search
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -59,7 +59,7 @@ def _start(arguments: argparse.Namespace) -> None:
     end_as_by_ctrl_c()
     workspace.queue().mkdir(parents=True, exist_ok=True)
     with one_launcher(workspace.queue()):
-        run = QueueRun(say, rules, wait=arguments.wait)
+        run = QueueRun(say_while_heard, rules, wait=arguments.wait)
         run.run()
     if not run.states:
         say("the queue is empty; `bakeoff queue add lr=cosine` adds to it")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.amounts import duration
 from bakeoff.cli.clean import says_yes
-from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
 from bakeoff.cli.sweep_hydra import ByHydra, require_sense
 from bakeoff.cli.sweep_search import Asked, add_options, ask_again, require_search, say_how_it_ended
 from bakeoff.cli.sweep_table import show_jobs, show_results, show_sum
@@ -200,7 +200,7 @@ def _launch(manifest: "Manifest", rules: "Rules") -> None:
         manifest = read(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with told(manifest):
-            manifest = launch_of(manifest, say, rules).run()
+            manifest = launch_of(manifest, say_while_heard, rules).run()
     _end(manifest)
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
 from bakeoff.cli.sweep_table import show_jobs
 from bakeoff.errors import ConfigError
 from bakeoff.progress import say
@@ -74,7 +74,7 @@ class ByHydra:
         self._lock.close()
         self._lock.enter_context(one_launcher(manifest.folder))
         with told(manifest):
-            manifest = launch_of(manifest, say, self._rules).run()
+            manifest = launch_of(manifest, say_while_heard, self._rules).run()
         self._gate.manifest = manifest
         if {state for state in states_of(manifest) if not state.is_final} - {JobState.FAILED}:
             raise Enough

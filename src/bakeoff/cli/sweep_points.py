@@ -15,6 +15,12 @@ def points_of(sweep: str) -> list[Point]:
     return [_point(job) for job in read(workspace.sweeps() / sweep).jobs]
 
 
+def metric_of(sweep: str) -> str | None:
+    """What a search was asked to make better, if it is one of this workspace."""
+    search = read(workspace.sweeps() / sweep).search if sweep in all_ids() else None
+    return search.metric if search else None
+
+
 def _point(job: SweepJob) -> Point:
     values = {}
     for override in job.points[0]:

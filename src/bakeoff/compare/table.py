@@ -10,7 +10,7 @@ from bakeoff.compare.metric import BESIDE, VALIDATION, Number, is_higher_better
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
 OPTION = ".use"
-CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "CANCELED")  # no number of theirs is called the best
+CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number of theirs is called the best
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
 MB, GB = 1e6, 1e9

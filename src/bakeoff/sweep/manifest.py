@@ -85,7 +85,8 @@ class SweepJob:
     def over(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
         """`found`: fingerprint, run_id, value."""
         *before, last = self.attempts or (Attempt(now),)
-        return replace(self, state=state, attempts=(*before, replace(last, ended=now, state=state, why=why)), **found)
+        ended = max(now, last.began)  # clocks are set back
+        return replace(self, state=state, attempts=(*before, replace(last, ended=ended, state=state, why=why)), **found)
 
 
 @dataclass(frozen=True)

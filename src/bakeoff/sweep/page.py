@@ -37,7 +37,8 @@ def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
         for job in manifest.jobs
     ]
     keys = dict.fromkeys(key for trial in trials for key in trial.values)
-    return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "")
+    is_higher_better = manifest.search is None or manifest.search.direction != "min"
+    return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "", is_higher_better)
 
 
 def _values(job: SweepJob) -> dict[str, str]:
@@ -51,8 +52,6 @@ def _state(job: SweepJob) -> str:
 
 
 def _parts(manifest: Manifest) -> Iterator[str]:
-    states = [job.state for job in manifest.jobs]
-    counts = ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(manifest.began))
     yield f"<h1>{escape(manifest.id)}</h1><p class=soft>Began {began}: "
     yield f"<code>bakeoff sweep {escape(' '.join(manifest.words))}</code></p><div class=cards>"
@@ -60,7 +59,8 @@ def _parts(manifest: Manifest) -> Iterator[str]:
     if first is not None:
         yield f"<div class=big><b>best {escape(first.headline)}</b><strong>{first.value:.3f}</strong>"
         yield f"<span class=soft>{first.number}: {escape(first.name)}</span></div>"
-    yield f"<div><b>points</b><strong>{len(states)}</strong><span class=soft>{counts}</span></div></div>"
+    yield f"<div><b>points</b><strong>{len(manifest.jobs)}</strong><span class=soft>{manifest.counts}</span></div>"
+    yield "</div>"
     trials, question = trials_of(manifest)
     yield from section(trials, question)
     yield "<h2>Points</h2><div class=wide><table class=points><tr><th class=n>number<th>point<th class=n>"

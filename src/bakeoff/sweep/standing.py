@@ -25,7 +25,7 @@ def ranked(manifest: Manifest) -> list[SweepJob]:
     """Those that are done, the best first; then what has no result, in order."""
     judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
     others = [job for job in manifest.jobs if job not in judged]
-    return [*sorted(judged, key=lambda job: -(job.value or 0.0)), *others]
+    return [*sorted(judged, key=lambda job: -merit(manifest, job)), *others]
 
 
 def write_results(manifest: Manifest, file: Path) -> None:
