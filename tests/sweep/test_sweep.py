@@ -31,6 +31,11 @@ def state(workspace: Workspace) -> tuple[str, str, str]:
     return (workspace.run("git", "status", "--porcelain").stdout, *(file.read_text(encoding="utf-8") for file in files))
 
 
+def but_progress(text: str) -> list[str]:
+    """Of a slow machine, on which it is said how far reading has come."""
+    return [line for line in text.splitlines() if not line.startswith("sweep: reading")]
+
+
 def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Workspace, tmp_path: Path) -> None:
     workspace = built.copy(tmp_path / "clone")
     workspace.edit("params.yaml", "memory: {use: preset}", "memory: medium")  # the bare form takes changes, too
@@ -76,7 +81,7 @@ def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspac
 
 def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace) -> None:
     done = built.run(*SWEEP, "lr=cosine,cosin", "lr.peak=0.1,high", "train.steps=0", ok=False)
-    assert done.returncode == 2 and "variant" not in done.stdout and "search  " not in done.stdout
+    assert (done.returncode, but_progress(done.stdout)) == (2, [])
     assert [line.split("; ")[0] for line in done.stderr.splitlines()] == [
         "command line: train.steps: must be 1 or more, got 0",
         "lr=cosine lr.peak=high: command line: lr.peak: must be a number, got 'high'",
@@ -124,7 +129,7 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace) 
 def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace) -> None:
     words = ("--search", "random", "lr.peak=interval(-0.1,0.3)", "lr=cosine,cosin", "train.steps=int(interval(0,9))")
     done = built.run(*SWEEP, *words, ok=False)
-    assert done.returncode == 2 and "variant" not in done.stdout and "search  " not in done.stdout
+    assert (done.returncode, but_progress(done.stdout)) == (2, [])
     assert [re.split("; |, got", line)[0] for line in done.stderr.splitlines()] == [
         "lr.peak=-0.1 lr=cosine train.steps=4: command line: lr.peak: must be above 0",
         "lr.peak=0.1 lr=cosin train.steps=4: command line: lr.use: no such option 'cosin' in conf/lr/",
