@@ -118,3 +118,11 @@ def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: st
 def test_a_clock_that_is_set_back_makes_no_attempt_end_before_it_began() -> None:
     job = sweep_job(1).begun(1000.0).over(400.0, JobState.DONE)
     assert (job.attempts[0].began, job.attempts[0].ended) == (1000.0, 1000.0)
+
+
+def test_jobs_are_counted_by_state_and_with_them_what_a_search_will_draw() -> None:
+    jobs = (sweep_job(1, state=JobState.FAILED), sweep_job(2, state=JobState.DONE), sweep_job(3, state=JobState.DONE))
+    assert sweep(*jobs).counts == "2 done, 1 failed"
+    search = Search("tpe", 5, "loss", "min", 7, False, ("train",))
+    assert sweep(*jobs, search=search).counts == "2 done, 1 failed, 2 to be drawn"
+    assert sweep(search=search).counts == "5 to be drawn"

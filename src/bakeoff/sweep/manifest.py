@@ -114,7 +114,9 @@ class Manifest:
     def counts(self) -> str:
         """`3 done, 1 failed`."""
         states = [job.state for job in self.jobs]
-        return ", ".join(f"{states.count(state)} {state}" for state in JobState if state in states)
+        drawn = [f"{states.count(state)} {state}" for state in JobState if state in states]
+        more = self.expected - len(states)
+        return ", ".join([*drawn, f"{more} to be drawn"] if more else drawn)
 
     def job(self, number: int) -> SweepJob:
         return self.jobs[number - 1]
