@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bakeoff.config.anchor_coverage import best_overlaps
 from bakeoff.config.facts import Facts
 from bakeoff.config.parse import Problems
 from bakeoff.config.run import Draft
 from bakeoff.errors import ConfigError
 from bakeoff.networks import NETWORKS, Network, Pretrained
-from bakeoff.networks.coverage import best_overlaps
 from bakeoff.networks.selection import select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
