@@ -89,9 +89,12 @@ class LaunchByHydra(Launch):
     def is_over(self) -> bool:
         return super().is_over and not self._handed
 
+    def interrupt(self) -> list[Running]:
+        (self.manifest.folder / CALLED_OFF).touch()  # before one ends, or the launcher begins the next
+        return super().interrupt()
+
     def settle_interrupted(self) -> None:
-        """The launcher may be about to begin others; each is left or ended."""
-        (self.manifest.folder / CALLED_OFF).touch()
+        """Others may have been about to begin; each of them is ended."""
         while self._thread is not None and self._thread.is_alive():
             for job in self.manifest.jobs:
                 files = JobFiles(self.manifest.folder, job.number)
