@@ -89,7 +89,6 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
-    from bakeoff.cli.sweep_points import metric_of, points_of
     from bakeoff.compare.chosen import chosen, of_sweep, recent
     from bakeoff.compare.conditions import Condition, in_order, require_known
     from bakeoff.compare.folded import folded
@@ -102,10 +101,13 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
-    by_class = any("." in key for key in asked)
+    by_class, sought = any("." in key for key in asked), None
     if arguments.which:
         contenders = chosen(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
+        from bakeoff.cli.sweep_points import metric_of, points_of
+
+        sought = metric_of(arguments.sweep)
         contenders = of_sweep(gathered, arguments.sweep, points_of(arguments.sweep), by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
@@ -121,16 +123,18 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     if arguments.sort:
         require_known("--sort", arguments.sort, rows)
     headline = next((one.headline for one in rows if one.headline), None)
-    order = arguments.sort or next(iter(arguments.metric), metric_of(arguments.sweep or "") or headline)
+    order = arguments.sort or next(iter(arguments.metric), sought or headline)
     rows = in_order(rows, order) if order else rows
     return (done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
 
 
 def _name_a_sweep(arguments: argparse.Namespace) -> None:
     """`compare sweep-20260102-030405` is `compare --sweep sweep-20260102-030405`."""
+    if len(arguments.which) != 1:
+        return
     from bakeoff.sweep.manifest import all_ids
 
-    if len(arguments.which) == 1 and arguments.which[0] in all_ids():
+    if arguments.which[0] in all_ids():
         [arguments.sweep] = arguments.which
         arguments.which = []
 
