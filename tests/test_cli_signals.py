@@ -1,6 +1,7 @@
 """The end of a terminal is the end of what was begun on it."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -44,6 +45,7 @@ def test_a_closed_terminal_is_as_ctrl_c_though_nobody_hears_what_is_said(
     code = BEGUN.format(seconds=seconds, say=say)
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever runs the tests may ignore it, as nohup does
         os.chdir(ROOT)
         os.execv(sys.executable, [sys.executable, "-c", code, str(tmp_path / "begun"), str(tmp_path / "ended")])
     until = time.monotonic() + 30

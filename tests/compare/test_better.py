@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bakeoff.metrics.classification import Answer, ClassificationScore
-from bakeoff.report.examples import write_examples
+from bakeoff.report.examples import table_of, write_examples
 from bakeoff.tracking.journal import Journal
 from told_runs import Bakeoff, told
 
@@ -27,8 +27,8 @@ def evaluated(folder: Path, right: int, examples: int = 60) -> Path:
         )
         for at, label in enumerate(truth)
     ]
-    rows = [row | {"file": f"{row['example']}.jpg"} for row in ClassificationScore(CLASSES, tuple(answers)).rows()]
-    write_examples(folder, rows, "one label", CLASSES)
+    columns, files = ClassificationScore(CLASSES, tuple(answers)).columns(), [f"{at}.jpg" for at in range(examples)]
+    write_examples(folder, table_of(columns, range(examples), files, "one label", CLASSES))
     return folder / "examples.parquet"
 
 

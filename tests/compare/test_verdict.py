@@ -15,7 +15,7 @@ from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.report.examples import FILE, write_examples
+from bakeoff.report.examples import FILE, table_of, write_examples
 
 CLASSES = ("cat", "dog", "owl")
 A = Contender("aaaaaaaa11", "ssd · cosine", "SUCCEEDED", {}, {})
@@ -29,10 +29,9 @@ def write(tmp_path: Path) -> Write:
         name: str, score: Score, kind: str, files: Sequence[str] | None = None, classes: Sequence[str] = CLASSES
     ):
         (tmp_path / name).mkdir()
-        rows = score.rows()
-        names = files or [f"{number}.jpg" for number in range(len(rows))]
-        rows = [row | {"file": file} for row, file in zip(rows, names, strict=True)]
-        write_examples(tmp_path / name, rows, kind, classes)
+        numbers = range(len(score.worst_first()))
+        names = files or [f"{number}.jpg" for number in numbers]
+        write_examples(tmp_path / name, table_of(score.columns(), numbers, names, kind, classes))
         return tmp_path / name / FILE
 
     return written
