@@ -68,9 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what sends to MLflow may still run
         workspace = prepared(Path(folder) / "clone")
         words = [f"seed=range(100,{100 + arguments.jobs})", "-j", str(arguments.j)]
-        own = {key: value for key, value in environment().items() if key != "PYTHONDONTWRITEBYTECODE"}
-        own["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")  # once, as wherever DVC has run before
-        subprocess.run([sys.executable, "-m", "dvc", "exp", "list"], cwd=workspace.folder, env=own, check=True)
+        own = environment()
         before, start = os.times(), time.monotonic()
         command = [sys.executable, "-m", "bakeoff.cli", "sweep", *words]
         done = subprocess.run(command, cwd=workspace.folder, env=own, capture_output=True, text=True)
