@@ -5,7 +5,9 @@ and MLflow's store are the main workspace's own.
 """
 
 import shutil
+import time
 from configparser import ConfigParser
+from contextlib import suppress
 from pathlib import Path
 
 from bakeoff import workspace
@@ -13,6 +15,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.sweep.snapshot import Snapshot, git
 
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
+SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of DVC's run cache
 
 
 class JobWorkspace:
@@ -23,6 +26,7 @@ class JobWorkspace:
     def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
         """Anew, whatever an earlier attempt left. Returns the folder to run DVC in."""
         self.remove()
+        clear_half_written(cache)
         self._clone.parent.mkdir(parents=True, exist_ok=True)
         top = git("rev-parse", "--show-toplevel")
         # All objects come along as hard links, the snapshot's among them, which is on no branch.
@@ -78,3 +82,16 @@ class JobWorkspace:
 
 def all_job_workspaces() -> Path:
     return workspace.main_workspace().joinpath(*workspace.TEMPORARY) / "bakeoff"
+
+
+def clear_half_written(cache: Path) -> None:
+    """What a kill left in DVC's run cache DVC takes for a whole entry, and fails on it from then on.
+
+    A young one is of a job that writes it now, and is waited for.
+    """
+    while left := list((cache / "runs").glob("*/*/*.tmp")):
+        for file in left:
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > SECONDS_TO_WRITE:
+                    file.unlink()
+        time.sleep(SECONDS_BETWEEN_LOOKS)
