@@ -114,7 +114,9 @@ def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared_before_dvc_re
     entry.mkdir(parents=True)
     for name in ("whole", ".old.tmp", ".young.tmp"):
         (entry / name).write_text("deps:")
-    os.utime(entry / ".old.tmp", (1.0, 1.0))
+    (tmp_path / "runs/70/empty").mkdir()
+    for old in (entry / ".old.tmp", tmp_path / "runs/70/empty"):
+        os.utime(old, (1.0, 1.0))
     clear_half_written(tmp_path)
-    assert [file.name for file in entry.iterdir()] == ["whole"]
+    assert [file.name for file in tmp_path.glob("runs/70/*/*")] == ["whole"] and not (entry.parent / "empty").exists()
     clear_half_written(tmp_path / "nowhere")

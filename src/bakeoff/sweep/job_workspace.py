@@ -87,11 +87,19 @@ def all_job_workspaces() -> Path:
 def clear_half_written(cache: Path) -> None:
     """What a kill left in DVC's run cache DVC takes for a whole entry, and fails on it from then on.
 
-    A young one is of a job that writes it now, and is waited for.
+    It is a file, or a folder in which there is none yet. A young one is of a job that writes it now, and is waited for.
     """
-    while left := list((cache / "runs").glob("*/*/*.tmp")):
-        for file in left:
-            with suppress(FileNotFoundError):
-                if time.time() - file.stat().st_mtime > SECONDS_TO_WRITE:
-                    file.unlink()
+    runs = cache / "runs"
+    while left := [*runs.glob("*/*/*.tmp"), *filter(_is_empty, runs.glob("*/*"))]:
+        for path in left:
+            with suppress(OSError):  # it has just become whole
+                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
+                    path.rmdir() if path.is_dir() else path.unlink()
         time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not any(folder.iterdir())
+    except OSError:  # it has just gone
+        return False
