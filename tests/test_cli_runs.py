@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.cli import main, status
+from bakeoff.cli import status
 from bakeoff.runs import status as module
 from bakeoff.runs.status import Failure, State
+from commands import run_bakeoff
 from imports import ROOT
 from made_runs import NOBODY, made
 
@@ -43,14 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
     def run(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Said(code, said.out, said.err)
+        return Said(*run_bakeoff(monkeypatch, capsys, *arguments))
 
     return run
 

@@ -1,11 +1,10 @@
 """The bakeoff command in a workspace of its own, which holds no results yet."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from bakeoff.cli import main
+from commands import run_bakeoff
 from told_runs import Bakeoff, Said
 
 
@@ -22,13 +21,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
     def run(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Said(code, said.out, said.err)
+        return Said(*run_bakeoff(monkeypatch, capsys, *arguments))
 
     return run

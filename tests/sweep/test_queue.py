@@ -1,13 +1,11 @@
 """What is added first begins first; the line outlives whoever runs it, and what nobody wants is not begun."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from bakeoff import cli
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE
@@ -17,6 +15,7 @@ from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, one_launcher, read
 from bakeoff.sweep.queue_run import QueueRun, add, remove
 from bakeoff.tracking import git
+from commands import run_bakeoff
 from made_sweeps import states, sweep, sweep_job
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
@@ -197,13 +196,8 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setattr(git, "experiments", list)
 
     def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", "queue", *words])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, "".join(capsys.readouterr())
+        code, *said = run_bakeoff(monkeypatch, capsys, "queue", *words)
+        return code, "".join(said)
 
     return run
 

@@ -1,6 +1,5 @@
 """`bakeoff sweep --search` as it is asked for, resumed, listed."""
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bakeoff import cli
 from bakeoff.planning.estimate import Estimate
 from bakeoff.runs.status import State
 from bakeoff.sweep import preflight, snapshot
@@ -20,6 +18,7 @@ from bakeoff.sweep.search.settings import Search
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import entries
 from bakeoff.workspace import journals
+from commands import run_bakeoff
 from imports import ROOT
 from made_runs import NOBODY, made
 from made_sweeps import ID, sweep, sweep_job
@@ -46,13 +45,7 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Exit code, output, errors of `bakeoff sweep …`."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", "sweep", *words])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
+        return run_bakeoff(monkeypatch, capsys, "sweep", *words)
 
     return run
 

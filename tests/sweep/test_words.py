@@ -1,20 +1,19 @@
 """`bakeoff sweep --resume`, `list`, `show`, `best`, `prune`, on sweeps that have begun."""
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bakeoff import cli
 from bakeoff.runs.status import State
 from bakeoff.sweep import snapshot, winner
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
 from bakeoff.sweep.manifest import JobState, read
 from bakeoff.tracking import git
+from commands import run_bakeoff
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
 
@@ -38,14 +37,8 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Exit code, output, errors of `bakeoff sweep …`."""
 
     def run(*words: str, changed: list[str] | None = None) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bakeoff", "sweep", *words])
         monkeypatch.setattr(snapshot, "changed_since", lambda commit: changed or [])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
+        return run_bakeoff(monkeypatch, capsys, "sweep", *words)
 
     return run
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 1
 WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
-FILES_SHOWN = 5
 SECONDS_UNASKED = 3600.0
 
 
@@ -152,7 +151,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.launch import unfinished
     from bakeoff.sweep.launching import trials_left
     from bakeoff.sweep.manifest import named
-    from bakeoff.sweep.snapshot import changed_since
+    from bakeoff.sweep.snapshot import changed_since, listed
     from bakeoff.sweep.words import Words
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
@@ -162,13 +161,13 @@ def _resume(arguments: argparse.Namespace) -> None:
     say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
-        say(f"{_listed(changed)} changed since, so it begins anew")
+        say(f"{listed(changed)} changed since, so it begins anew")
         ask_again(arguments, manifest.search)
         _begin(arguments, manifest.words, manifest.until)
         return
     if changed and not arguments.as_begun:
         raise WorkspaceError(
-            f"{manifest.id}: {_listed(changed)} changed since it began; --as-begun goes on with what they were, "
+            f"{manifest.id}: {listed(changed)} changed since it began; --as-begun goes on with what they were, "
             "--anew begins a new sweep of the same words"
         )
     words = Words.of(manifest.words)
@@ -226,8 +225,3 @@ def leave_by(states: Set["JobState"]) -> None:
         sys.exit(INTERRUPTED)
     if left or JobState.REFUSED in states:
         sys.exit(SOME_FAILED)
-
-
-def _listed(files: Sequence[str]) -> str:
-    more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
-    return ", ".join(files[:FILES_SHOWN]) + more

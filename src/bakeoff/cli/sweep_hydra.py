@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from bakeoff import workspace
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bakeoff.sweep.words import Words
 
 
-class Enough(Exception):
-    """The sweeper is to propose no more."""
+class Enough(BaseException):
+    """The sweeper is to propose no more; no error, which a plugin may catch."""
 
 
 class ByHydra:
@@ -42,11 +42,11 @@ class ByHydra:
         end_as_by_ctrl_c()
         place = workspace.sweeps() / "hydra"  # where the sweeper leaves its own notes
         sweeper = sweeper_of(self._words.hydra, place, workspace.CONF.resolve(), self._gate)
-        with self._lock:
+        with self._lock, suppress(Enough):
+            if self._gate.manifest is not None:
+                self._hold(self._gate.manifest)
             try:
                 sweeper.sweep(list(self._words.variants))
-            except Enough:
-                pass
             except Exception as error:  # a plugin may raise anything, most often for a job that came to nothing
                 say(f"the sweeper ends, for {error}")
         return None if self._dry else self._gate.manifest
@@ -63,16 +63,21 @@ class ByHydra:
         if manifest is not None:
             return with_more(manifest, jobs)
         manifest = begin(jobs, [*self._words.variants, *self._words.hydra], self._until)
+        self._hold(manifest)
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         return manifest
 
+    def _hold(self, manifest: "Manifest") -> None:
+        """As long as the sweeper is at work, also between its batches."""
+        from bakeoff.sweep.manifest import one_launcher
+
+        self._lock.enter_context(one_launcher(manifest.folder))
+
     def _run(self, manifest: "Manifest") -> "Manifest":
         from bakeoff.sweep.launching import launch_of, states_of
-        from bakeoff.sweep.manifest import JobState, one_launcher
+        from bakeoff.sweep.manifest import JobState
         from bakeoff.sweep.telling import told
 
-        self._lock.close()
-        self._lock.enter_context(one_launcher(manifest.folder))
         with told(manifest):
             manifest = launch_of(manifest, say_while_heard, self._rules).run()
         self._gate.manifest = manifest

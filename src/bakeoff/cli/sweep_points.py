@@ -23,9 +23,7 @@ def metric_of(sweep: str) -> str | None:
 
 def _point(job: SweepJob) -> Point:
     values = {}
-    for override in job.points[0]:
-        key, is_set, value = override.lstrip("+").partition("=")
-        if is_set:
-            is_group = (workspace.CONF / key).is_dir()
-            values[f"{key}{OPTION}" if is_group else key] = value.strip("'\"")
+    for key, value in job.varied.items():
+        is_group = (workspace.CONF / key).is_dir()
+        values[f"{key}{OPTION}" if is_group else key] = value.strip("'\"")
     return Point(job.experiment, job.variant, STATES.get(job.state, job.state.upper()), values, job.run_id)

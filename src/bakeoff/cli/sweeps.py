@@ -46,8 +46,7 @@ def _show(manifest: Manifest, arguments: argparse.Namespace) -> None:
 
 
 def _row(job: SweepJob) -> tuple[str, ...]:
-    why = (job.attempts[-1].why if job.attempts else None) or ""
-    return (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), why)
+    return (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), job.why)
 
 
 def _best(manifest: Manifest, arguments: argparse.Namespace) -> None:

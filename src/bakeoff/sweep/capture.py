@@ -4,13 +4,12 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
-from bakeoff.sweep.snapshot import git
+from bakeoff.sweep.snapshot import git, listed
 from bakeoff.tracking.git import untracked
 
 CODE, PIPELINE = "src", ("dvc.yaml", "dvc.lock")
 NEEDED_OF_IGNORED = (".py", ".yaml")  # what else git ignores there is made again
 SUBMODULE = "160000"  # the mode that git lists it with
-SHOWN = 5
 
 
 def require_capturable() -> None:
@@ -19,26 +18,26 @@ def require_capturable() -> None:
     _require_merged()
     files = untracked(*places)
     if files:
-        raise WorkspaceError(f"{_listed(files)}: must be known to git, or no experiment has it; `git add` it")
+        raise WorkspaceError(f"{listed(files)}: must be known to git, or no experiment has it; `git add` it")
     ignored = [
         file for file in git("ls-files", "--others", "--ignored", "--exclude-standard", "--", *places).splitlines()
         if file.endswith(NEEDED_OF_IGNORED)
     ]  # fmt: skip
     if ignored:
         raise WorkspaceError(
-            f"{_listed(ignored)}: must be known to git, which is told to ignore it, or no experiment has it; "
+            f"{listed(ignored)}: must be known to git, which is told to ignore it, or no experiment has it; "
             "`git add --force` it, or move it away"
         )
     unseen = [line[2:] for line in git("ls-files", "-v", "--", *places).splitlines() if _is_unseen(line)]
     if unseen:
         raise WorkspaceError(
-            f"{_listed(unseen)}: git is told not to look for changes in it, so an experiment may have another; "
+            f"{listed(unseen)}: git is told not to look for changes in it, so an experiment may have another; "
             "`git update-index --no-assume-unchanged --no-skip-worktree` on it"
         )
     modules = [line for line in git("ls-files", "--stage", "--", *places).splitlines() if line.startswith(SUBMODULE)]
     if modules:
         names = [line.partition("\t")[2] for line in modules]
-        raise WorkspaceError(f"{_listed(names)}: must not be a submodule of git, whose files no experiment has")
+        raise WorkspaceError(f"{listed(names)}: must not be a submodule of git, whose files no experiment has")
 
 
 def _require_commit() -> None:
@@ -64,15 +63,10 @@ def _require_merged() -> None:
     files = list(dict.fromkeys(line.partition("\t")[2] for line in lines))
     if files:
         raise WorkspaceError(
-            f"{_listed(files)}: must be merged, got both sides of a conflict; end the merge, or `git merge --abort`"
+            f"{listed(files)}: must be merged, got both sides of a conflict; end the merge, or `git merge --abort`"
         )
 
 
 def _is_unseen(line: str) -> bool:
     """`h` and `S` before a name: assumed to be unchanged, or not to be in the working tree, where it is though."""
     return (line[0].islower() or line[0] == "S") and Path(line[2:]).is_file()
-
-
-def _listed(files: list[str]) -> str:
-    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-    return ", ".join(files[:SHOWN]) + more

@@ -223,7 +223,7 @@ class Launch:
             case JobState.PRUNED:
                 self._say(f"{self._of(job)} is given up after {taken}{_because(job)}")
             case JobState.STOPPED:
-                self._say(f"{self._of(job)} is {_why(job)}; --resume goes on")
+                self._say(f"{self._of(job)} is {job.why}; --resume goes on")
             case _:
                 log = os.path.relpath(running.files.log)
                 self._say(f"{self._of(job)} failed after {taken}{_because(job)}; the end of {log}:")
@@ -269,8 +269,4 @@ def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
 
 
 def _because(job: SweepJob) -> str:
-    return f": {_why(job)}" if _why(job) else ""
-
-
-def _why(job: SweepJob) -> str:
-    return (job.attempts[-1].why if job.attempts else None) or ""
+    return f": {job.why}" if job.why else ""

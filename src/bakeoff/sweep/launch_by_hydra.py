@@ -71,7 +71,7 @@ class LaunchByHydra(Launch):
         if not numbers:
             return
         for number in numbers:
-            files = JobFiles(self.manifest.folder, number)
+            files = self._files(self.manifest.job(number))
             files.forget_outcome()
             self._handed[number] = Following(files.log)
         self._thread = Thread(target=self._launch, args=(numbers,), name="hydra", daemon=True)
@@ -97,7 +97,7 @@ class LaunchByHydra(Launch):
         """Others may have been about to begin; each of them is ended."""
         while self._thread is not None and self._thread.is_alive():
             for job in self.manifest.jobs:
-                files = JobFiles(self.manifest.folder, job.number)
+                files = self._files(job)
                 if is_held(files.lock) and (found := session.noted(files.process)) is not None:
                     session.end(found)
             self._thread.join(SECONDS_BETWEEN_LOOKS)
@@ -107,7 +107,7 @@ class LaunchByHydra(Launch):
 
     def _see_what_began(self) -> None:
         for number in sorted(self._handed):
-            files = JobFiles(self.manifest.folder, number)
+            files = self._files(self.manifest.job(number))
             if is_held(files.lock) or files.exit_code() is not None:
                 self._change(self.manifest.job(number).begun(time.time()))
                 dequeue(self.manifest.job(number).experiment)

@@ -13,10 +13,10 @@ def launch_of(manifest: Manifest, say: Callable[[str], None], rules: Rules, seat
     hydra = Words.of(manifest.words).hydra
     if hydra:
         from bakeoff.sweep.launch_by_hydra import LaunchByHydra, run_one
-        from bakeoff.sweep.plugins import Chosen, launcher_of
+        from bakeoff.sweep.plugins import launcher_of
 
-        if Chosen.by(hydra).has_launcher:
-            return LaunchByHydra(manifest, say, rules, launcher_of(hydra, manifest.folder, run_one))
+        if (launcher := launcher_of(hydra, manifest.folder, run_one)) is not None:
+            return LaunchByHydra(manifest, say, rules, launcher)
     return Launch(manifest, say, rules, seats, source_of(manifest))
 
 

@@ -72,6 +72,17 @@ class SweepJob:
         return " ".join(self.points[0]) or "params.yaml"
 
     @property
+    def varied(self) -> dict[str, str]:
+        """What its point sets, as it was written."""
+        pairs = (override.lstrip("+").partition("=") for override in self.points[0])
+        return {key: value for key, is_set, value in pairs if is_set}
+
+    @property
+    def why(self) -> str:
+        """It is not done, by its last attempt."""
+        return (self.attempts[-1].why if self.attempts else None) or ""
+
+    @property
     def metric(self) -> str:
         """`mAP_50 0.835`, or - where there is none yet."""
         return "-" if self.value is None else f"{self.headline} {self.value:.3f}"

@@ -54,13 +54,12 @@ def has_trained(job: SweepJob) -> bool:
 
 
 def is_passing(job: SweepJob) -> bool:
-    why = job.attempts[-1].why or ""
-    return job.state == JobState.FAILED and why.split(":")[0] in PASSING
+    return job.state == JobState.FAILED and job.why.split(":")[0] in PASSING
 
 
 def is_interrupted(job: SweepJob) -> bool:
     """By the end of its launcher; nobody wanted the job itself to end."""
-    return job.state == JobState.STOPPED and bool(job.attempts) and job.attempts[-1].why == INTERRUPTED
+    return job.state == JobState.STOPPED and job.why == INTERRUPTED
 
 
 def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:

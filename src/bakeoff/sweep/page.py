@@ -29,7 +29,7 @@ def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
     trials = [
         Trial(
             f"{job.number}: {job.experiment}",
-            _values(job),
+            {key: value.strip("'\"") for key, value in job.varied.items()},
             () if job.value is None else (job.value,),
             _state(job),
             job.state == JobState.DONE,
@@ -41,14 +41,8 @@ def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
     return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "", is_higher_better)
 
 
-def _values(job: SweepJob) -> dict[str, str]:
-    pairs = (override.lstrip("+").partition("=") for override in job.points[0])
-    return {key: value.strip("'\"") for key, is_set, value in pairs if is_set}
-
-
 def _state(job: SweepJob) -> str:
-    why = job.attempts[-1].why if job.attempts else None
-    return f"{job.state}: {why}" if why else job.state.value
+    return f"{job.state}: {job.why}" if job.why else job.state.value
 
 
 def _parts(manifest: Manifest) -> Iterator[str]:
@@ -68,7 +62,6 @@ def _parts(manifest: Manifest) -> Iterator[str]:
     for job in ranked(manifest):
         kind = " class=best" if job is first else " class=not-done" if job.state != JobState.DONE else ""
         value = "–" if job.value is None else f"{job.value:.3f}"
-        why = (job.attempts[-1].why if job.attempts else None) or ""
         yield f"<tr{kind}><td class=n>{job.number}<td>{escape(job.name)}<td class=n>{value}<td class=state>{job.state}"
-        yield f"<td><code>{escape(job.experiment)}</code><td class=why>{escape(why)}"
+        yield f"<td><code>{escape(job.experiment)}</code><td class=why>{escape(job.why)}"
     yield "</table></div>"

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, as_tree
@@ -78,6 +79,10 @@ def stages_of(job: Job) -> tuple[str, ...]:
 def training_key(run: Run) -> str:
     """Two that are equal end in the same weights; different ones may, too."""
     tree = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
+    return digest_of(tree)
+
+
+def digest_of(tree: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -43,14 +43,13 @@ class Chosen:
         if not words:
             return cls(False, False)
         with composed(words, Path()) as config:
-            launches, sweeps = (str(config.hydra[key]._target_) for key in ("launcher", "sweeper"))
             try:  # with its launcher
                 Plugins.instance().instantiate_sweeper(
                     config=config, hydra_context=_context(config), task_function=_nothing
                 )
             except (HydraException, ImportError, RuntimeError, TypeError, ValueError) as error:
                 raise ConfigError(f"{' '.join(words)}: {one_line(error)}") from None
-            return cls(not launches.startswith(OURS), not sweeps.startswith(OURS))
+            return cls(not _is_plain(config, "launcher"), not _is_plain(config, "sweeper"))
 
 
 @contextmanager
@@ -65,9 +64,11 @@ def composed(words: Sequence[str], folder: Path) -> Iterator[Any]:
         raise ConfigError(f"{' '.join(words)}: {one_line(error).partition(' Config search path')[0]}") from None
 
 
-def launcher_of(words: Sequence[str], folder: Path, task: Callable[[Any], Any]) -> Launcher:
-    """For the sweep in the folder."""
+def launcher_of(words: Sequence[str], folder: Path, task: Callable[[Any], Any]) -> Launcher | None:
+    """For the sweep in the folder; None if they leave that to bakeoff."""
     with composed(words, folder) as config:
+        if _is_plain(config, "launcher"):
+            return None
         return Plugins.instance().instantiate_launcher(_context(config), task, config)
 
 
@@ -95,6 +96,10 @@ class AnyPoint:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+
+def _is_plain(config: Any, plugin: str) -> bool:
+    return str(config.hydra[plugin]._target_).startswith(OURS)
 
 
 def _context(config: Any, loader: Any = None) -> HydraContext:

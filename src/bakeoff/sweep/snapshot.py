@@ -6,7 +6,7 @@ resets. A kill in that moment leaves the user's workspace without the edits, and
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ AUTHOR = {
     for role in ("AUTHOR", "COMMITTER")
     for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
+SHOWN = 5  # files
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ def _tree() -> str:
         index = {"GIT_INDEX_FILE": str(copy)}
         git("add", "--update", "--", ":/", more=index)
         return git("write-tree", more=index)
+
+
+def listed(files: Sequence[str]) -> str:
+    """For a sentence; not all of many."""
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    return ", ".join(files[:SHOWN]) + more
 
 
 def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:

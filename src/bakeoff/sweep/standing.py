@@ -10,8 +10,7 @@ from bakeoff.tables import write_table
 def best(manifest: Manifest) -> SweepJob | None:
     """By the metric of its task, of which more is better, or as its search says; the first of equals; None if nothing
     was evaluated."""
-    judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
-    return max(judged, key=lambda job: merit(manifest, job), default=None)
+    return max(_judged(manifest), key=lambda job: merit(manifest, job), default=None)
 
 
 def merit(manifest: Manifest, job: SweepJob) -> float:
@@ -23,9 +22,13 @@ def merit(manifest: Manifest, job: SweepJob) -> float:
 
 def ranked(manifest: Manifest) -> list[SweepJob]:
     """Those that are done, the best first; then what has no result, in order."""
-    judged = [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
+    judged = _judged(manifest)
     others = [job for job in manifest.jobs if job not in judged]
     return [*sorted(judged, key=lambda job: -merit(manifest, job)), *others]
+
+
+def _judged(manifest: Manifest) -> list[SweepJob]:
+    return [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
 
 
 def write_results(manifest: Manifest, file: Path) -> None:
@@ -33,12 +36,11 @@ def write_results(manifest: Manifest, file: Path) -> None:
 
 
 def _row(job: SweepJob) -> dict[str, Any]:
-    varied = dict(override.lstrip("+").split("=", 1) for override in job.points[0] if "=" in override)
     last = job.attempts[-1] if job.attempts else None
     return {
         "number": job.number,
         "experiment": job.experiment,
-        **varied,
+        **job.varied,
         "variant": job.variant,
         "state": job.state.value,
         job.headline: "" if job.value is None else job.value,
@@ -46,5 +48,5 @@ def _row(job: SweepJob) -> dict[str, Any]:
         "seconds": "" if last is None or last.ended is None else round(last.ended - last.began, 1),
         "fingerprint": job.fingerprint or "",
         "run": job.run_id or "",
-        "why": (last.why if last else None) or "",
+        "why": job.why,
     }

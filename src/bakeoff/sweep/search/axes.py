@@ -8,8 +8,8 @@ Value = str | int | float
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Values without an order."""
+class _Counted:
+    """Of so many values, as they are written."""
 
     key: str
     values: tuple[str, ...]
@@ -17,6 +17,10 @@ class Choice:
     @property
     def size(self) -> float:
         return len(self.values)
+
+
+class Choice(_Counted):
+    """Values without an order."""
 
     @property
     def corners(self) -> Sequence[Value]:
@@ -39,16 +43,8 @@ class Choice:
         return ", ".join(self.values)
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(_Counted):
     """The values of a range, each by its place, so that it is written as a grid would write it."""
-
-    key: str
-    values: tuple[str, ...]
-
-    @property
-    def size(self) -> float:
-        return len(self.values)
 
     @property
     def corners(self) -> Sequence[Value]:

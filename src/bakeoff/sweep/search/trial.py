@@ -1,19 +1,17 @@
 """A drawn point -> a job of the search: to run, or over already, for it is no variant or one that was tried."""
 
-import hashlib
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from bakeoff import workspace
-from bakeoff.config.run import Run, as_tree
+from bakeoff.config.run import as_tree
 from bakeoff.config.variant import read_variant
 from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.parameters import set_options
-from bakeoff.sweep.planned import sweep_job
+from bakeoff.sweep.planned import digest_of, sweep_job
 from bakeoff.sweep.points import Point
 from bakeoff.sweep.search.as_begun import as_begun
 from bakeoff.sweep.search.settings import Search
@@ -41,11 +39,7 @@ def _read(number: int, point: Point, manifest: Manifest, search: Search) -> Swee
     run = variant.whole()
     options = set_options(read_mapping(params), variant.composed.said[0].document.values)
     job = sweep_job(manifest.id, number, [point], run, options, search.stages)
-    return replace(job, headline=search.metric, rendered=_digest(run))
-
-
-def _digest(run: Run) -> str:
-    return hashlib.sha256(json.dumps(as_tree(run), sort_keys=True).encode()).hexdigest()[:16]
+    return replace(job, headline=search.metric, rendered=digest_of(as_tree(run)))
 
 
 def _refused(number: int, point: Point, manifest: Manifest, search: Search, why: str) -> SweepJob:
