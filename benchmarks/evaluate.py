@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 import yaml
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, load
 from bakeoff.quiet import load_tensorflow
+from bakeoff.run.settings import Derived, Run, load
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path("evaluated")

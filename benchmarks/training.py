@@ -28,10 +28,10 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from bakeoff.config.parse import Problems, parse_kind
 from bakeoff.lr import Constant
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.progress import Bar
+from bakeoff.run.parse import Problems, parse_kind
 from bakeoff.tasks.task import Task, task_of
 from bakeoff.training import checkpoint
 from bakeoff.training.calls import AtOnce

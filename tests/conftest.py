@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bakeoff.building.build import build
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
+from bakeoff.sources.dataset import Dataset, Part
+from built import Build, Built
 
 if TYPE_CHECKING:
     from bakeoff.input.store import Store
@@ -53,7 +56,7 @@ def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], S
     """Writes records into `tmp_path` as the training split."""
 
     def write(records: Sequence[Record], classes: Sequence[str]) -> Split:
-        from bakeoff.records.shards import write_split
+        from bakeoff.building.made import write_split
 
         return write_split(Listed(tuple(classes), tuple(records)), TRAIN, tmp_path, lambda: None)
 
@@ -85,3 +88,16 @@ def deterministic_operations() -> Iterator[None]:
     tf.config.experimental.enable_op_determinism()
     yield
     config.disable_op_determinism()
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Builds one dataset, or several by name, with one worker unless told otherwise."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+
+    def made(*datasets: Dataset, workers: int = 1, out: str = "records", **named: Dataset) -> Built:
+        parts = [Part(name, dataset) for name, dataset in named.items()] or [Part("", one) for one in datasets]
+        return Built(tmp_path / out, *build(parts, tmp_path / out, workers))
+
+    return made

@@ -8,7 +8,7 @@ SRC = ROOT / "src" / "bakeoff"
 
 
 def module_file(name: str) -> Path | None:
-    """The file of `bakeoff.config.run`, or None if there is no such module."""
+    """The file of `bakeoff.run.settings`, or None if there is no such module."""
     path = SRC.joinpath(*name.split(".")[1:])
     if (path / "__init__.py").is_file():
         return path / "__init__.py"
@@ -64,6 +64,6 @@ def shortest_paths(files: set[Path]) -> list[str]:
 
 
 def room_of(file: Path) -> str:
-    """`config` for src/bakeoff/config/run.py, `lr` for src/bakeoff/lr.py."""
+    """`config` for src/bakeoff/run/settings.py, `lr` for src/bakeoff/lr.py."""
     first = file.relative_to(SRC).parts[0]
     return first.removesuffix(".py")

@@ -9,7 +9,7 @@ from typing import ClassVar, get_origin, get_type_hints
 import pytest
 import yaml
 
-from bakeoff.config.run import KINDS
+from bakeoff.config.kinds import KINDS
 from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, shortest_paths
 
 # What each room may import, besides itself. Single modules at the top are rooms of one file.
@@ -118,7 +118,7 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
     [
         "bakeoff.cli",
         "bakeoff.compare.verdict",
-        "bakeoff.config.run",
+        "bakeoff.run.settings",
         "bakeoff.config.compose",
         "bakeoff.object_detection_api.options",
         "bakeoff.runs.leftovers",

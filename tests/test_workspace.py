@@ -1,4 +1,4 @@
-"""Where things are, and folders that appear whole."""
+"""Where things are."""
 
 from pathlib import Path
 
@@ -34,35 +34,6 @@ def test_a_folder_outside_of_any_workspace_is_refused(folder: Path) -> None:
         WorkspaceError, match=r"not in a bakeoff workspace \(no dvc.yaml and conf/ here or above\); cd into"
     ):
         workspace.enter()
-
-
-def test_a_finished_folder_takes_the_place_of_the_old_one(folder: Path) -> None:
-    (folder / "out").mkdir()
-    (folder / "out/old").touch()
-    with workspace.building(folder / "out") as partial:
-        (partial / "new").touch()
-        assert (folder / "out/old").exists()
-    assert [path.name for path in folder.rglob("*")] == ["out", "new"]
-
-
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_folder_that_fails_leaves_the_old_one(error: type[BaseException], folder: Path) -> None:
-    (folder / "out").mkdir()
-    (folder / "out/old").touch()
-    with pytest.raises(error), workspace.building(folder / "out") as partial:
-        (partial / "new").touch()
-        raise error
-    assert [path.name for path in folder.rglob("*")] == ["out", "old"]
-
-
-def test_what_a_killed_build_left_does_not_get_into_the_next(folder: Path) -> None:
-    for name in ("out.partial", "out.old"):
-        (folder / name).mkdir()
-        (folder / name / "stale").touch()
-    (folder / "out").mkdir()
-    with workspace.building(folder / "out") as partial:
-        assert list(partial.iterdir()) == []
-    assert [path.name for path in folder.rglob("*")] == ["out"]
 
 
 def test_a_promise_is_taken_back_without_touching_what_the_file_is_a_link_to(

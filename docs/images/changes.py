@@ -19,8 +19,8 @@ from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.view import View
-from bakeoff.records.digits import DigitScenes
 from bakeoff.records.record import TRAIN
+from bakeoff.sources.digits import DigitScenes
 
 SCENE = 8  # its number among the training examples
 SIDE, GAP, COLUMNS, MARGIN = 80, 4, 8, 130

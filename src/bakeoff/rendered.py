@@ -5,9 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bakeoff.config.seal import unsealed
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import WorkspaceError
+from bakeoff.run.seal import unsealed
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.tracking import git, stored
 from bakeoff.workspace import RUN
 

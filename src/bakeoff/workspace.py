@@ -4,16 +4,15 @@ DVC runs an experiment in a temporary workspace; what must outlive it lives in t
 """
 
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from bakeoff import whole
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import write_whole
 
 PARAMS = Path("params.yaml")
 CONF = Path("conf")
+RAW = Path("data/raw")
+WEIGHTS = Path("data/weights")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
 PROMISE = Path("models/config/promise.yaml")
@@ -22,7 +21,10 @@ TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
 
+RECORDS_PAGE = RECORDS / "report.html"
+
 IN_FLIGHT = ".bakeoff"
+STOP_FILE = "stop_requested"  # in a run's folder below it; whoever makes it asks the run to stop
 TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the workspace
 
 
@@ -99,27 +101,6 @@ def require_own_code() -> None:
         raise WorkspaceError(f"{used}: this code is not the workspace's own, {own}; run `python -m` from the workspace")
 
 
-@contextmanager
-def building(final: Path) -> Iterator[Path]:
-    """An empty folder beside `final` that takes its place if the block succeeds and is gone if not.
-
-    A kill at any moment leaves the old folder or the new one, never a mixture.
-    """
-    partial, old = final.with_name(f"{final.name}.partial"), final.with_name(f"{final.name}.old")
-    _remove(partial)
-    partial.mkdir(parents=True)
-    try:
-        yield partial
-    except BaseException:
-        _remove(partial)
-        raise
-    _remove(old)
-    if final.exists():
-        final.replace(old)
-    partial.replace(final)
-    _remove(old)
-
-
 def promise(trained_to_its_end: bool) -> None:
     """What train depends on, for DVC: render_config promises a whole training, a stopped one takes that back.
 
@@ -127,9 +108,4 @@ def promise(trained_to_its_end: bool) -> None:
     render_config's was changed, has it written anew, and trains on, for train depends on it.
     """
     # Not written in place, for it may be a link into DVC's cache.
-    whole.write_text(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n")
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
+    write_whole(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n")

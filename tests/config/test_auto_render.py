@@ -9,10 +9,11 @@ import pytest
 
 from bakeoff.config import batch_trial
 from bakeoff.config.limits import Machine, limits_on_this_machine
-from bakeoff.config.run import Run, fitting_manifest
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.manifest import Manifest, Shard, Split
+from bakeoff.run.settings import Run, fitting_manifest
+from bakeoff.training.variant import training_order
 from imports import ROOT
 
 Rendered = Callable[..., Run]
@@ -114,7 +115,6 @@ def test_auto_batch_is_cut_to_the_training_set_and_says_so(rendered: Rendered, t
 def test_phase_keeps_a_batch_of_its_own(rendered: Rendered, tries: type[Tries]) -> None:
     phases = "[{name: a, epochs: 1, batch_size: 8}, {name: b, epochs: 1}]"
     run = rendered(train=f"{{use: small, epochs: null, batch_size: auto, phases: {phases}}}")
-    assert run.derived is not None
     assert [span.batch_size for span in run.derived.phases] == [8, 256]
 
 
@@ -171,23 +171,20 @@ def test_only_the_option_auto_looks_at_the_machine(
     run = rendered(memory=f"{{use: {option}}}")
     assert len(looks) == (option == "auto")
     if option == "auto":
-        assert run.derived is not None
         assert (run.derived.memory_budget_bytes, run.derived.decode_threads) == (5_600_000_000, 3)
 
 
 def test_windows_of_the_buffer_are_derived(rendered: Rendered) -> None:
     knobs = "queue_capacity: 1000, min_after_dequeue: 1000, shuffle_buffer_size: 256"
     run = rendered(memory=f"{{use: low, shuffle: buffer, {knobs}}}")
-    assert run.derived is not None
-    assert run.derived.shuffle_windows == run.order.windows == (256, EXAMPLES)
+    assert run.derived.shuffle_windows == training_order(run).windows == (256, EXAMPLES)
     assert run.derived.memory_parts.shuffling == (256 + EXAMPLES) * 1200
-    assert rendered(memory="{use: low}").order.windows == ()
+    assert training_order(rendered(memory="{use: low}")).windows == ()
 
 
 @pytest.mark.parametrize(("split", "key"), [("train", "train_examples"), ("validation", "validation_examples")])
 def test_records_of_another_build_are_refused_before_the_first_step(split: str, key: str, rendered: Rendered) -> None:
     derived = rendered().derived
-    assert derived is not None
     changed = {"train": 599, "validation": 600} if split == "train" else {"train": 600, "validation": 599}
     splits = {name: Split(count, 1, 1, {}, (Shard("a", count, 1, ""),)) for name, count in changed.items()}
     Manifest("classification", tuple("0123456789"), splits).write(Path("records"))

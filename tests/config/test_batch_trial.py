@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.config import batch_trial
 from bakeoff.config.batch_trial import ChildTries
-from bakeoff.config.run import load
+from bakeoff.run.settings import load
 from imports import ROOT
 
 STAND_IN = """

@@ -1,8 +1,6 @@
 """models/config/lr.svg: the rate over this run's steps, with its turns and phases marked."""
 
 import xml.etree.ElementTree as ElementTree
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -20,8 +18,7 @@ def leg(schedule: Schedule, steps: int, first: int = 0, name: str = "all", facto
 
 def drawn(*legs: Leg) -> tuple[list[str], list[tuple[float, float]]]:
     """Its words, and the corners of its line."""
-    run: Any = SimpleNamespace(name="a · b · c", legs=list(legs))
-    picture = ElementTree.fromstring(lr_svg(run))
+    picture = ElementTree.fromstring(lr_svg("a · b · c", legs))
     [line] = picture.findall(f"{SVG}polyline")
     points = [pair.split(",") for pair in line.attrib["points"].split()]
     words = [element.text or "" for element in picture.findall(f"{SVG}text")]
@@ -53,5 +50,4 @@ def test_phases_are_marked_by_name_and_rates_far_apart_are_drawn_in_decades() ->
 
 
 def test_equal_runs_have_equal_bytes() -> None:
-    run: Any = SimpleNamespace(name="x", legs=[leg(Cosine(0.1), 1000)])
-    assert lr_svg(run) == lr_svg(run)
+    assert lr_svg("x", [leg(Cosine(0.1), 1000)]) == lr_svg("x", [leg(Cosine(0.1), 1000)])

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import Composed, compose
-from bakeoff.config.run import KINDS, Draft, parse_draft
+from bakeoff.config.kinds import KINDS, parse_variant
 from bakeoff.errors import ConfigError
+from bakeoff.run.settings import Draft
 from imports import ROOT
 
 CONF = ROOT / "conf"
@@ -25,7 +26,7 @@ def composed(tmp_path: Path, text: str, conf: Path = CONF) -> Composed:
 
 def draft(tmp_path: Path, text: str) -> Draft:
     found = composed(tmp_path, text)
-    parsed = parse_draft(found.tree, found.problems)
+    parsed = parse_variant(found.tree, found.problems)
     found.problems.raise_any()
     return parsed
 

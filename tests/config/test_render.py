@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.run import as_tree, fitting_manifest, load, parse_draft
+from bakeoff.config.kinds import parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.box_table import BoxTable
 from bakeoff.records.manifest import Manifest, Shard, Split
+from bakeoff.run.settings import as_tree, fitting_manifest, load
 from bakeoff.stages.render_config import render_config
+from bakeoff.training.variant import plan_phases
 from imports import ROOT
 
 Render = Callable[..., Path]
@@ -73,6 +75,10 @@ def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Path) -> Rend
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "conf", "conf")
     write_records(Path("records"))
+    for file in ("data/weights/w.h5", "elsewhere/w.h5", "data/raw/photos/1.jpg", "elsewhere/photos/1.jpg"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    Path("data/raw/linked").symlink_to(tmp_path / "elsewhere/photos")
 
     def run(lines: dict[str, str] | None = None, files: dict[str, str] | None = None, params: str = PARAMS) -> Path:
         for key, line in (lines or {}).items():
@@ -269,12 +275,31 @@ BROKEN = {
         "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
     ),
     "warm start that matches nothing": (
-        {"train": "train: {use: demo, steps: 400, init: {weights: params.yaml, warm_start: [logits]}}"},
+        {"train": "train: {use: demo, steps: 400, init: {weights: data/weights/w.h5, warm_start: [logits]}}"},
         "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
     ),
     "first weights that are not there": (
         {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5}}"},
         "params.yaml:6: train.init.weights: must be none, imagenet, a file of Keras weights, …, got 'a.weights.h5', which is not there",
+    ),
+    "first weights that DVC does not watch": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: elsewhere/w.h5}}"},
+        "params.yaml:6: train.init.weights: must be a file or folder in data/weights/, where DVC sees every edit, got "
+        "'elsewhere/w.h5'; `cp -r elsewhere/w.h5 data/weights/` and name it there",
+    ),
+    "data that DVC does not watch": (
+        {"data": "data: {use: image_folders, path: elsewhere/photos}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'elsewhere/photos'; "
+        "`cp -r elsewhere/photos data/raw/` and name it there",
+    ),
+    "data above the folder that DVC watches": (
+        {"data": "data: {use: image_folders, path: data/raw/../photos}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'data/raw/../photos'",
+    ),
+    "a link to data that DVC does not watch": (
+        {"data": "data: {use: image_folders, path: data/raw/linked}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, …, got 'data/raw/linked', a link to …elsewhere/photos; "
+        "`rm data/raw/linked && cp -r …/elsewhere/photos data/raw/linked`",
     ),
     "first weights that the network does not have": (
         {"train": "train: {use: demo, steps: 400, init: {weights: imagenet}}"},
@@ -446,13 +471,13 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("start", ["old", "old/best.weights.h5"])
+@pytest.mark.parametrize("start", ["data/weights/old", "data/weights/old/best.weights.h5"])
 def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(
     start: str, render: Render
 ) -> None:
-    Path("old").mkdir()
-    Path("old/best.weights.h5").touch()
-    Path("old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
+    Path("data/weights/old").mkdir()
+    Path("data/weights/old/best.weights.h5").touch()
+    Path("data/weights/old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
     lines = {"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}}}}}"}
     message = (
         "params.yaml:6: train.init.weights: was trained for the classes cat, dog, the records have 0, 1, …, 9; "
@@ -486,7 +511,7 @@ def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render
         ("b", 300, 70, 1200),
     ]
     assert derived.steps == 370 and derived.epochs == round((300 * 4 + 70 * 8) / 600, 3)
-    first, second = run.legs
+    first, second = plan_phases(run)
     assert first.rate(299) == run.lr(299) == 0.001
     assert [second.rate(step) for step in (300, 335, 370)] == pytest.approx([0.5, 0.25, 0])  # batch 8 of 16: half
 
@@ -509,6 +534,6 @@ def test_every_option_that_is_shipped_parses(path: Path, tmp_path: Path, monkeyp
         chosen["data"] = {"use": "merged", "merge": ["one", "other"]}  # the one thing that it leaves to params.yaml
     Path("params.yaml").write_text(yaml.safe_dump(chosen), encoding="utf-8")
     composed = compose(Path("params.yaml"), ROOT / "conf")
-    draft = parse_draft(composed.tree, composed.problems)
+    draft = parse_variant(composed.tree, composed.problems)
     assert composed.problems.lines == []
     assert [field.name for field in dataclasses.fields(draft) if getattr(draft, field.name) is None] == []

@@ -18,8 +18,8 @@ from bakeoff.export.parity import as_a_file
 from bakeoff.export.post_process import centred
 from bakeoff.predict.lite_metadata import read_metadata
 from bakeoff.predict.lite_model import LiteModel
+from bakeoff.run.export import Export
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.export import Export
 from lite_files import CLASSES, MODELS, examples, opinionated
 
 EVERY = Export(formats=("float16", "float32", "int8"), per_class_suppression=True)

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking import tracker
-from bakeoff.tracking.settings import Mlflow
 
 CHECKPOINT_EVERY = 40
 LONG = "0.123456789 " * 700  # over MLflow's limit for a param

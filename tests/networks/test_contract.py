@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.parse import parse_kind
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.networks.selection import select
+from bakeoff.run.parse import parse_kind
 from imports import ROOT
 
 OPTIONS = sorted(path.stem for path in (ROOT / "conf/model").glob("*.yaml"))

@@ -16,7 +16,7 @@ warnings.simplefilter("ignore")
 import keras
 import tensorflow as tf
 from bakeoff.config.compose import compose
-from bakeoff.config.parse import parse_kind
+from bakeoff.run.parse import parse_kind
 from bakeoff.networks import NETWORKS
 from bakeoff.tasks.detection import Detection
 from bakeoff.training.footprint import peak_memory_bytes

@@ -79,7 +79,7 @@ def test_number_of_variables_is_that_of_the_published_checkpoint(full: keras.Mod
 
 def test_table_of_names_has_every_variable_once_by_its_name_in_a_checkpoint(full: keras.Model) -> None:
     paths = [weight.path for weight in full.weights]
-    table = read_table(ROOT / "docs/names/s3dg.tsv", paths)
+    table = read_table(ROOT / "data/weights/s3dg.tsv", paths)
     assert sorted(table) == sorted(paths) and len(set(table.values())) == len(paths)
     # Scopes as nets/s3dg.py and nets/i3d_utils.py of TF-Slim nest them.
     inside = "mixed_4c.branch_2.conv2d_0b", "InceptionV1/Mixed_4c/Branch_2/Conv2d_0b_3x3"

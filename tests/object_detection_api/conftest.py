@@ -11,11 +11,12 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 
 from bakeoff.config.checks import Records
 from bakeoff.config.facts import Facts, Variable
-from bakeoff.config.parse import Problems
+from bakeoff.config.kinds import parse_variant
 from bakeoff.config.resolve import resolve
-from bakeoff.config.run import Run, parse_draft
 from bakeoff.object_detection_api import schema
 from bakeoff.records.manifest import Manifest, Shard, Split
+from bakeoff.run.parse import Problems
+from bakeoff.run.settings import Run
 from imports import ROOT
 
 PACKAGE = "object_detection.protos"
@@ -109,7 +110,7 @@ def variant(manifest: Manifest) -> Variant:
         # A pipeline.config names checkpoints of the machine that it was written on.
         with patch("bakeoff.config.checks._check_start"):
             resolved = resolve(
-                parse_draft(tree, problems),
+                parse_variant(tree, problems),
                 Records(manifest),
                 problems,
                 facts_of=lambda network, classes: Facts(tuple(parts), 1000),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api.pipeline import Imported, imported, pipeline_config
 from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
 
 Variant = Callable[..., Run]
 TF1 = Path(__file__).parent / "files" / "tf1.config"

@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.run import Run, parse_draft
+from bakeoff.config.kinds import parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.object_detection_api.command import add_to
 from bakeoff.object_detection_api.options import differing
+from bakeoff.run.settings import Run
 from imports import ROOT
 
 FILES = Path(__file__).parent / "files"
@@ -45,7 +46,7 @@ def test_the_options_of_a_file_compose_to_its_variant(workspace: Path, variant: 
     others = "".join(f"{group}: {option}\n" for group, option in OTHERS.items())
     Path("params.yaml").write_text(PARAMS.replace("NAME", "coco") + others)
     composed = compose(Path("params.yaml"), Path("conf"))
-    draft = parse_draft(composed.tree, composed.problems)
+    draft = parse_variant(composed.tree, composed.problems)
     composed.problems.raise_any()
     assert draft.variant["model"] == draft.variant["lr"] == "coco"
     assert draft.model == variant(model="ssd_mobilenet_v2_fpnlite_320").model

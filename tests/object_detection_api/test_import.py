@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api.pipeline import Imported, imported
+from bakeoff.run.settings import Run
 
 Variant = Callable[..., Run]
 FILES = Path(__file__).parent / "files"

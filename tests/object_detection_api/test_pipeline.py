@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api.input_readers import shuffle_buffer_size
 from bakeoff.object_detection_api.pipeline import pipeline_config
 from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
 
 Variant = Callable[..., Run]
 Parse = Callable[[str], Any]

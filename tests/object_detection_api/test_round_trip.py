@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api.pipeline import imported, pipeline_config
 from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
 
 Variant = Callable[..., Run]
 SAID = {"num_steps": True}  # export settings under which the file holds the run's length

@@ -130,8 +130,8 @@ def test_a_schedule_that_was_written_has_the_same_rates_when_read(name: str, as_
 
 
 def _read_back(text: str) -> Schedule:
-    from bakeoff.config.parse import Problems, parse_kind
     from bakeoff.lr import SCHEDULES
+    from bakeoff.run.parse import Problems, parse_kind
 
     mistakes = Mistakes()
     outer = checked(read(f"train_config {{ optimizer {{ momentum_optimizer {{ {text}\n }} }} }}"), mistakes)

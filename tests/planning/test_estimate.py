@@ -25,9 +25,9 @@ def test_what_dvc_has_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_leg_takes_its_steps_at_its_own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     from types import SimpleNamespace as Made
 
-    legs = [Made(span=Made(name="head", steps=10)), Made(span=Made(name="whole", steps=4))]
-    run: Any = Made(legs=legs, train=Made(ema_decay=0.0, phases=("head", "whole")))
-    derived: Any = Made(parameters=100, memory_estimate_bytes=7)
+    spans = [Made(name="head", steps=10), Made(name="whole", steps=4)]
+    run: Any = Made(train=Made(ema_decay=0.0, phases=("head", "whole")))
+    derived: Any = Made(phases=spans, parameters=100, memory_estimate_bytes=7)
     monkeypatch.setattr(estimating, "known_pace", lambda run, derived: Pace({"head": 0.5, "whole": 2.0}, "before"))
     # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, three sets of best
     # weights, and two sets that stay.

@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.lr import Constant, Cosine
 from bakeoff.networks.cnn import Cnn
-from bakeoff.training.pace import pace_key, pace_of, remember, remembered
+from bakeoff.planning.pace import pace_key, pace_of, remember, remembered
 from bakeoff.training.phases import Leg, Span
 from bakeoff.training.settings import Train
 

@@ -12,12 +12,13 @@ import pytest
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
+from bakeoff.building import made
+from bakeoff.building.made import write_split
 from bakeoff.errors import DataError
-from bakeoff.records import shards
 from bakeoff.records.example import encode
 from bakeoff.records.manifest import Manifest, Shard, Split, read_manifest
 from bakeoff.records.record import TRAIN, VALIDATION, Box, Record
-from bakeoff.records.shards import write_labels, write_split
+from bakeoff.records.shards import write_labels
 
 CLASSES = ("cat", "dog", "emu")
 SCENE = Record(
@@ -166,7 +167,7 @@ class Numbered:
 
 @pytest.fixture
 def four_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "EXAMPLES_PER_SHARD", 4)
+    monkeypatch.setattr(made, "EXAMPLES_PER_SHARD", 4)
 
 
 def stored(folder: Path, split: Split) -> list[list[bytes]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.run import write
 from bakeoff.config.variant import read_variant
+from bakeoff.run.settings import write
 from workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"

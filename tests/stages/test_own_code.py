@@ -30,7 +30,7 @@ def test_the_package_is_installed_from_another_workspace() -> None:
 def test_a_stage_runs_the_code_of_the_workspace_that_it_stands_in(workspace: Workspace) -> None:
     workspace.edit("src/bakeoff/stages/build_records.py", 'if __name__ == "__main__":', SAY_WHERE)
     workspace.edit(
-        "src/bakeoff/records/digits.py", "return [str(digit) for digit in range(10)]", 'return list("abcdefghij")'
+        "src/bakeoff/sources/digits.py", "return [str(digit) for digit in range(10)]", 'return list("abcdefghij")'
     )
     done = workspace.run("python", "-m", "bakeoff.stages.build_records", ok=False)
     assert f"this code: {workspace.folder / 'src/bakeoff/stages/build_records.py'}" in done.stdout

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from bakeoff.config.run import load
 from bakeoff.errors import DataError, TryAgainLater
+from bakeoff.run.settings import load
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
 from bakeoff.stages.build_records import build_records, chosen_source

@@ -10,7 +10,6 @@ from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
 from bakeoff.errors import ConfigError
-from bakeoff.runs.status import STOP_FILE
 from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.launch_by_hydra import LaunchByHydra
 from bakeoff.sweep.launching import launch_of
@@ -19,7 +18,7 @@ from bakeoff.sweep.plugins import Chosen, sweeper_of
 from bakeoff.sweep.points import Point
 from bakeoff.sweep.sweep_by_hydra import Gate, Worthless
 from bakeoff.sweep.words import Words, require_none_of_hydra
-from bakeoff.workspace import queued
+from bakeoff.workspace import STOP_FILE, queued
 from made_sweeps import ID, states, sweep, sweep_job
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING

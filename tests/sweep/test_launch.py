@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from bakeoff.runs.known import known_runs
-from bakeoff.runs.status import STOP_FILE, State
+from bakeoff.runs.status import State
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.launch import Launch, Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, read
 from bakeoff.sweep.source import Planned
+from bakeoff.workspace import STOP_FILE
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
 

@@ -7,8 +7,8 @@ import pytest
 from dvc.utils.hydra import apply_overrides
 
 from bakeoff.config.overrides import applied
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import ConfigError
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import set_options
 
 GROUPS = ["data", "model", "lr", "train", "track", "optimizer"]

@@ -8,13 +8,13 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
-from bakeoff.runs.status import STOP_FILE
 from bakeoff.sweep import line
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, one_launcher, read
 from bakeoff.sweep.queue_run import QueueRun, add, remove
 from bakeoff.tracking import git
+from bakeoff.workspace import STOP_FILE
 from commands import run_bakeoff
 from made_sweeps import states, sweep, sweep_job
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, place_in, target_in
 from bakeoff.tracking.trained_models import kept_weights
 

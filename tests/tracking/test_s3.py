@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.courier import Courier
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.sync import sync
 from bakeoff.tracking.target import Target, place_in
 from bakeoff.tracking.trained_models import exported_model, kept_weights

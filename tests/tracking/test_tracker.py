@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bakeoff.run.track import Mlflow, Untracked
 from bakeoff.tracking import ledger, tracker
 from bakeoff.tracking.journal import entries
 from bakeoff.tracking.params import params_of
-from bakeoff.tracking.settings import Mlflow, Untracked
 from bakeoff.tracking.target import target_in
 from bakeoff.workspace import journals
 

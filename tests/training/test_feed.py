@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.building.made import write_split
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.lr import Constant
 from bakeoff.networks.cnn import Cnn
-from bakeoff.records.digits import SingleDigits
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
-from bakeoff.records.shards import write_split
+from bakeoff.sources.digits import SingleDigits
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.feed import Feed
 from bakeoff.training.phases import Leg, Span

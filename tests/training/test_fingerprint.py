@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.run import as_tree, load
+from bakeoff.run.settings import as_tree, load
 from bakeoff.training import fingerprint as rooms
 from bakeoff.training.fingerprint import fingerprint
 from imports import ROOT, SRC, closure

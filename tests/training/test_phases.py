@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.parse import Problems, parse
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import OutOfRange
 from bakeoff.lr import Constant
+from bakeoff.run.parse import Problems, parse
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.training.phases import Phase
 from bakeoff.training.settings import Init, Train
 from imports import ROOT

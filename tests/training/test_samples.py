@@ -10,14 +10,14 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from bakeoff.building.made import write_split
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.networks.cnn import Cnn
-from bakeoff.records.digits import SingleDigits
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
-from bakeoff.records.shards import write_split
+from bakeoff.sources.digits import SingleDigits
 from bakeoff.tasks.classification import Classification
 from bakeoff.training import random_states
 from bakeoff.training.events import Events

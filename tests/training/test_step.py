@@ -20,9 +20,9 @@ from bakeoff.input.store import Store
 from bakeoff.lr import Constant
 from bakeoff.networks.cnn import Cnn
 from bakeoff.progress import Bar
-from bakeoff.records.digits import SingleDigits
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
+from bakeoff.sources.digits import SingleDigits
 from bakeoff.tasks.classification import Classification
 from bakeoff.training import loop, weights
 from bakeoff.training.ending import Ends
@@ -87,7 +87,7 @@ def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
 
 @pytest.fixture
 def digits(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
-    from bakeoff.records.shards import write_split
+    from bakeoff.building.made import write_split
 
     source = SingleDigits(train_examples=12, side=20)
     return open_store(tmp_path, write_split(source, TRAIN, tmp_path, lambda: None))

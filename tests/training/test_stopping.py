@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from bakeoff.errors import Canceled, said_plainly
-from bakeoff.runs.status import STOP_FILE
 from bakeoff.training import stopping
 from bakeoff.training.stopping import Stop, takes_its_shell_along
+from bakeoff.workspace import STOP_FILE
 
 
 @pytest.fixture

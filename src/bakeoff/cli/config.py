@@ -48,10 +48,10 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.config.differences import differences
-    from bakeoff.config.run import as_tree
     from bakeoff.errors import WorkspaceError
     from bakeoff.rendered import rendered
+    from bakeoff.run.differences import differences
+    from bakeoff.run.settings import as_tree
 
     if len(names) > 2 or (len(names) == 2 and overrides):
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")

@@ -9,7 +9,8 @@ from bakeoff.cli.run_table import in_a_line
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.runs.known import KnownRun, known, known_runs, named
-from bakeoff.runs.status import STOP_FILE, State
+from bakeoff.runs.status import State
+from bakeoff.workspace import STOP_FILE
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1

@@ -8,12 +8,12 @@ import yaml
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.entering import contender_of, is_sweep
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.run.track import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import journaled
 from bakeoff.tracking.dispatch import is_sent
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import reconcile
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target
 from bakeoff.workspace import RUN

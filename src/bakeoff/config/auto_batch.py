@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
-from bakeoff import whole
+from bakeoff.files import write_whole
 from bakeoff.input.budget import Load, estimate
 
 LARGEST = 1024
@@ -118,7 +118,7 @@ def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
         return Choice(tree["batch_size"], tuple(Trial(**trial) for trial in tree["trials"]))
     except (OSError, ValueError, KeyError, TypeError):
         choice = find()  # nothing yet, or cut off by a crash
-    whole.write_text(path, json.dumps(asdict(choice), indent=1))
+    write_whole(path, json.dumps(asdict(choice), indent=1))
     return choice
 
 

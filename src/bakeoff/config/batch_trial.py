@@ -20,12 +20,13 @@ import psutil
 
 from bakeoff import machine
 from bakeoff.config.auto_batch import Choice, NothingFits, evidence_name, kept_choice, ladder, search
-from bakeoff.config.run import Run, write
 from bakeoff.input.budget import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
+from bakeoff.run.settings import Run, write
+from bakeoff.training.variant import plan_auto_phases
 
-TRIAL = "bakeoff.planning.trial"
+TRIAL = "bakeoff.config.memory_trial"
 OVER = 1.05  # of the budget: then it is ended, before the machine suffers
 SECONDS_BETWEEN_LOOKS = 0.05
 MOST_SECONDS = 300.0  # for one size
@@ -38,7 +39,7 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
     sizes = (split.examples, split.decoded_bytes, sum(shard.bytes for shard in split.shards))
     decided_by = (
         smallest.model, smallest.derived.num_classes, smallest.derived.multi_label, smallest.memory, smallest.optimizer,
-        replace(smallest.train, steps=1, epochs=None, phases=()), [leg.trainable for leg in smallest.auto_legs],
+        replace(smallest.train, steps=1, epochs=None, phases=()), [leg.trainable for leg in plan_auto_phases(smallest)],
         sizes, limits,
     )  # fmt: skip
     devices = smallest.train.devices

@@ -9,14 +9,15 @@ import numpy as np
 
 from bakeoff.config.anchor_coverage import best_overlaps
 from bakeoff.config.facts import Facts
-from bakeoff.config.parse import Problems
-from bakeoff.config.run import Draft
+from bakeoff.config.watched import check_first_weights
 from bakeoff.errors import ConfigError
 from bakeoff.networks import NETWORKS, Network, Pretrained
 from bakeoff.networks.selection import select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
-from bakeoff.tasks.export import SAVED_MODEL, Export
+from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.run.parse import Problems
+from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, origin_of
 from bakeoff.training.phases import Span
 from bakeoff.training.settings import Init, Train
@@ -119,6 +120,8 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         except ConfigError as error:
             key, _, rule = str(error).partition(": ")
             problems.add(key, rule)
+        else:
+            check_first_weights(init, problems)
     start = Path(init.weights).expanduser()
     state = (start if start.is_dir() else start.parent) / "state.json"
     if not state.is_file():

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.differences import flat
 from bakeoff.config.overrides import applied, parsed, place
-from bakeoff.config.parse import Problems
-from bakeoff.config.yaml_file import Document, Place, read_document
 from bakeoff.errors import ConfigError, choices
+from bakeoff.run.differences import flat
+from bakeoff.run.parse import Problems
+from bakeoff.run.yaml_file import Document, Place, read_document
 
 PRESET = "preset"
 EXPERIMENT = "experiment"

@@ -14,9 +14,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from bakeoff.config.choice import EXPERIMENT, Choice, Chooser, Layer
-from bakeoff.config.parse import Problems
-from bakeoff.config.yaml_file import Document, Place, read_mapping
 from bakeoff.errors import ConfigError
+from bakeoff.run.parse import Problems
+from bakeoff.run.yaml_file import Document, Place, read_mapping
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
 ORDER = "In '.*': Defaults list is missing `_self_`"  # said of an option by itself; it comes last, as in the variant

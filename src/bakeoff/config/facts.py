@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import bakeoff.networks
-from bakeoff import whole
+from bakeoff.files import write_whole
 from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.networks import Network
 from bakeoff.networks.selection import select
@@ -52,7 +52,7 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
     if path.is_file() and (facts := _read(path)) is not None:
         return facts
     facts = _told(network, num_classes)
-    whole.write_text(path, json.dumps(asdict(facts)))
+    write_whole(path, json.dumps(asdict(facts)))
     return facts
 
 

@@ -1,6 +1,7 @@
 """The learning rate over the steps of a run, as `models/config/lr.svg`."""
 
-from bakeoff.config.run import Run
+from collections.abc import Sequence
+
 from bakeoff.curve import Mark, curve_svg
 from bakeoff.training.phases import Leg
 
@@ -8,14 +9,14 @@ FAR_APART = 20  # phases whose rates are more than so many times apart can't be 
 POINTS = 400  # of a leg, besides the steps where its course changes
 
 
-def lr_svg(run: Run) -> str:
-    legs = run.legs
+def lr_svg(name: str, legs: Sequence[Leg]) -> str:
+    """Return the picture of the phases that a run of this name plans."""
     points = [(step, leg.rate(step)) for leg in legs for step in _shown_steps(leg)]
     marks = [mark for leg in legs for mark in _marks(leg, named=len(legs) > 1)]
     steps = legs[-1].span.end_step
     peaks = [max(leg.rate(step) for step in _shown_steps(leg)) for leg in legs]
     apart = max(peaks) > FAR_APART * min(peaks)
-    title = f"Learning rate: {run.name} (at most {max(peaks):.3g})"
+    title = f"Learning rate: {name} (at most {max(peaks):.3g})"
     return curve_svg(title, points, marks, steps=steps, decades=apart)
 
 

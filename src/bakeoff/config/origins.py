@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.config.compose import Composed
-from bakeoff.config.differences import ABSENT, flat
-from bakeoff.config.run import Draft, Run, as_tree
+from bakeoff.run.differences import ABSENT, flat
+from bakeoff.run.settings import Draft, Run, as_tree
 
 DEFAULT, DERIVED = "default", "derived"
 

@@ -7,8 +7,6 @@ from bakeoff.config.auto_batch import Choice, NothingFits
 from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts
 from bakeoff.config.limits import stated_limits
-from bakeoff.config.parse import Problems
-from bakeoff.config.run import Derived, Draft, Run
 from bakeoff.errors import OutOfRange
 from bakeoff.input.budget import Buffers, Limits, Load, buffers
 from bakeoff.input.memory import Memory
@@ -16,9 +14,12 @@ from bakeoff.lr import Schedule, batch_factor
 from bakeoff.networks import Network
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.run.parse import Problems
+from bakeoff.run.settings import Draft, Run
 from bakeoff.training.length import steps_for
 from bakeoff.training.phases import WHOLE_RUN, Span
 from bakeoff.training.settings import Train
+from bakeoff.training.variant import Derived
 
 
 def resolve(

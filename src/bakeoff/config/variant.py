@@ -9,13 +9,14 @@ from bakeoff.config.batch_trial import largest_batch
 from bakeoff.config.checks import Records
 from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of
+from bakeoff.config.kinds import parse_variant
 from bakeoff.config.limits import limits_on_this_machine
-from bakeoff.config.parse import Problems
 from bakeoff.config.resolve import resolve
-from bakeoff.config.run import Draft, Run, parse_draft
 from bakeoff.errors import DataError
 from bakeoff.records.box_table import read_boxes
 from bakeoff.records.manifest import read_manifest
+from bakeoff.run.parse import Problems
+from bakeoff.run.settings import Draft, Run
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     """`facts` is the folder that keeps what is known of networks and of this machine; `overrides` are Hydra's."""
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
-    draft = parse_draft(composed.tree, problems)
+    draft = parse_variant(composed.tree, problems)
     run = resolve(
         draft,
         _read_records(records, problems),

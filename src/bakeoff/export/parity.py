@@ -7,12 +7,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff import boxes
+from bakeoff.networks import boxes
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.records.wire import decode_features
+from bakeoff.run.export import Export
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.export import Export
 from bakeoff.tasks.task import Score, Task, Tensors
 
 Answerer = Callable[[Tensors], Tensors]

@@ -4,12 +4,12 @@ Nothing of them is imported: data, memory and evaluation stay the workspace's ow
 """
 
 from bakeoff import workspace
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
 from bakeoff.records.manifest import Manifest, Split
 from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.run.settings import Run
 
 LABEL_MAP = workspace.RECORDS / "label_map.pbtxt"
 SHUFFLE_SHARE = 0.1  # of the memory budget, for records that wait to be shuffled

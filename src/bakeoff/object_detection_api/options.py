@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.parse import Problems, kind_of, parse_kind
-from bakeoff.config.run import KINDS
-from bakeoff.config.yaml_file import write_mapping
+from bakeoff.config.kinds import KINDS
 from bakeoff.errors import ConfigError
+from bakeoff.run.parse import Problems, kind_of, parse_kind
+from bakeoff.run.yaml_file import write_mapping
 
 GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.config.run import Run
 from bakeoff.errors import ConfigError
 from bakeoff.networks.ssd import Ssd
 from bakeoff.networks.ssd_fpn import SsdFpn
@@ -15,6 +14,7 @@ from bakeoff.object_detection_api.text_reader import read
 from bakeoff.object_detection_api.text_writer import comment, document
 from bakeoff.object_detection_api.tokens import SyntaxMistake
 from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
 
 MOST_SAID = 30  # mistakes
 MOST_BYTES = 1_000_000  # the largest of that API's own files has 6,000

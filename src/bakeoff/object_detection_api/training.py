@@ -3,19 +3,20 @@
 import re
 from typing import Any
 
-from bakeoff.config.run import Run
 from bakeoff.object_detection_api import augmentation, optimizer, schedule, start
 from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
+from bakeoff.run.settings import Run
 from bakeoff.training.phases import Leg
+from bakeoff.training.variant import plan_phases
 
 OWN_WORDS = re.compile(r"^ *# bakeoff: train\.validate_every_steps: ([0-9]{1,9})$", re.MULTILINE)
 
 
 def written(run: Run) -> Lines:
     """Of a run with phases the first one."""
-    leg, *later = run.legs
+    leg, *later = plan_phases(run)
     rate = schedule.written(leg.schedule, leg.span.steps, leg.span.rate_factor)
     return block(
         "train_config",

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from bakeoff import dvc, workspace
-from bakeoff.config.yaml_file import BARE_EXPONENT, FLOAT_TAG
+from bakeoff.run.yaml_file import BARE_EXPONENT, FLOAT_TAG
 
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bakeoff.config.run import Derived, Run
 from bakeoff.planning.ahead import RUNS
 from bakeoff.planning.make import known_pace
-from bakeoff.training.on_disk import OnDisk
+from bakeoff.planning.on_disk import OnDisk
+from bakeoff.run.settings import Run
+from bakeoff.training.variant import Derived
 
 TRAIN = "train"
 
@@ -25,7 +26,7 @@ class Estimate:
         disk, pace = OnDisk.of(run.train, derived.parameters), known_pace(run, derived)
         seconds = None
         if pace is not None:
-            seconds = sum(pace.seconds_per_step[leg.span.name] * leg.span.steps for leg in run.legs)
+            seconds = sum(pace.seconds_per_step[span.name] * span.steps for span in derived.phases)
         return cls(seconds, derived.memory_estimate_bytes, disk.in_flight + disk.outputs)
 
 

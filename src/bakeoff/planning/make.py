@@ -5,13 +5,14 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.facts import facts_of
-from bakeoff.config.run import Derived, Run, as_tree
 from bakeoff.config.variant import read_variant
 from bakeoff.planning.ahead import UNCHANGED, stages_ahead
+from bakeoff.planning.pace import pace_key, remember, remembered
 from bakeoff.planning.plan import Pace, Plan, plan
 from bakeoff.planning.probe import seconds_per_step
 from bakeoff.records.manifest import Manifest, read_manifest
-from bakeoff.training.pace import pace_key, remember, remembered
+from bakeoff.run.settings import Run, as_tree
+from bakeoff.training.variant import Derived, plan_phases
 
 
 def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
@@ -44,7 +45,7 @@ def _warnings(stages: Mapping[str, str]) -> list[str]:
 
 def _measured(run: Run, derived: Derived, manifest: Manifest) -> Pace:
     seconds = seconds_per_step(run, derived, manifest, workspace.RECORDS)
-    for leg in run.legs:
+    for leg in plan_phases(run):
         key = pace_key(run.model, derived.num_classes, run.train, leg)
         remember(workspace.paces(), key, seconds[leg.span.name])
     return Pace(seconds, "measured just now")
@@ -52,6 +53,6 @@ def _measured(run: Run, derived: Derived, manifest: Manifest) -> Pace:
 
 def known_pace(run: Run, derived: Derived) -> Pace | None:
     """None unless a run like this one was trained here before."""
-    keys = {leg.span.name: pace_key(run.model, derived.num_classes, run.train, leg) for leg in run.legs}
+    keys = {leg.span.name: pace_key(run.model, derived.num_classes, run.train, leg) for leg in plan_phases(run)}
     seconds = {name: found for name, key in keys.items() if (found := remembered(workspace.paces(), key)) is not None}
     return Pace(seconds, "as such steps took here before") if seconds.keys() == keys.keys() else None

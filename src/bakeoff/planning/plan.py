@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bakeoff.config.facts import Facts
-from bakeoff.config.run import Derived, Run
+from bakeoff.planning.on_disk import OnDisk
 from bakeoff.records.manifest import Manifest
-from bakeoff.training.on_disk import OnDisk
+from bakeoff.run.settings import Run
 from bakeoff.training.phases import Leg
+from bakeoff.training.variant import Derived, plan_phases
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def plan(
     warnings: Sequence[str],
     batch_from: str,
 ) -> Plan:
-    legs, disk = run.legs, OnDisk.of(run.train, facts.parameters)
+    legs, disk = plan_phases(run), OnDisk.of(run.train, facts.parameters)
     phases = [_phase(leg, run, facts, manifest.splits["train"].examples) for leg in legs]
     seconds = None
     if pace is not None:

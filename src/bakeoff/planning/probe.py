@@ -5,10 +5,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.config.run import Derived, Run
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
 from bakeoff.training.phases import Leg
+from bakeoff.training.variant import Derived, plan_phases
 
 if TYPE_CHECKING:
     from bakeoff.training.feed import Feed
@@ -26,7 +27,7 @@ def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Pa
 
     rig = Rig.of(run, manifest, records)
     feed = rig.feed()
-    return {leg.span.name: _measured(leg, rig.learner.begin(leg.trainable, "train"), feed) for leg in run.legs}
+    return {leg.span.name: _measured(leg, rig.learner.begin(leg.trainable, "train"), feed) for leg in plan_phases(run)}
 
 
 def _measured(leg: Leg, step: "Step", feed: "Feed") -> float:

@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import yaml
 
 from bakeoff import dvc, workspace
-from bakeoff.config.run import load
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks import Network
+from bakeoff.run.settings import load
 from bakeoff.tracking import artifacts, git, stored
 
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"

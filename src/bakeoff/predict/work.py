@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 from PIL import Image
 
+from bakeoff.building.page import counted
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict.drawing import drawn
 from bakeoff.predict.film import film
@@ -16,7 +17,6 @@ from bakeoff.predict.reading import Video, read_image
 from bakeoff.predict.results import Row, image_row, rows_of
 from bakeoff.predict.sources import Source, is_video
 from bakeoff.progress import Bar
-from bakeoff.records.page import counted
 
 if TYPE_CHECKING:
     from bakeoff.predict.model import Model

@@ -1,6 +1,7 @@
 """`data/records/manifest.json`: what the build made. Written last, so it exists only if the build finished.
 
-{"task": "detection", "classes": ["0", "1", ...], "multi_label": false, "boxes_sha256": "41d7...", "digest": "9f0c...",
+{"task": "detection", "classes": ["0", "1", ...], "multi_label": false, "boxes_sha256": "41d7...",
+ "source_digest": "77ab...", "digest": "9f0c...",
  "splits": {"train": {"examples": 600, "decoded_bytes": 55711232, "counts": {"0": 189, ...},
                       "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
 """
@@ -39,6 +40,7 @@ class Manifest:
     splits: dict[str, Split]
     multi_label: bool = False  # an example of a classification may have any number of labels
     boxes_sha256: str | None = None  # of boxes.npy, for detection
+    source_digest: str = ""  # of the settings that the records were built with; nothing where nobody said them
 
     @property
     def digest(self) -> str:
@@ -78,9 +80,13 @@ def _parsed(tree: dict) -> tuple[Manifest, str]:
         name: Split(**{**split, "shards": tuple(Shard(**shard) for shard in split["shards"])})
         for name, split in tree["splits"].items()
     }
-    multi_label, boxes_sha256 = tree["multi_label"], tree["boxes_sha256"]
+    multi_label, boxes_sha256, source_digest = (tree[key] for key in ("multi_label", "boxes_sha256", "source_digest"))
     if type(multi_label) is not bool:
         raise TypeError(f"multi_label must be true or false, got {multi_label!r}")
     if not isinstance(boxes_sha256, str | None):
         raise TypeError(f"boxes_sha256 must be a text or null, got {boxes_sha256!r}")
-    return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256), tree["digest"]
+    if not isinstance(source_digest, str):
+        raise TypeError(f"source_digest must be a text, got {source_digest!r}")
+    return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256, source_digest), tree[
+        "digest"
+    ]

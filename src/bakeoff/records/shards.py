@@ -6,20 +6,15 @@ folders take every `train-*` for a shard.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
-from bakeoff.records.example import class_ids, encode_with
-from bakeoff.records.manifest import Shard, Split
-from bakeoff.records.record import Box, Record, Source
-from bakeoff.records.tally import Tally
+from bakeoff.records.manifest import Shard
 from bakeoff.records.tfrecord import HEAD, TAIL, frame
-
-EXAMPLES_PER_SHARD = 1024
 
 
 def index_name(shard: str) -> str:
@@ -60,45 +55,6 @@ class ShardWriter:
 
     def made(self) -> Shard:
         return Shard(self._name, len(self._index), self._offset, self._digest.hexdigest())
-
-
-def write_split(
-    source: Source,
-    split: str,
-    folder: Path,
-    done: Callable[[], object],
-    seen: Callable[[Record], object] | None = None,
-) -> Split:
-    """Write one split in order, in shards of nearly equal length; after each record `done()` and `seen(record)`."""
-    classes, total = source.classes(), source.count(split)
-    ids = class_ids(classes)
-    records = iter(source.records(split))
-    count = max(1, -(-total // EXAMPLES_PER_SHARD))
-    shards: list[Shard] = []
-    tally = Tally()
-    for number in range(count):
-        examples = (number + 1) * total // count - number * total // count
-        with ShardWriter(folder, shard_name(split, number, count)) as shard:
-            for _ in range(examples):
-                record = next(records)
-                shard.write(encode_with(record, ids))
-                tally.add(record)
-                if seen:
-                    seen(record)
-                done()
-        shards.append(shard.made())
-    return split_of(tally, classes, shards)
-
-
-def split_of(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
-    """The manifest's account of a split."""
-    counts = {label: tally.labels.get(label, 0) for label in classes}
-    return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))
-
-
-def labels_in(boxes: Sequence[Box], labels: Sequence[str]) -> list[str]:
-    """Every label as often as it counts."""
-    return [box.label for box in boxes] or list(labels)
 
 
 def write_labels(classes: Sequence[str], folder: Path) -> None:

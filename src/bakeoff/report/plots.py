@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff.tables import write_table
+from bakeoff.files import write_table
 
 FOLDER = "plots"
 BY_CLASS = "precision_recall_by_class"

@@ -98,7 +98,7 @@ def known(folder: Path) -> KnownRun:
     if lost is not None:
         last = _read_again(folder, said)  # it may have ended in between, with a last word
         return KnownRun(folder, State.FAILED, said, lost) if last == said else known(folder)
-    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / status.STOP_FILE).exists()
+    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / workspace.STOP_FILE).exists()
     return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
 
 

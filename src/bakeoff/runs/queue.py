@@ -27,7 +27,7 @@ def enqueue(experiment: str, name: str, steps: int, *, lasting: bool = False) ->
 
 def is_wanted(experiment: str) -> bool:
     """False if somebody asked not to begin it."""
-    return not (workspace.queued() / experiment / status.STOP_FILE).exists()
+    return not (workspace.queued() / experiment / workspace.STOP_FILE).exists()
 
 
 def dequeue(experiment: str) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 from bakeoff.runs.process import Process
 
 FILE = "status.json"
-STOP_FILE = "stop_requested"  # beside it; whoever makes it asks the run to stop
 VERSION = 1
 
 

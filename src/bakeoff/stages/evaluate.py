@@ -10,16 +10,18 @@ import numpy as np
 from pyarrow import Table
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.errors import said_plainly
+from bakeoff.files import building
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
 from bakeoff.report.gallery import Shown
 from bakeoff.report.originals import Originals
+from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
+from bakeoff.training.variant import Derived, batch_shape
 
 METRICS, PICTURE = "metrics.json", "pictures.jpg"
 
@@ -29,8 +31,8 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.pictures import draw_sheet
     from bakeoff.tasks.answering import compiled_answers
+    from bakeoff.tasks.pictures import draw_sheet
     from bakeoff.tasks.task import task_of
     from bakeoff.training.step import as_float32
     from bakeoff.training.weights import restore
@@ -45,7 +47,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     judged: list[int] = []  # the numbers of the examples in the records, of which damaged ones may be left out
     shown: list[tuple[np.ndarray, dict]] = []
     with progress("evaluate", derived.validation_examples, "examples") as bar, plain_errors_of(store):
-        for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
+        for batch in evaluation_batches(store, batch_shape(run, run.evaluate.batch_size)):
             found = answer(batch)
             score = score + task.judge(batch, found)
             judged += batch["number"].numpy().tolist()
@@ -66,7 +68,7 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
         counts=manifest.splits[VALIDATION].counts,
         worst=worst, best=best,
     )  # fmt: skip
-    with workspace.building(out) as partial:
+    with building(out) as partial:
         draw_sheet(shown, manifest.classes, run.evaluate.picture_min_score, partial / PICTURE)
         examples.write_examples(partial, table)
         plots.write_plots(partial, tables)

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, fitting_manifest, load
 from bakeoff.errors import said_plainly
+from bakeoff.files import building
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.tasks.export import MAIN
+from bakeoff.run.export import MAIN
+from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
+from bakeoff.training.variant import Derived, batch_shape
 
 REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
@@ -35,9 +37,9 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
     train, validation = (
         Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
     )
-    shape = run.batches_of(BATCH)
+    shape = batch_shape(run, BATCH)
     representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
-    with workspace.building(out) as partial, plain_errors_of(train, validation):
+    with building(out) as partial, plain_errors_of(train, validation):
         with progress("convert", len(settings.formats), "files") as bar:
             write_files(
                 network, run.model, task, manifest.classes, settings,

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.lr_picture import lr_svg
-from bakeoff.config.run import Run, write
+from bakeoff.config.source import require_same_source
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api.pipeline import pipeline_config
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
+from bakeoff.run.settings import Run, write
+from bakeoff.training.variant import plan_phases
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
 NONE = "# The Object Detection API trains detectors; this variant is none.\n"
@@ -20,11 +22,13 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
     """`facts` is the folder that keeps what is known of networks."""
     variant = read_variant(params, conf, records, facts=facts)
     run = variant.whole()
+    manifest = read_manifest(records)
+    require_same_source(manifest, records, params, conf)
     for warning in variant.problems.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     write(run, out)
-    (out.parent / PICTURE).write_text(lr_svg(run), encoding="utf-8")
-    pipeline = pipeline_config(run, read_manifest(records)) if run.model.task == "detection" else NONE
+    (out.parent / PICTURE).write_text(lr_svg(run.name, plan_phases(run)), encoding="utf-8")
+    pipeline = pipeline_config(run, manifest) if run.model.task == "detection" else NONE
     (out.parent / PIPELINE).write_text(pipeline, encoding="utf-8")
     return run
 
@@ -34,7 +38,6 @@ def main() -> None:
         workspace.require_own_code()
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         workspace.promise(trained_to_its_end=True)
-        assert run.derived is not None
         numbers, batch = run.derived, run.train.batch
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"

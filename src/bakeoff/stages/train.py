@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, as_tree, fitting_manifest, load
 from bakeoff.errors import said_plainly
+from bakeoff.files import building
 from bakeoff.input.bad_records import BadRecords
+from bakeoff.planning.on_disk import OnDisk
+from bakeoff.planning.pace import pace_key, pace_of, remember
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
-from bakeoff.records.page import FILE as REPORT
+from bakeoff.run.settings import Run, as_tree, fitting_manifest, load
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
@@ -24,11 +26,10 @@ from bakeoff.training.continuing import parent_of, taken_up, write_identity
 from bakeoff.training.fingerprint import identity, name_of
 from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, write_plots
-from bakeoff.training.on_disk import OnDisk
 from bakeoff.training.origin import origin_of
-from bakeoff.training.pace import pace_key, pace_of, remember
 from bakeoff.training.state import summary, write_state
 from bakeoff.training.stopping import CTRL_C, Stop, takes_its_shell_along
+from bakeoff.training.variant import Derived, plan_phases
 from bakeoff.training.work import Work
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
@@ -37,7 +38,7 @@ IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seco
 
 def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
     """Returns what `state.json` holds."""
-    manifest, legs = fitting_manifest(records, derived), run.legs
+    manifest, legs = fitting_manifest(records, derived), plan_phases(run)
     origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
     parent = parent_of(run.train, workspace.runs(), own_id)
     others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
@@ -92,7 +93,7 @@ def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any
         with copy.ending(), report.tracked(copy.run_id, copy.tags):
             _introduce(copy, run, manifest, records)
             with (
-                workspace.building(out) as partial,
+                building(out) as partial,
                 History(partial, found.facts["history"], told=report.line) as history,
                 plain_errors_of(rig.examples, rig.held_out),
                 progress("train", derived.steps, "steps", found.position.step) as bar,
@@ -155,7 +156,7 @@ def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Pat
     """What is trained, on what, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
-    copy.file(records / REPORT, "data")
+    copy.file(records / workspace.RECORDS_PAGE.name, "data")
     counts = {split: content.examples for split, content in manifest.splits.items()}
     copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
     copy.changes()
@@ -206,7 +207,7 @@ def _memory_of(footprint: Footprint, derived: Derived) -> dict[str, Any]:
 
 def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
     """For whoever plans a run like this one."""
-    for leg in run.legs:
+    for leg in plan_phases(run):
         seconds = pace_of(leg, history, leg.span.batch_size * run.train.accumulate_batches)
         if seconds is not None:
             remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)

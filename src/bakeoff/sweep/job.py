@@ -22,8 +22,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bakeoff import dvc, machine, whole, workspace
+from bakeoff import dvc, machine, workspace
 from bakeoff.errors import said_plainly
+from bakeoff.files import write_whole
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import SweepJob, read
@@ -60,7 +61,7 @@ class JobFiles:
         self._outcome.unlink(missing_ok=True)
 
     def write_outcome(self, code: int) -> None:
-        whole.write_text(self._outcome, json.dumps({"code": code, "ended": time.time()}))
+        write_whole(self._outcome, json.dumps({"code": code, "ended": time.time()}))
 
     def exit_code(self) -> int | None:
         """Of the last attempt; None if it was killed."""

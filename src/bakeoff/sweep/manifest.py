@@ -16,8 +16,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bakeoff import whole, workspace
+from bakeoff import workspace
 from bakeoff.errors import ConfigError, WorkspaceError, choices
+from bakeoff.files import write_whole
 from bakeoff.sweep.search.settings import Search
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
@@ -141,7 +142,7 @@ class Manifest:
     def write(self) -> None:
         """Whole, also if the machine ends now."""
         tree = {"version": VERSION} | asdict(self)
-        whole.write_text(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
+        write_whole(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
 
 
 def read(folder: Path) -> Manifest:

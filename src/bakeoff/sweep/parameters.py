@@ -11,10 +11,10 @@ from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
 
-from bakeoff.config.differences import flat
 from bakeoff.config.overrides import parsed
-from bakeoff.config.yaml_file import SURPRISES
 from bakeoff.errors import ConfigError
+from bakeoff.run.differences import flat
+from bakeoff.run.yaml_file import SURPRISES
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 WORDS = {"null", "true", "false", "inf", "nan"}  # in any case; Hydra reads them as values

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bakeoff.run.track import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target
 
 RESULTS, REPORT = "results.tsv", "report.html"

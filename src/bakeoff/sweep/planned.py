@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, as_tree
+from bakeoff.run.settings import Run, as_tree
 from bakeoff.sweep import snapshot
 from bakeoff.sweep.manifest import Manifest, SweepJob
 from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import RECORDS_STAGE, Job
 from bakeoff.sweep.search.settings import Search
+from bakeoff.training.variant import Derived
 
 NOT_OF_TRAINING = ("evaluate", "export", "track", "variant")  # groups of run.yaml
 

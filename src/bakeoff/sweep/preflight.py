@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.run import Derived, Run, as_tree
 from bakeoff.config.variant import read_variant
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
 from bakeoff.progress import progress
+from bakeoff.run.settings import Run, as_tree
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.capture import require_capturable
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
+from bakeoff.training.variant import Derived
 
 RECORDS_STAGE = "build_records"
 

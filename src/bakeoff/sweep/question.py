@@ -10,8 +10,8 @@ seed: range(0,3)
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import ConfigError
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import as_words
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from bakeoff import whole
+from bakeoff.files import write_whole
 from bakeoff.runs.process import Process
 
 SECONDS_TO_END = 60.0  # training saves its state first
@@ -24,7 +24,7 @@ POSIX = os.name == "posix"
 
 def note(file: Path) -> None:
     """This process leads."""
-    whole.write_text(file, json.dumps(asdict(Process.own())))
+    write_whole(file, json.dumps(asdict(Process.own())))
 
 
 def noted(file: Path) -> int | None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from bakeoff.files import write_table
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.tables import write_table
 
 
 def best(manifest: Manifest) -> SweepJob | None:

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
-from bakeoff import boxes
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.coco import NAMES
 from bakeoff.metrics.detection import DetectionScore
+from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import class_losses, smooth_l1
 from bakeoff.tasks.matching import BACKGROUND, IGNORED, match

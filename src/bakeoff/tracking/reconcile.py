@@ -6,13 +6,13 @@ result that was made elsewhere is told of from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking import git, ledger
 from bakeoff.tracking.dispatch import all_journals, is_running, start_sender, unsent
 from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.restore import restore, tell
 from bakeoff.tracking.result import Result, result_here, result_of
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id
 from bakeoff.workspace import journals

@@ -4,8 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking.local import store_file
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import LOCAL, Target
 
 CONFIG = "config/run.yaml"  # where train puts it among a run's artifacts

@@ -7,9 +7,9 @@ import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bakeoff import whole
+from bakeoff.files import write_whole
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking.local import local_uri
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.workspace import journals
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
@@ -84,7 +84,7 @@ def without_secrets(text: str) -> str:
 
 
 def _write(path: Path, tree: dict) -> None:
-    whole.write_text(path, json.dumps(tree) + "\n")
+    write_whole(path, json.dumps(tree) + "\n")
 
 
 def _read(path: Path) -> dict | None:

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.kept import kept_file
 from bakeoff.tracking.local import store_file
 from bakeoff.tracking.result import result_here
-from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import LOCAL, Target, place_in, target_in
 from bakeoff.tracking.trouble import in_one_line
 from bakeoff.workspace import journals

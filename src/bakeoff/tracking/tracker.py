@@ -15,13 +15,13 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.progress import say
+from bakeoff.run.track import Mlflow, Track
 from bakeoff.tracking import ledger
 from bakeoff.tracking.changes import changes
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.params import flattened, params_of
 from bakeoff.tracking.restore import restore
 from bakeoff.tracking.result import result_here
-from bakeoff.tracking.settings import Mlflow, Track
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.trained_models import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.watch import Watch

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bakeoff.run.track import Mlflow
 from bakeoff.tracking.kept import measured
-from bakeoff.tracking.settings import Mlflow
 
 FINAL, BEST, EXPORTED = "final", "best", "exported"
 SUFFIX = ".weights.h5"

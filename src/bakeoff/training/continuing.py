@@ -14,8 +14,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bakeoff import whole
 from bakeoff.errors import ConfigError, WorkspaceError
+from bakeoff.files import write_whole
 from bakeoff.training.fingerprint import LENGTH
 from bakeoff.training.settings import Train
 from bakeoff.training.state import FILE as STATE
@@ -50,7 +50,7 @@ class Parent:
 
 def write_identity(identity: Mapping[str, Any], folder: Path) -> None:
     """Into a run's folder: what its fingerprint is a hash of."""
-    whole.write_text(folder / IDENTITY, json.dumps(identity, indent=1) + "\n")
+    write_whole(folder / IDENTITY, json.dumps(identity, indent=1) + "\n")
 
 
 def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = lambda run_id: None) -> Parent | None:

@@ -5,13 +5,12 @@ Two runs with one fingerprint end in the same weights, so the one may go on wher
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parents[1]
-CODE = ("boxes.py", "input", "lr", "metrics", "networks", "records", "tasks", "training", "stages/train.py")
+from bakeoff.deciding import deciding_digest
+
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases", "shuffle_windows")
 # Of `train`: how, not what. The run that is gone on from counts by its content.
@@ -38,14 +37,4 @@ def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
         "derived": {key: tree["derived"][key] for key in DECIDING_NUMBERS}
     }
     said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
-    code = hashlib.sha256()
-    for file in _code():
-        code.update(f"\n{file.relative_to(HERE).as_posix()}\n".encode())
-        code.update(file.read_bytes())
-    return said | others | {"versions": {name: version(name) for name in LIBRARIES}, "code": code.hexdigest()}
-
-
-def _code() -> Iterator[Path]:
-    for name in CODE:
-        path = HERE / name
-        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
+    return said | others | {"versions": {name: version(name) for name in LIBRARIES}, "code": deciding_digest("train")}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff.tables import write_table
+from bakeoff.files import write_table
 
 FILE = "history.jsonl"
 

@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import tensorflow as tf
 
 from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches
-from bakeoff.input.memory import Memory
-from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
-from bakeoff.networks import Network
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tasks.task import Task, task_of
@@ -21,32 +18,9 @@ from bakeoff.training.devices import strategy_of
 from bakeoff.training.feed import Feed
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
-from bakeoff.training.optimizers import Optimizer
-from bakeoff.training.phases import Leg
 from bakeoff.training.samples import Samples, evenly_spread
-from bakeoff.training.settings import Train
 from bakeoff.training.validation import Validation, judged_by
-
-
-class Variant(Protocol):
-    """What is read of it."""
-
-    @property
-    def seed(self) -> int: ...
-    @property
-    def model(self) -> Network: ...
-    @property
-    def optimizer(self) -> Optimizer: ...
-    @property
-    def memory(self) -> Memory: ...
-    @property
-    def train(self) -> Train: ...
-    @property
-    def legs(self) -> Sequence[Leg]: ...
-    @property
-    def order(self) -> Order: ...
-
-    def batches_of(self, size: int) -> Shape: ...
+from bakeoff.training.variant import Variant, batch_shape, plan_phases, training_order
 
 
 @dataclass(frozen=True)
@@ -63,7 +37,7 @@ class Rig:
     @classmethod
     def of(cls, run: Variant, manifest: Manifest, records: Path, bad: BadRecords | None = None) -> "Rig":
         """With random weights. Damaged records are counted in `bad`."""
-        strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in run.legs])
+        strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in plan_phases(run)])
         seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
@@ -80,7 +54,8 @@ class Rig:
         return self.strategy.num_replicas_in_sync
 
     def feed(self, shape_of: Callable[[int], Shape] | None = None) -> Feed:
-        return Feed.of(self.run.train, self.examples, self.run.order, self.task, shape_of or self.run.batches_of)
+        shape_of = shape_of or partial(batch_shape, self.run)
+        return Feed.of(self.run.train, self.examples, training_order(self.run), self.task, shape_of)
 
     def looks(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> tuple[Validation, Samples]:
         """At validation, each ended early if it is unwanted; and what draws a few examples of each."""
@@ -88,7 +63,7 @@ class Rig:
         looked_at = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
         drawn = looked_at[evenly_spread(train.samples, len(looked_at))]
         samples = Samples(samples_in, self.task, self.classes, drawn)
-        batches = evaluation_batches(self.held_out, self.run.batches_of(train.batch), looked_at)
+        batches = evaluation_batches(self.held_out, batch_shape(self.run, train.batch), looked_at)
         validation = Validation(
             self.task,
             self.learner.kept,

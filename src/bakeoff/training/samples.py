@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.pictures import draw_sheet
+from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.history import metrics_of
 

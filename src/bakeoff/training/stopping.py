@@ -16,7 +16,7 @@ from types import FrameType
 import psutil
 
 from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
-from bakeoff.runs.status import STOP_FILE
+from bakeoff.workspace import STOP_FILE
 
 SECONDS_BETWEEN_LOOKS = 0.05
 SAID = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"

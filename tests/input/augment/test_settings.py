@@ -4,7 +4,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.config.parse import Problems, parse
 from bakeoff.errors import OutOfRange
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
@@ -12,6 +11,7 @@ from bakeoff.input.augment.crop import SSD_WAYS, Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
+from bakeoff.run.parse import Problems, parse
 from changed_pictures import distorted, noise
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bakeoff import boxes as geometry
+from bakeoff.networks import boxes as geometry
 
 WHOLE = (0.0, 0.0, 1.0, 1.0)
 ROUNDING = 1e-4  # a box that lies on the edge of a crop may seem to reach beyond it by so much of its area

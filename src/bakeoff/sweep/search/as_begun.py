@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bakeoff import workspace
+from bakeoff.files import building
 from bakeoff.sweep.manifest import Manifest
 from bakeoff.sweep.snapshot import git
 
@@ -16,7 +17,7 @@ def as_begun(manifest: Manifest) -> Path:
     folder = manifest.folder / FOLDER
     if not folder.is_dir():
         names = (workspace.PARAMS.as_posix(), workspace.CONF.as_posix())
-        with TemporaryDirectory() as place, workspace.building(folder) as partial:
+        with TemporaryDirectory() as place, building(folder) as partial:
             packed = Path(place) / "begun.tar"
             git("archive", "--format=tar", f"--output={packed}", manifest.snapshot, *names)
             with tarfile.open(packed) as tar:

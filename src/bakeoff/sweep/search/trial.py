@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bakeoff import workspace
-from bakeoff.config.run import as_tree
 from bakeoff.config.variant import read_variant
-from bakeoff.config.yaml_file import read_mapping
 from bakeoff.errors import ConfigError
+from bakeoff.run.settings import as_tree
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.planned import digest_of, sweep_job

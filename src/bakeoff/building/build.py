@@ -1,0 +1,268 @@
+"""Datasets -> records: list, check, choose sides and shards, write, and only then put in place.
+
+What a killed build leaves behind is under `.bakeoff/records/`, by a name that says settings and code; the next build
+with the same ones goes on from it.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bakeoff import workspace
+from bakeoff.building import writing
+from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.classes import choose_classes
+from bakeoff.building.examine import Verdict, examine
+from bakeoff.building.made import describe_split
+from bakeoff.building.places import choose_shards
+from bakeoff.building.report import Findings, write_report
+from bakeoff.building.sides import choose_sides, fill_examples
+from bakeoff.building.tally import Tally
+from bakeoff.building.workers import Workers
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.files import building
+from bakeoff.progress import Bar, progress
+from bakeoff.records.box_table import BoxTable
+from bakeoff.records.manifest import Manifest, Shard
+from bakeoff.records.record import SPLITS, TRAIN
+from bakeoff.records.shards import index_name, write_labels
+from bakeoff.sources.dataset import Dataset, Item, Part
+from bakeoff.sources.paths import shown
+
+CATALOGUE = "catalogue.db"
+PIECE = 32  # items that a worker gets at once; clips one by one
+
+
+_datasets: list[Dataset]  # in a worker process
+_roots: list[Path]
+_catalogue: Catalogue
+_folder: Path
+
+
+def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "") -> tuple[Manifest, Findings]:
+    """The records in `out`, whole; on any error what was there before stays."""
+    datasets = [part.dataset for part in parts]
+    with _in_flight(parts) as folder, ExitStack() as open_files:
+        catalogue = open_files.enter_context(_closing(Catalogue(folder / CATALOGUE)))
+        pool = open_files.enter_context(Workers(workers, _prepare, datasets, folder))
+        pool.warm_up()
+        catalogue.list_items(_listed(parts))
+        _check(catalogue, pool, datasets)
+        _require_few_rejected(catalogue, parts)
+        fill_examples(catalogue, datasets)
+        classes, warnings = choose_classes(catalogue, parts)
+        warnings += choose_sides(catalogue, datasets)
+        counts = choose_shards(catalogue, datasets)
+        seals = _write(pool, counts, classes, catalogue)
+        tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
+        with building(out) as partial:
+            boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
+            write_labels(classes, partial)
+            findings = write_report(partial, catalogue, datasets, classes, tallies, warnings)
+            splits = {
+                split: describe_split(tallies[split], classes, [seal.shard for seal in sealed])
+                for split, sealed in seals.items()
+            }
+            task, multi_label = datasets[0].task, datasets[0].multi_label
+            manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest)
+            manifest.write(partial)
+    shutil.rmtree(folder)
+    return manifest, findings
+
+
+def _listed(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
+    for source, part in enumerate(parts):
+        root, found = part.dataset.folder(), False
+        for item in part.dataset.items(root):
+            found = True
+            name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
+            safe = shown(name)
+            yield source, item if safe == item.name else replace(item, name=safe), _stamp(root, item)
+        if not found:
+            raise DataError(
+                f"{root.as_posix()}: is empty; put the dataset there (docs/records.md shows how it must look)"
+            )
+
+
+def _stamp(root: Path, item: Item) -> str:
+    """Changes when the file does."""
+    if item.problem:
+        return ""
+    path = os.path.join(root, item.path)
+    try:
+        files = sorted(os.path.join(path, name) for name in os.listdir(path)) if item.media == "frames" else [path]
+        return ",".join(f"{state.st_size}-{state.st_mtime_ns}" for state in map(os.stat, files))
+    except OSError:
+        return "unreadable"
+
+
+def _check(catalogue: Catalogue, pool: Workers, datasets: Sequence[Dataset]) -> None:
+    total = catalogue.count("items")
+    piece = 1 if datasets[0].task == "video" else PIECE
+    with progress("checking", total, "files") as bar:
+        bar.advance(catalogue.count("verdicts"))
+        for verdicts in _batched(pool.each(_examine, _pieces(catalogue.unchecked(), piece), _died), bar):
+            catalogue.add_verdicts(verdicts)
+
+
+def _batched(results: Iterator[Any], bar: Bar) -> Iterator[list[Verdict]]:
+    """Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little."""
+    while batch := list(islice(results, 8)):
+        verdicts = [verdict for result in batch for verdict in (result if isinstance(result, list) else [result])]
+        yield verdicts
+        bar.advance(len(verdicts))
+
+
+def _pieces(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
+    source = iter(rows)
+    while piece := list(islice(source, size)):
+        yield piece
+
+
+def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
+    counted = (
+        "SELECT SUM(reason IS NOT NULL AND NOT ignored), SUM(NOT ignored) FROM verdicts JOIN items USING (name) "
+        "WHERE source = ?"
+    )
+    for source, part in enumerate(parts):
+        rejected, usable = catalogue.table.execute(counted, [source]).fetchone()
+        where = f"source = {source} AND reason IS NOT NULL AND NOT ignored"
+        reasons = [f"  {shown(v.name)}: {v.reason}" for _, v in islice(catalogue.verdicts(where), 10)]
+        root = part.dataset.path
+        if not usable or rejected == usable:
+            raise DataError("\n".join([f"{root}: holds no usable example (docs/records.md)", *reasons]))
+        if rejected > part.dataset.max_rejected * usable:
+            more = [f"  and {rejected - len(reasons):,} more"] if rejected > len(reasons) else []
+            head = (
+                f"{root}: {rejected:,} of {usable:,} files are rejected ({rejected / usable:.1%}), data.max_rejected "
+                f"allows {part.dataset.max_rejected:.1%}; mend them or raise it; the old records stay"
+            )
+            raise DataError("\n".join([head, *reasons, *more]))
+
+
+def _write(
+    pool: Workers, counts: dict[str, int], classes: list[str], catalogue: Catalogue
+) -> dict[str, list[writing.Seal]]:
+    seals: dict[str, list[writing.Seal]] = {split: [] for split in SPLITS}
+    total = catalogue.count("examples", "side IS NOT NULL")
+    pieces = ([(order, classes)] for order in writing.all_orders(counts))
+    with progress("writing", total, "examples") as bar:
+        for order, seal in pool.each(_write_one, pieces, _died_writing):
+            seals[order.split].append(seal)
+            bar.advance(seal.tally.examples)
+    return {split: sorted(made, key=lambda seal: seal.shard.file) for split, made in seals.items()}
+
+
+def _gather(folder: Path, partial: Path, seals: dict[str, list[writing.Seal]], task: str) -> str | None:
+    """Finished shards get a second name in the output, so that a kill in between loses none."""
+    import numpy as np
+
+    for seal in (seal for made in seals.values() for seal in made):
+        _require_whole(folder, seal.shard)
+        for name in (seal.shard.file, index_name(seal.shard.file)):
+            _link(folder / name, partial / name)
+    if task != "detection":
+        return None
+    with BoxTable(partial) as table:
+        for seal in seals[TRAIN]:
+            table.add_rows(np.load(folder / writing.boxes_name(seal.shard.file)))
+    return table.sha256()
+
+
+def _require_whole(folder: Path, shard: Shard) -> None:
+    size = (folder / shard.file).stat().st_size
+    if size != shard.bytes:
+        raise WorkspaceError(
+            f"{folder / shard.file}: has {size} bytes, was written with {shard.bytes}; delete {folder}"
+        )
+
+
+def _link(made: Path, final: Path) -> None:
+    try:
+        os.link(made, final)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(made, final)
+
+
+@contextmanager
+def _in_flight(parts: Sequence[Part]) -> Iterator[Path]:
+    """The folder of this build's work, for one process at a time. Those of other settings are given up."""
+    shelf = workspace.main_workspace() / workspace.IN_FLIGHT / "records"
+    shelf.mkdir(parents=True, exist_ok=True)
+    folder = shelf / _fingerprint(parts)
+    for other in shelf.glob("*.lock"):
+        if other.stem != folder.name:
+            try:
+                with FileLock(other, timeout=0):
+                    shutil.rmtree(other.with_suffix(""), ignore_errors=True)
+                    other.unlink(missing_ok=True)
+            except Timeout:
+                continue
+    with FileLock(f"{folder}.lock"):
+        folder.mkdir(exist_ok=True)
+        try:
+            yield folder
+        except sqlite3.OperationalError as error:
+            if "full" in str(error):
+                raise OSError(28, os.strerror(28), str(folder)) from None
+            raise
+
+
+@contextmanager
+def _closing(catalogue: Catalogue) -> Iterator[Catalogue]:
+    try:
+        yield catalogue
+    finally:
+        catalogue.close()
+
+
+def _fingerprint(parts: Sequence[Part]) -> str:
+    """Of what decides the bytes besides the files: settings and this room's code."""
+    digest = hashlib.sha256()
+    for part in parts:
+        settings = {"kind": type(part.dataset).__name__, "name": part.name, **asdict(part.dataset)}
+        settings.pop("max_rejected")
+        digest.update(json.dumps([settings, part.dataset.folder().resolve().as_posix()]).encode())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prepare(datasets: list[Dataset], folder: Path) -> None:
+    global _datasets, _roots, _folder
+    _datasets, _folder = datasets, folder
+    _roots = [dataset.folder() for dataset in datasets]
+
+
+def _examine(piece: list[tuple[int, Item]]) -> list[Verdict]:
+    return [examine(_datasets[source], _roots[source], item) for source, item in piece]
+
+
+def _died(element: tuple[int, Item]) -> Verdict:
+    return Verdict(element[1].name, "broken: it ends the process that decodes it")
+
+
+def _write_one(piece: list[tuple[writing.Order, list[str]]]) -> tuple[writing.Order, writing.Seal]:
+    [(order, classes)] = piece
+    catalogue = Catalogue(_folder / CATALOGUE)
+    try:
+        return order, writing.write_shard(catalogue, order, _datasets, classes, _folder)
+    finally:
+        catalogue.close()
+
+
+def _died_writing(element: tuple[writing.Order, list[str]]) -> None:
+    raise WorkspaceError(
+        f"{element[0].file}: the process that wrote it was ended, most likely for want of memory; "
+        "run the same command again, it goes on from what is finished"
+    )

@@ -1,0 +1,170 @@
+"""Everything that a build knows of its items, in a SQLite file: memory stays the same for a hundred or a million.
+
+items     as the sources list them, with a stamp that changes when the item or its file does
+verdicts  what the check found; kept while the stamp is the same, so a killed build need not check again
+examples  the items that become records: which side, which shard
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bakeoff.building.examine import Verdict
+from bakeoff.records.record import Box
+from bakeoff.sources.dataset import Item
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS items (
+  name TEXT PRIMARY KEY, source INTEGER, stamp TEXT, content TEXT, unpaired INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS verdicts (
+  name TEXT PRIMARY KEY, stamp TEXT, reason TEXT, ignored INTEGER, sha256 TEXT, likeness INTEGER, content TEXT
+  ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS examples (
+  name TEXT PRIMARY KEY, source INTEGER, unit TEXT, given TEXT, natural TEXT, side TEXT, left_out TEXT,
+  place INTEGER, bytes INTEGER, shard INTEGER, sha256 TEXT, likeness INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, label)) WITHOUT ROWID;
+"""
+DUPLICATE = "is listed twice; the first annotation counts"
+
+
+class Catalogue:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.table = _opened(path)
+
+    def close(self) -> None:
+        self.table.close()
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing is kept."""
+        self.table.execute("BEGIN")
+        try:
+            yield self.table
+        except BaseException:
+            if self.table.in_transaction:
+                self.table.execute("ROLLBACK")
+            raise
+        self.table.execute("COMMIT")
+
+    def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> None:
+        """(source, item, stamp) replace what was listed before. Of two items of one name the first stays."""
+        with self.changing() as table:
+            table.execute("DELETE FROM items")
+            for source, item, stamp in rows:
+                content = _packed(item)
+                row = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
+                if table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", row).rowcount or item.unpaired:
+                    continue
+                self._add_again(table, source, item)
+            table.execute(
+                "DELETE FROM verdicts WHERE NOT EXISTS "
+                "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
+            )
+
+    def count(self, table: str, where: str = "1") -> int:
+        return int(self.table.execute(f"SELECT COUNT(*) FROM {table} WHERE {where}").fetchone()[0])
+
+    def unchecked(self) -> Iterator[tuple[int, Item]]:
+        """Reads ahead in pages, so that verdicts can be written meanwhile."""
+        last = ""
+        query = (
+            "SELECT name, source, content FROM items WHERE name > ? AND NOT EXISTS "
+            "(SELECT 1 FROM verdicts WHERE verdicts.name = items.name) ORDER BY name LIMIT 1024"
+        )
+        while rows := self.table.execute(query, [last]).fetchall():
+            for _, source, content in rows:
+                yield source, unpacked_item(content)
+            last = rows[-1][0]
+
+    def add_verdicts(self, verdicts: Iterable[Verdict]) -> None:
+        with self.changing() as table:
+            table.executemany(
+                "INSERT OR REPLACE INTO verdicts SELECT ?, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
+                (
+                    (v.name, v.reason, v.ignored, v.sha256, _signed(v.likeness), _packed(v), v.name)
+                    for v in verdicts
+                ),
+            )  # fmt: skip
+
+    def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
+        query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
+        for source, content in self.table.execute(query):
+            yield source, unpacked_verdict(content)
+
+    def shard(self, side: str, shard: int) -> Iterator[tuple[int, Item, Verdict]]:
+        """What one shard holds, in its order."""
+        query = (
+            "SELECT items.source, items.content, verdicts.content FROM examples JOIN items USING (name) "
+            "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
+        )
+        for source, item, verdict in self.table.execute(query, [side, shard]):
+            yield source, unpacked_item(item), unpacked_verdict(verdict)
+
+    def _add_again(self, table: sqlite3.Connection, source: int, item: Item) -> None:
+        """A second annotation of an image: the image's own row stays, and this one is told."""
+        [held] = table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
+        if held:  # the image was seen before its annotation
+            fresh = _packed(item)
+            table.execute(
+                "UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", (fresh, fresh, item.name)
+            )
+            return
+        number = 2
+        while table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
+            number += 1
+        told = _packed(Item(f"{item.name} ({number})", item.path, item.media, problem=DUPLICATE))
+        table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (f"{item.name} ({number})", source, told, told))
+
+
+def unpacked_item(content: str) -> Item:
+    tree = json.loads(content)
+    for key in ("labels", "notes"):
+        tree[key] = tuple(tree.get(key, ()))
+    tree["boxes"] = tuple(tuple(box) for box in tree.get("boxes", ()))
+    for key in ("recorded", "span"):
+        tree[key] = tuple(tree[key]) if tree.get(key) else None
+    return Item(**tree)
+
+
+def unpacked_verdict(content: str) -> Verdict:
+    tree = json.loads(content)
+    for key in ("changes", "notes", "labels"):
+        tree[key] = tuple(tree.get(key, ()))
+    tree["boxes"] = tuple(Box(*box) for box in tree.get("boxes", ()))
+    return Verdict(**tree)
+
+
+def _packed(value: Item | Verdict) -> str:
+    tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
+    if isinstance(value, Verdict) and value.boxes:
+        tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
+    return json.dumps(tree, separators=(",", ":"))
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    for attempt in (1, 2):
+        table: Any = None
+        try:
+            table = sqlite3.connect(path, isolation_level=None, timeout=60)
+            table.execute("PRAGMA journal_mode = WAL")
+            table.execute("PRAGMA synchronous = OFF")  # a build that loses power is checked again
+            table.execute("PRAGMA cache_size = -16000")
+            table.execute("PRAGMA temp_store = FILE")
+            table.executescript(TABLES)
+            return table
+        except sqlite3.DatabaseError:
+            if table is not None:
+                table.close()
+            if attempt == 2:
+                raise
+            for file in path.parent.glob(f"{path.name}*"):
+                file.unlink()
+    raise AssertionError

@@ -1,0 +1,165 @@
+"""`data/records/report.json`, which names every rejected and changed file, and the findings that the screen shows.
+
+{"counts": {"train": {"examples": 160, "by class": {"raccoon": 173}, "without objects": 0}, ...},
+ "warnings": ["..."], "near-duplicates": [["train/a.jpg", "validation/b.jpg"]],
+ "rejected": {"images/7.jpg": "broken JPEG: ..."}, "left out": {...}, "ignored": {...}, "changed": {"x.png": ["..."]}}
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.likeness import near_pairs
+from bakeoff.building.page import Page, counted, write_page
+from bakeoff.building.samples import samples
+from bakeoff.building.tally import Tally
+from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
+from bakeoff.sources.dataset import Dataset
+
+FILE = "report.json"
+ON_SCREEN, ON_PAGE, MOST_PAIRS = 5, 500, 1000
+KINDS = {  # what happened to a file -> which rows of the catalogue say so
+    "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
+    "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
+    "left out": ("examples", "left_out IS NOT NULL", "left_out"),
+}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the screen shows beside the counts."""
+
+    counts: dict[str, int]  # files rejected, left out, changed
+    reasons: tuple[str, ...]  # the first few, by file
+    warnings: tuple[str, ...]
+
+
+def write_report(
+    folder: Path,
+    catalogue: Catalogue,
+    datasets: Sequence[Dataset],
+    classes: Sequence[str],
+    tallies: Mapping[str, Tally],
+    warnings: Sequence[str],
+) -> Findings:
+    pairs = _near_pairs(catalogue)
+    warnings = [*warnings, *_copies(catalogue)]
+    if pairs:
+        many = "at least " if len(pairs) == MOST_PAIRS else ""
+        pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
+        warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
+    counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
+    changed = sum(1 for _ in _changed(catalogue))
+    with (folder / FILE).open("w", encoding="utf-8") as file:
+        write_object(file, {
+            "counts": _counts(tallies, classes),
+            "warnings": warnings,
+            "near-duplicates": pairs,
+            **{kind: (lambda kind=kind: _told(catalogue, kind)) for kind in KINDS},
+            "changed": lambda: _changed(catalogue),
+        })  # fmt: skip
+    shown = {kind: list(islice(_told(catalogue, kind), ON_PAGE)) for kind in KINDS}
+    shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_changed(catalogue), ON_PAGE)]
+    every = counts | {"changed": changed}
+    page = Page(tuple(classes), dict(tallies), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
+    write_page(folder, page, list(samples(catalogue, datasets)))
+    first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
+    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings))
+
+
+def write_made_report(folder: Path, classes: Sequence[str], tallies: Mapping[str, Tally], pictures: list[Any]) -> None:
+    """Of records that were made, not read: nothing can be wrong with their files."""
+    with (folder / FILE).open("w", encoding="utf-8") as file:
+        write_object(file, {"counts": _counts(tallies, classes)})
+    write_page(folder, Page(tuple(classes), dict(tallies), (), (), {}, {}), pictures)
+
+
+def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:
+    """JSON; a value that is a function gives pairs one by one, so that a million of them need no memory."""
+    file.write("{")
+    for number, (key, value) in enumerate(tree.items()):
+        file.write(f"{',' if number else ''}\n {json.dumps(key)}: ")
+        if not callable(value):
+            file.write(json.dumps(value, ensure_ascii=False, indent=1).replace("\n", "\n "))
+            continue
+        file.write("{")
+        for place, (name, text) in enumerate(value()):
+            file.write(f"{',' if place else ''}\n  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}")
+        file.write("\n }")
+    file.write("\n}\n")
+
+
+def _counts(tallies: Mapping[str, Tally], classes: Sequence[str]) -> dict[str, Any]:
+    return {
+        split: {
+            "examples": tally.examples,
+            "by class": {label: tally.labels.get(label, 0) for label in classes},
+            "without objects": tally.negatives,
+        }
+        for split, tally in tallies.items()
+    }
+
+
+def _told(catalogue: Catalogue, kind: str) -> Iterator[tuple[str, str]]:
+    table, where, column = KINDS[kind]
+    yield from catalogue.table.execute(f"SELECT name, {column} FROM {table} WHERE {where} ORDER BY name")
+
+
+def _changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
+    query = (
+        "SELECT name, content FROM verdicts JOIN examples USING (name) WHERE side IS NOT NULL AND "
+        "(content LIKE '%\"changes\"%' OR content LIKE '%\"notes\"%') ORDER BY name"
+    )
+    for name, content in catalogue.table.execute(query):
+        tree = json.loads(content)
+        if texts := [*tree.get("changes", ()), *tree.get("notes", ())]:
+            yield name, texts
+
+
+def _near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
+    hashes = {side: _column(catalogue, side) for side in SPLITS}
+    places = list(islice(near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
+    train = _names_at(catalogue, TRAIN, {place for place, _ in places})
+    validation = _names_at(catalogue, VALIDATION, {place for _, place in places})
+    return [(train[one], validation[other]) for one, other in places]
+
+
+def _column(catalogue: Catalogue, side: str) -> np.ndarray:
+    """Eight bytes an image; the only thing that grows with their number."""
+    rows: Iterable[tuple[int]] = catalogue.table.execute(
+        "SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side]
+    )
+    return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
+
+
+def _names_at(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
+    rows = catalogue.table.execute("SELECT name FROM examples WHERE side = ? ORDER BY name", [side])
+    return {place: name for place, (name,) in enumerate(rows) if place in places}
+
+
+def _copies(catalogue: Catalogue) -> list[str]:
+    """Files with the same bytes: kept, but told, above all if their labels differ."""
+    copies = (
+        "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM examples WHERE side IS NOT NULL "
+        "GROUP BY sha256 HAVING COUNT(*) > 1)"
+    )
+    count, name = catalogue.table.execute(copies).fetchone()
+    if not count:
+        return []
+    told = [f"{counted(count, 'file')} there more than once with the same bytes, {name} for one; all on the same side"]
+    differing = (
+        "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM (SELECT name, sha256, "
+        "(SELECT GROUP_CONCAT(label, '|') FROM labels WHERE labels.name = examples.name) AS said FROM examples "
+        "WHERE side IS NOT NULL AND sha256 IN (SELECT sha256 FROM examples GROUP BY sha256 HAVING COUNT(*) > 1)) "
+        "GROUP BY sha256 HAVING COUNT(DISTINCT COALESCE(said, '')) > 1)"
+    )
+    count, name = catalogue.table.execute(differing).fetchone()
+    if count:
+        told.append(f"{count:,} of them have other labels in one place than in another, {name} for one")
+    return told

@@ -1,0 +1,93 @@
+"""A process that trains a few real steps with the batch size of each line it reads, and says its peak memory.
+
+    $ python -m bakeoff.config.memory_trial models/config/run.yaml data/records
+    8
+    {"batch_size": 8, "peak_bytes": 903000064}
+
+It does what training holds memory for: steps, a look at validation, a checkpoint's copy of everything.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+from bakeoff.input.budget import TRACKING_BYTES
+from bakeoff.input.shape import Shape
+from bakeoff.quiet import load_tensorflow
+from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
+from bakeoff.training.phases import Leg
+from bakeoff.training.variant import Derived, batch_shape, plan_auto_phases, plan_phases
+
+STEPS = 4
+LOOKS = 2  # batches of the validation
+
+
+class Rehearsal:
+    """A training that is set up once and takes steps of any batch size."""
+
+    def __init__(self, run: Run, derived: Derived, records: Path) -> None:
+        load_tensorflow()
+        from bakeoff.training.rig import Rig
+
+        self._run = run
+        self._rig = Rig.of(run, fitting_manifest(records, derived), records)
+        self._leg = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
+
+    def _shape(self, batch_size: int) -> Shape:
+        """With the least that may wait, as in the estimate that the answer is compared with."""
+        return replace(batch_shape(self._run, batch_size), prefetch_batches=1)
+
+    def _trained_parameters(self, leg: Leg) -> int:
+        learner = self._rig.learner
+        learner.require_trainable(leg.trainable, "train.trainable")
+        return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
+
+    def peak_bytes(self, batch_size: int) -> int:
+        """Of the process so far, with such batches the last."""
+        import numpy as np
+        import tensorflow as tf
+
+        from bakeoff.input.batches import evaluation_batches
+        from bakeoff.tasks.task import score_all
+        from bakeoff.training.step import compiled_prediction
+
+        rig, leg = self._rig, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
+        feed = rig.feed(self._shape)
+        first = leg.span.first_step
+        step = rig.learner.begin(leg.trainable, "train.trainable")
+        upcoming = iter(feed.batches(leg, range(first, first + STEPS)))
+        for _ in range(STEPS):
+            losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
+            float(losses["train/loss"])  # waits until the step is done
+        held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
+        predict = compiled_prediction(rig.learner.kept, rig.task)
+        score_all(rig.task, predict, itertools.islice(held_out, LOOKS))
+        copied = {name: np.array(value) for name, value in rig.learner.state().items()}
+        assert copied
+        return peak_memory_bytes() + TRACKING_BYTES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bakeoff.config.memory_trial", description=__doc__)
+    parser.add_argument("variant", type=Path)
+    parser.add_argument("records", type=Path)
+    arguments = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever libraries print is no answer
+    run, derived = load(arguments.variant)
+    rehearsal = Rehearsal(run, derived, arguments.records)
+    for line in sys.stdin:
+        peak: int | None = rehearsal.peak_bytes(int(line))
+        if derived.device_budget_bytes and device_peak_bytes() > derived.device_budget_bytes:
+            peak = None
+        print(json.dumps({"batch_size": int(line), "peak_bytes": peak}), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Files and folders that are there whole or not at all, whatever kills the process: written beside, then renamed."""
+
+import csv
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
+    """Write the file and its folder. A `lasting` one is also there after the machine loses its power.
+
+    The name beside is this process's own, for others may write the same file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
+    partial.replace(path)
+
+
+@contextmanager
+def building(final: Path) -> Iterator[Path]:
+    """Give an empty folder beside `final` that takes its place if the block succeeds and is gone if not.
+
+    A kill at any moment leaves the old folder or the new one, never a mixture.
+    """
+    partial, old = final.with_name(f"{final.name}.partial"), final.with_name(f"{final.name}.old")
+    _remove(partial)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+    except BaseException:
+        _remove(partial)
+        raise
+    _remove(old)
+    if final.exists():
+        final.replace(old)
+    partial.replace(final)
+    _remove(old)
+
+
+def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as tab-separated text, which `dvc plots`, spreadsheets and pandas all read.
+
+    There is a column for every key that occurs, in the order in which they first do.
+    """
+    rows = list(rows)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

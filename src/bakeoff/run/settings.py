@@ -1,0 +1,178 @@
+"""The whole variant on one screen, and `models/config/run.yaml`, its only written form.
+
+Stages after render_config call `load`: the same parser, no Hydra, no overrides.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import ConfigError, require
+from bakeoff.input.memory import Memory
+from bakeoff.lr import SCHEDULES, Schedule
+from bakeoff.networks import NETWORKS, Network
+from bakeoff.records.manifest import Manifest, read_manifest
+from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.run.evaluate import Evaluate
+from bakeoff.run.export import Export
+from bakeoff.run.parse import Problems, kind_of, parse, parse_kind
+from bakeoff.run.seal import is_whole, require_unedited, sealed
+from bakeoff.run.track import TRACKERS, Track
+from bakeoff.run.yaml_file import read_mapping, write_mapping
+from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
+from bakeoff.training.settings import Train
+from bakeoff.training.variant import Derived
+
+GROUPS: dict[str, Mapping[str, type]] = {  # all but `data`, whose settings only the building of records reads
+    "model": NETWORKS,
+    "memory": {"memory": Memory},
+    "lr": SCHEDULES,
+    "optimizer": OPTIMIZERS,
+    "train": {"train": Train},
+    "evaluate": {"evaluate": Evaluate},
+    "export": {"export": Export},
+    "track": TRACKERS,
+}
+
+HEAD = (
+    "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
+    "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    variant: dict[str, str]  # the option chosen in each group
+    seed: int
+    data: dict[str, Any]  # the settings of the source, as plain values
+    model: Network
+    memory: Memory
+    lr: Schedule
+    optimizer: Optimizer
+    train: Train
+    evaluate: Evaluate
+    export: Export
+    track: Track
+    derived: Derived
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "between 0 and 2**31 - 1")
+
+    @property
+    def name(self) -> str:
+        """Says the variant in a list of runs."""
+        return " · ".join(self.variant[group] for group in ("model", "lr", "memory"))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What could be read of a variant; a part with a mistake is None."""
+
+    variant: dict[str, str]
+    seed: int | None
+    data: dict[str, Any] | None
+    model: Network | None
+    memory: Memory | None
+    lr: Schedule | None
+    optimizer: Optimizer | None
+    train: Train | None
+    evaluate: Evaluate | None
+    export: Export | None
+    track: Track | None
+
+    def whole(self, derived: Derived) -> Run:
+        """Return the variant; nothing may be missing."""
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Run(**parts, derived=derived)
+
+
+def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
+    """Return the checked groups, with every mistake noted; a group that the tree lacks has been noted already.
+
+    `data` is taken as it stands.
+    """
+    groups: dict[str, Any] = {
+        group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
+        for group, kinds in GROUPS.items()
+    }
+    seed = tree.get("seed")
+    if type(seed) is not int:
+        problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else repr(seed)}")
+        seed = None
+    elif not 0 <= seed < 2**31:
+        problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
+    return Draft(variant=dict(tree.get("variant", {})), seed=seed, data=tree.get("data"), **groups)
+
+
+def as_tree(run: Run | Draft) -> dict[str, Any]:
+    """Return plain values, a group of several kinds with the one it is: what run.yaml holds."""
+    tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
+    if run.data is not None:
+        tree["data"] = run.data
+    for group, kinds in GROUPS.items():
+        if (settings := getattr(run, group)) is not None:
+            tree[group] = settings_tree(settings, kinds)
+    return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) else {})
+
+
+def write(run: Run, path: Path) -> None:
+    """Refuses to overwrite an edit."""
+    tree = as_tree(run)
+    require_unedited(path, tree)
+    write_mapping(path, sealed(tree), head=HEAD)
+
+
+def load(path: Path) -> tuple[Run, Derived]:
+    """The rendered variant and its derived numbers."""
+    if not path.is_file():
+        raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
+    problems = Problems(lambda key: path.as_posix())
+    tree = read_mapping(path)
+    for key in ("data", *GROUPS, "variant", "derived"):
+        if key not in tree:
+            problems.add(key, "is missing; run `dvc repro --force render_config`")
+    for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "derived", "digest"}:
+        problems.add(key, "no such key")
+    if not is_whole(tree):
+        problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
+    draft = parse_draft(tree, problems)
+    derived = parse(Derived, tree.get("derived", {}), "derived", problems)
+    problems.raise_any()
+    return draft.whole(derived), derived
+
+
+def fitting_manifest(records: Path, derived: Derived) -> Manifest:
+    """The records' manifest, if it is still the one that the variant was rendered for."""
+    manifest = read_manifest(records)
+    if len(manifest.classes) != derived.num_classes or manifest.task != derived.task:
+        raise ConfigError(
+            f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, "
+            f"{records.as_posix()} has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
+        )
+    for key, split in (("train_examples", TRAIN), ("validation_examples", VALIDATION)):
+        rendered_for, there = getattr(derived, key), manifest.splits[split].examples
+        if rendered_for != there:
+            raise ConfigError(
+                f"models/config/run.yaml: was rendered for {rendered_for} {split} examples, "
+                f"{records.as_posix()} has {there}; run `dvc repro`"
+            )
+    return manifest
+
+
+def settings_tree(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """Return a settings object as plain values; where several kinds may stand, with the one it is."""
+    tree: dict[str, Any] = {"kind": kind_of(kinds, settings)} if kinds and len(kinds) > 1 else {}
+    for field in dataclasses.fields(settings):
+        tree[field.name] = _plain(getattr(settings, field.name), field.metadata.get("kinds"))
+    return tree
+
+
+def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
+    """Tuples as lists, as YAML has them."""
+    if dataclasses.is_dataclass(value):
+        return settings_tree(value, kinds)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

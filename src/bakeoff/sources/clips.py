@@ -1,0 +1,110 @@
+"""Video: clips in a folder for each class, or listed in a CSV. A clip is a video file or a folder of frames.
+
+train/waving/1.mp4   train/still/7/0001.jpg 0002.jpg …        path,label,split,source
+                                                              road/car_003.mp4,road,train,car.mp4
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+
+from bakeoff.errors import require
+from bakeoff.sources.dataset import Dataset, Item
+from bakeoff.sources.folders import class_folders
+from bakeoff.sources.paths import named, shown, stays_inside, walk
+from bakeoff.sources.rows import read_rows, together
+from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES
+from bakeoff.sources.splits import side_named
+
+BETWEEN = "|"  # the labels of a clip in one cell
+GROUPS = ("group", "source", "video")  # columns that name what a clip was cut from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clips(Dataset):
+    table: str | None = None  # a CSV with path, label (or labels), and if it likes split and group
+    multi_label: bool = False  # labels such as `rain|night`; an empty cell: none of them
+    max_frames: int = 256  # of a longer clip every second, third, … frame is taken
+    frames_per_second: float = 30.0  # of folders of frames, which do not say it
+
+    def check(self) -> None:
+        require(1 <= self.max_frames <= 4096, "max_frames", self.max_frames, "between 1 and 4096")
+        require(self.frames_per_second > 0, "frames_per_second", self.frames_per_second, "above 0")
+        possible = self.table is not None or not self.multi_label
+        require(possible, "multi_label", self.multi_label, "false without a table: a folder names one class")
+
+    @property
+    def task(self) -> str:
+        return "video"
+
+    def items(self, root: Path) -> Iterator[Item]:
+        if self.table:
+            yield from self._listed(root, self.table)
+            return
+        for side, inside, label in class_folders(root):
+            for folder, files in groupby(walk(root, inside), key=lambda row: str(PurePosixPath(row[0]).parent)):
+                yield from _in_folder(root, folder, inside, list(files), side, label)
+
+    def declared_classes(self, root: Path) -> list[str] | None:
+        return None if self.table else sorted({label for _, _, label in class_folders(root)})
+
+    def _listed(self, root: Path, table: str) -> Iterator[Item]:
+        for name, rows in together(read_rows(root, table, ("path", "label|labels"), "data.table"), "path"):
+            line, row = rows[0]
+            path, problem = named_clip(root, name)
+            if problem:
+                yield Item(path, path, "video", problem=problem)
+                continue
+            cell = row.get("labels", row.get("label", ""))
+            labels = [part.strip() for part in cell.split(BETWEEN)] if self.multi_label else [cell]
+            labels = [label for label in labels if label]
+            given = row.get("split", "")
+            if len(rows) > 1:
+                problem = f"{table}:{rows[1][0]}: is listed twice, first in line {line}"
+            elif not self.multi_label and len(labels) != 1:
+                problem = f"{table}:{line}: must have one label, got none"
+            elif len(set(labels)) < len(labels):
+                problem = f"{table}:{line}: has a label twice: {shown(cell)}"
+            elif given and side_named(given) is None:
+                problem = f"{table}:{line}: split must be train, validation or test, got {shown(given)!r}"
+            group = next((row[column] for column in GROUPS if row.get(column)), None)
+            media = "frames" if (root / path).is_dir() else "video"
+            yield Item(path, path, media, split=side_named(given), group=group, labels=tuple(labels), problem=problem)  # type: ignore[arg-type]
+
+
+def named_clip(root: Path, name: str) -> tuple[str, str | None]:
+    """A clip may be a folder, too."""
+    path, problem = named(root, name.rstrip("/"))
+    if problem == "no such file" and (root / path).is_dir():
+        return path, None if stays_inside(root, path) else "leaves the dataset's folder"
+    return path, problem
+
+
+def frame_files(folder: Path) -> list[Path]:
+    """The frames in the order of the numbers in their names: 2.jpg before 10.jpg."""
+    files = [file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and file.name[0] != "."]
+    return sorted(files, key=lambda file: (in_order(file.name), file.name))
+
+
+def in_order(name: str) -> list[tuple[int, int, str]]:
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _in_folder(
+    root: Path, folder: str, inside: str, files: list[tuple[str, str | None]], side: str | None, label: str
+) -> Iterator[Item]:
+    """The clips of one folder: each video in it; or, below the class's own folder, all its images together."""
+    suffixes = {Path(path).suffix.lower() for path, _ in files}
+    stills = IMAGE_SUFFIXES - VIDEO_SUFFIXES
+    if folder != inside and suffixes & stills and not suffixes & (VIDEO_SUFFIXES - {".gif"}):
+        problem = next((problem for _, problem in files if problem), None)
+        yield Item(folder, folder, "frames", split=side, labels=(label,), problem=problem)
+        return
+    for path, problem in files:
+        suffix = Path(path).suffix.lower()
+        if problem or suffix in VIDEO_SUFFIXES:
+            yield Item(path, path, "video", split=side, labels=(label,), problem=problem)
+        else:
+            yield Item(path, path, "video", problem="no video, by its name", ignored=True)

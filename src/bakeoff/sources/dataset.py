@@ -1,0 +1,102 @@
+"""What a folder of files must offer to become records: a list of items, and how each is read.
+
+An item of a detection set: `images/1.jpg`, 650x417 as recorded, `boxes=((81, 88, 522, 408, "raccoon"),)` in pixels.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bakeoff.errors import DataError, require
+from bakeoff.sources.splits import Split
+
+Media = Literal["image", "video", "frames", "example"]
+Corners = tuple[float, float, float, float, str]  # xmin, ymin, xmax, ymax, label
+
+
+@dataclass(frozen=True)
+class Item:
+    """One image or clip as a source lists it. What is wrong with it is said, not raised, so that all of it is known."""
+
+    name: str  # relative to the dataset's folder; also the record's name
+    path: str  # the file to read, relative likewise
+    media: Media = "image"
+    split: str | None = None  # if the dataset says it
+    group: str | None = None  # items of one group stay on one side
+    labels: tuple[str, ...] = ()
+    boxes: tuple[Corners, ...] = ()
+    in_shares: bool = False  # boxes are shares of the image, not pixels
+    recorded: tuple[int, int] | None = None  # (width, height) that the annotation names
+    span: tuple[int, int] | None = None  # (offset, length) inside the file
+    notes: tuple[str, ...] = ()  # what was changed while listing
+    problem: str | None = None  # why it cannot be used
+    ignored: bool = False  # with a problem: it was never meant to be an example, so it is told and not counted
+    unpaired: bool = False  # an image without an annotation; another item of the same name is the annotated one
+
+
+@dataclass(frozen=True)
+class Shards:
+    train: int | None = None
+    validation: int | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("train", "validation"):
+            value = getattr(self, key)
+            require(value is None or 1 <= value <= 65536, key, value, "between 1 and 65536")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """The settings that all folders of files share."""
+
+    path: str  # of the dataset's folder
+    labels: str | None = None  # a file in it that lists the labels in the order of their ids
+    split: Split = field(default_factory=Split)
+    shards: Shards = field(default_factory=Shards)
+    max_side: int | None = None  # larger images are resized
+    max_rejected: float = 0.05  # share of the items; with more the build fails
+
+    def __post_init__(self) -> None:
+        require(bool(self.path.strip()), "path", self.path, "a folder, such as data/raw/<dataset>")
+        require(self.max_side is None or 16 <= self.max_side <= 16384, "max_side", self.max_side, "16 to 16384 or null")
+        require(0 <= self.max_rejected <= 1, "max_rejected", self.max_rejected, "a share between 0 and 1")
+        self.check()
+
+    def check(self) -> None:
+        """Refuses values of the fields that a kind adds."""
+
+    @property
+    @abstractmethod
+    def task(self) -> str: ...
+
+    @property
+    def multi_label(self) -> bool:
+        return False
+
+    @abstractmethod
+    def items(self, root: Path) -> Iterator[Item]:
+        """All of the dataset, in any order, without reading pixels."""
+
+    def declared_classes(self, root: Path) -> list[str] | None:
+        """The labels in their order, if the dataset's own files say it; else they are sorted."""
+        return None
+
+    def folder(self) -> Path:
+        """The dataset's folder. Raises DataError."""
+        folder = Path(self.path)
+        if not folder.is_dir():
+            raise DataError(
+                f"{folder.as_posix()}: no such folder (data.path); put the dataset there. An experiment in a copy of "
+                f"the workspace, and a clone, have it after `dvc add {folder.as_posix()}` and a commit"
+            )
+        return folder
+
+
+@dataclass(frozen=True)
+class Part:
+    """One dataset of a build; a build of several puts their names before the records' names."""
+
+    name: str
+    dataset: Dataset

@@ -1,0 +1,95 @@
+"""A rendered variant as training sees it: its settings, the numbers derived from them, and what follows."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bakeoff.input.budget import Parts
+from bakeoff.input.memory import Memory
+from bakeoff.input.order import Order
+from bakeoff.input.shape import Shape
+from bakeoff.lr import Schedule
+from bakeoff.networks import Network
+from bakeoff.training.optimizers import Optimizer
+from bakeoff.training.phases import Leg, Span
+from bakeoff.training.settings import Train
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What follows from the rest and from the records; nobody sets it."""
+
+    task: str
+    num_classes: int
+    multi_label: bool  # whether an example may have any number of labels
+    train_examples: int
+    validation_examples: int
+    steps: int
+    epochs: float
+    phases: tuple[Span, ...]  # one for a run without phases
+    parameters: int
+    batch_size_because: str
+    prefetch_batches: int
+    decode_threads: int
+    shuffle_windows: tuple[int, ...]  # examples in the buffer and the queue of memory.shuffle: buffer
+    memory_budget_bytes: int
+    memory_estimate_bytes: int
+    memory_parts: Parts  # what the estimate is the sum of, in bytes
+    device_budget_bytes: int  # 0: the network is in the process's own memory
+    device_estimate_bytes: int
+
+
+class Variant(Protocol):
+    """The parts of a rendered variant that decide a training."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def model(self) -> Network: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def lr(self) -> Schedule: ...
+    @property
+    def optimizer(self) -> Optimizer: ...
+    @property
+    def train(self) -> Train: ...
+    @property
+    def derived(self) -> Derived: ...
+
+
+def plan_phases(run: Variant) -> list[Leg]:
+    """Return what the step loop runs, one after the other."""
+    train = run.train
+    if not train.phases:
+        return [Leg(run.derived.phases[0], run.lr, train.trainable, "last")]
+    return [
+        Leg(span, phase.lr or run.lr, phase.trainable or train.trainable, phase.start)
+        for span, phase in zip(run.derived.phases, train.phases, strict=True)
+    ]
+
+
+def plan_auto_phases(run: Variant) -> list[Leg]:
+    """Return the phases that have no batch size of their own."""
+    own = [phase.batch_size is not None for phase in run.train.phases] or [False]
+    return [leg for leg, has_own in zip(plan_phases(run), own, strict=True) if not has_own]
+
+
+def training_order(run: Variant) -> Order:
+    """Return the order in which training examples come."""
+    return Order(run.derived.train_examples, run.seed, run.derived.shuffle_windows)
+
+
+def batch_shape(run: Variant, size: int) -> Shape:
+    """Return what batches of `size` examples look like as this variant's network takes them."""
+    model, derived = run.model, run.derived
+    return Shape(
+        derived.task,
+        model.input_size,
+        model.frames,
+        size,
+        derived.decode_threads,
+        derived.prefetch_batches,
+        several_labels=derived.num_classes if derived.multi_label else 0,
+        central_crop=model.central_crop,
+        sampling=model.sampling,
+    )

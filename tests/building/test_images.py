@@ -1,0 +1,242 @@
+"""One image file: what passes untouched, what is converted and how, what is refused and why."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bakeoff.building.images import ImageRefused, check_image, stored_bytes, stored_size
+from drawing import encoded, pixels
+
+SCENE = pixels(7, 48, 32)
+
+
+def saved(image: Image.Image, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def stored(data: bytes, max_side: int | None = None) -> np.ndarray:
+    """Pixels of the record's JPEG, by another decoder than the one that checked it."""
+    checked = check_image(data, max_side)
+    image = Image.open(io.BytesIO(stored_bytes(data, checked, max_side)))
+    assert image.format == "JPEG"
+    assert image.size == stored_size(checked, max_side)
+    return np.asarray(image.convert("RGB")).astype(int)
+
+
+def assert_alike(found: np.ndarray, expected: np.ndarray, most: float = 4) -> None:
+    assert found.shape == expected.shape
+    assert np.abs(found - expected.astype(int)).mean() < most
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 30}, {"optimize": True}]
+)
+def test_a_sound_jpeg_keeps_its_bytes(options: dict) -> None:
+    data = saved(Image.fromarray(SCENE), "JPEG", **options)
+    checked = check_image(data, None)
+    assert checked.changes == ()
+    assert stored_bytes(data, checked, None) is data
+
+
+def test_a_grey_jpeg_keeps_its_bytes() -> None:
+    data = saved(Image.fromarray(SCENE).convert("L"), "JPEG")
+    assert stored_bytes(data, check_image(data, None), None) is data
+
+
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF", "WEBP", "GIF", "PPM"])
+def test_another_format_becomes_a_jpeg_of_the_same_pixels(kind: str) -> None:
+    options = {"lossless": True} if kind == "WEBP" else {}
+    assert_alike(stored(saved(Image.fromarray(SCENE), kind, **options)), SCENE, 8 if kind == "GIF" else 4)
+
+
+def test_cmyk_shows_the_colours_that_it_prints() -> None:
+    """Pure inks, by hand: no ink is white, cyan takes the red away, black takes all."""
+    inks = np.zeros((16, 64, 4), np.uint8)
+    inks[:, 16:32, 0] = 255
+    inks[:, 32:48, 3] = 255
+    inks[:, 48:, 1] = 255
+    found = stored(saved(Image.fromarray(inks, "CMYK"), "JPEG", quality=100, subsampling=0))
+    expected = np.array([[255, 255, 255], [0, 255, 255], [0, 0, 0], [255, 0, 255]])
+    np.testing.assert_allclose(found[8, 8::16], expected, atol=6)
+
+
+def test_sixteen_bits_keep_their_whole_range() -> None:
+    ramp = np.tile(np.linspace(0, 65535, 64).astype(np.uint16), (16, 1))
+    found = stored(saved(Image.fromarray(ramp), "PNG"))
+    np.testing.assert_allclose(found[8, :, 0], np.linspace(0, 255, 64), atol=3)
+
+
+def test_what_is_transparent_shows_white_and_half_of_it_half() -> None:
+    image = np.zeros((16, 48, 4), np.uint8)
+    image[:, 16:32, 3], image[:, 32:, 3] = 128, 255  # black ink: not there, half there, there
+    found = stored(saved(Image.fromarray(image), "PNG"))
+    np.testing.assert_allclose(found[8, 8::16, 0], [255, 127, 0], atol=3)
+
+
+def test_a_transparent_palette_and_one_bit_and_grey_are_read_as_colours() -> None:
+    drawing = Image.fromarray(SCENE).convert("P", palette=Image.Palette.ADAPTIVE, colors=8)
+    drawing.putpixel((0, 0), 0)
+    assert_alike(stored(saved(drawing, "PNG", transparency=255)), np.asarray(drawing.convert("RGB")), 6)
+    bits = Image.fromarray(SCENE).convert("1")
+    assert set(np.unique(np.asarray(bits))) == {False, True}
+    assert_alike(stored(saved(bits, "PNG")), np.asarray(bits.convert("RGB")), 12)
+    grey = Image.fromarray(SCENE).convert("L")
+    assert_alike(stored(saved(grey, "PNG")), np.asarray(grey.convert("RGB")))
+
+
+# What each EXIF orientation says, on an array, from the standard's table: where stored row 0 and column 0 are shown.
+UPRIGHT = {
+    1: lambda a: a,
+    2: lambda a: a[:, ::-1],
+    3: lambda a: a[::-1, ::-1],
+    4: lambda a: a[::-1],
+    5: lambda a: a.transpose(1, 0, 2),
+    6: lambda a: a.transpose(1, 0, 2)[:, ::-1],
+    7: lambda a: a.transpose(1, 0, 2)[::-1, ::-1],
+    8: lambda a: a.transpose(1, 0, 2)[::-1],
+}
+
+
+@pytest.mark.parametrize("orientation", sorted(UPRIGHT))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(Image.fromarray(SCENE), kind, exif=exif)
+    assert_alike(stored(data), UPRIGHT[orientation](SCENE))
+    reread = Image.open(io.BytesIO(stored_bytes(data, check_image(data, None), None)))
+    assert reread.getexif().get(0x0112, 1) == 1  # else a viewer would turn it twice
+
+
+@pytest.mark.parametrize("orientation", [0, 9, 255])
+def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(Image.fromarray(SCENE), "JPEG", exif=exif)
+    assert stored_bytes(data, check_image(data, None), None) is data
+
+
+def test_bytes_after_the_image_are_cut_off() -> None:
+    data = encoded(1)
+    checked = check_image(data + b"\xff\xd8 something else", None)
+    assert checked.changes == ("cut off 17 bytes after the end of the image",)
+    assert stored_bytes(data + b"\xff\xd8 something else", checked, None) == data
+
+
+def test_an_end_marker_inside_the_header_is_not_the_end() -> None:
+    """A thumbnail in the header is a JPEG of its own."""
+    data = encoded(1)
+    whole = data[:2] + b"\xff\xe3\x00\x08x\xff\xd8\xff\xd9y" + data[2:]
+    assert stored_bytes(whole, check_image(whole, None), None) is whole
+
+
+@pytest.mark.parametrize(
+    ("size", "max_side", "expected"), [((200, 100), 50, (50, 25)), ((100, 300), 60, (20, 60)), ((40, 30), 64, (40, 30))]
+)
+def test_a_large_image_is_resized_to_its_longer_side(
+    size: tuple[int, int], max_side: int, expected: tuple[int, int]
+) -> None:
+    data = encoded(3, width=size[0], height=size[1])
+    found = stored(data, max_side)
+    assert found.shape[1::-1] == expected
+    shrunk = np.asarray(Image.fromarray(pixels(3, *size)).resize(expected, Image.Resampling.BOX))
+    assert_alike(found, shrunk, 6)
+
+
+def test_every_cut_of_a_jpeg_is_noticed() -> None:
+    data = encoded(5, quality=90)
+    for length in range(1, len(data)):
+        with pytest.raises(ImageRefused):
+            check_image(data[:length], None)
+
+
+def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_blocks() -> None:
+    """JPEG has no checksum: damage that is as long, in blocks and bits, as what was there cannot be found."""
+    whole = encoded(6, width=320, height=240, quality=95)
+    scan = whole.index(b"\xff\xda") + 14
+    noticed = 0
+    for seed in range(40):
+        data, draw = bytearray(whole), np.random.default_rng(seed)
+        start = int(draw.integers(scan, len(data) - 600))
+        data[start : start + 512] = draw.integers(0, 255, 512, np.uint8).tobytes()
+        try:
+            check_image(bytes(data), None)
+        except ImageRefused as error:
+            assert str(error).startswith("broken JPEG")
+            noticed += 1
+    assert noticed >= 30
+
+
+def test_a_stretch_of_zeros_in_the_entropy_stream_is_noticed() -> None:
+    whole = encoded(6, width=320, height=240, quality=95)
+    half = len(whole) // 2
+    with pytest.raises(ImageRefused, match="broken JPEG"):
+        check_image(whole[:half] + bytes(1024) + whole[half + 1024 :], None)
+
+
+def test_damage_in_the_header_is_noticed() -> None:
+    data = encoded(6)
+    table = data.index(b"\xff\xc4")
+    with pytest.raises(ImageRefused, match="broken JPEG"):
+        check_image(data[:table] + b"\x00\x00" + data[table + 2 :], None)
+    frame = data.index(b"\xff\xc0")
+    with pytest.raises(ImageRefused, match="broken JPEG: damaged header: 0x0 pixels"):
+        check_image(data[: frame + 5] + b"\0\0\0\0" + data[frame + 9 :], None)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty file"),
+        (b"<!DOCTYPE html><html>gone</html>", "no image: a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a Git LFS pointer; run `git lfs pull`"),
+        (b"\x00\x05\x16\x07" + bytes(80), "a macOS resource fork"),
+        (b"\0\0\0\x18ftypheic" + bytes(80), "HEIC or AVIF, which is not supported; convert it to JPEG"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"PK\x03\x04 zip", "a zip archive"),
+        (b"hello there", r"no image: starts with b'hello th'"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "broken JPEG: cut off inside the header"),
+        (b"\xff\xd8\xff\xd9", "broken JPEG: ends before the image data: only a header"),
+        (encoded(1, "PNG")[:-40], "broken:"),
+    ],
+)
+def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(ImageRefused, match=reason):
+        check_image(data, None)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_an_animated_image_is_refused(kind: str) -> None:
+    frames = [Image.fromarray(pixels(seed)) for seed in (1, 2, 3)]
+    data = saved(frames[0], kind, save_all=True, append_images=frames[1:])
+    with pytest.raises(ImageRefused, match="animated: 3 frames in one"):
+        check_image(data, None)
+
+
+def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> None:
+    data = encoded(1, "PNG")
+    wide = data[:16] + (60000).to_bytes(4) + (60000).to_bytes(4) + data[24:]
+    with pytest.raises(ImageRefused):
+        check_image(wide, None)
+    jpeg = encoded(1)
+    frame = jpeg.index(b"\xff\xc0")
+    with pytest.raises(ImageRefused, match="65535x65535: more than 178,000,000 pixels"):
+        check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
+
+
+def test_images_that_look_alike_have_hashes_that_are_near() -> None:
+    picture = Image.fromarray(pixels(11, 320, 240))
+    alike = [
+        saved(picture, "JPEG", quality=90),
+        saved(picture, "JPEG", quality=40),
+        saved(picture.resize((160, 120)), "JPEG"),
+        saved(picture, "PNG"),
+    ]
+    hashes = [check_image(data, None).likeness for data in alike]
+    other = check_image(encoded(12, width=320, height=240), None).likeness
+    assert all((hashes[0] ^ one).bit_count() <= 3 for one in hashes)
+    assert (hashes[0] ^ other).bit_count() > 10

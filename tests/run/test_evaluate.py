@@ -1,0 +1,37 @@
+from typing import Any
+
+import pytest
+
+from bakeoff.errors import OutOfRange
+from bakeoff.run.evaluate import Evaluate
+
+
+def test_examples_of_one_video_are_one_group_and_others_are_groups_of_their_own() -> None:
+    settings = Evaluate(group=r"^(.+)_\d+\.png$")
+    names = ["match one_00001.png", "match one_00002.png", "match two_00001.png", "drawn.jpg"]
+    assert [settings.group_of(name) for name in names] == ["match one", "match one", "match two", "drawn.jpg"]
+
+
+def test_without_a_pattern_every_example_is_a_group() -> None:
+    assert Evaluate().group_of("a_1.png") == "a_1.png"
+
+
+def test_pattern_whose_bracket_found_nothing_leaves_the_example_by_itself() -> None:
+    assert Evaluate(group=r"^x|(\d+)").group_of("x17") == "x17"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_size": 0}, r"batch_size: must be 1 or more, got 0"),
+        ({"interval_samples": 50}, r"interval_samples: must be 0 or between 100 and 100,000, got 50"),
+        ({"interval_samples": -1}, r"interval_samples: must be 0 or between 100 and 100,000, got -1"),
+        ({"group": "video"}, r"group: must be a regular expression with one \(group\), got 'video'"),
+        ({"group": "(a)(b)"}, r"group: must be a regular expression with one \(group\)"),
+        ({"group": "(a"}, r"group: must be a regular expression with one \(group\)"),
+        ({"report_examples": 101}, r"report_examples: must be between 0 and 100, got 101"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        Evaluate(**settings)
