@@ -41,28 +41,6 @@ def own_files(file: Path) -> set[Path]:
     return found
 
 
-def closure(file: Path) -> set[Path]:
-    """Everything of the project that runs when this file does."""
-    reached: set[Path] = set()
-    waiting = [file, *(folder / "__init__.py" for folder in file.parents if SRC in (folder, *folder.parents))]
-    while waiting:
-        current = waiting.pop()
-        if current not in reached:
-            reached.add(current)
-            waiting += own_files(current)
-    return reached
-
-
-def shortest_paths(files: set[Path]) -> list[str]:
-    """The files as paths for dvc.yaml: a room by its folder if all of it is meant, else file by file."""
-    paths = set()
-    for file in files:
-        room = SRC / file.relative_to(SRC).parts[0]
-        whole = room.is_dir() and set(room.rglob("*.py")) <= files
-        paths.add((room if whole else file).relative_to(ROOT).as_posix())
-    return sorted(paths)
-
-
 def room_of(file: Path) -> str:
     """`config` for src/bakeoff/run/settings.py, `lr` for src/bakeoff/lr.py."""
     first = file.relative_to(SRC).parts[0]

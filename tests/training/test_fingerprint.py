@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bakeoff import deciding
 from bakeoff.run.settings import as_tree, load
-from bakeoff.training import fingerprint as rooms
 from bakeoff.training.fingerprint import fingerprint
-from imports import ROOT, SRC, closure
+from imports import ROOT
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_other_records_and_first_weights_are_another_run(tree: dict[str, Any]) -
 def test_an_edit_of_the_code_is_another_run(
     tree: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms, "HERE", tmp_path)
+    monkeypatch.setattr(deciding, "HERE", tmp_path)
     (tmp_path / "networks").mkdir()
     seen = set()
     for text in ("width = 1", "width = 2"):
@@ -65,13 +65,3 @@ def test_an_edit_of_the_code_is_another_run(
         seen.add(fingerprint(tree, records="a"))
     (tmp_path / "cli.py").write_text("prints")
     assert len(seen | {fingerprint(tree, records="a")}) == 2
-
-
-def test_code_that_is_left_out_decides_no_result() -> None:
-    """What train runs besides reads settings, shows things, or copies them."""
-    counted = {file for name in rooms.CODE for file in [SRC / name, *(SRC / name).rglob("*.py")]}
-    left_out = {file.relative_to(SRC).parts[0] for file in closure(SRC / "stages/train.py") - counted}
-    assert left_out <= {
-        "__init__.py", "config", "dvc.py", "errors.py", "machine.py", "pictures.py", "progress.py", "quiet.py", "runs",
-        "stages", "tables.py", "tracking", "whole.py", "workspace.py",
-    }  # fmt: skip
