@@ -32,18 +32,17 @@ from bakeoff.lr import Constant
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.progress import Bar
 from bakeoff.run.parse import Problems, parse_kind
-from bakeoff.tasks.task import Task, task_of
+from bakeoff.tasks.task import Task, Tensors, task_of
 from bakeoff.training import checkpoint
-from bakeoff.training.calls import AtOnce
-from bakeoff.training.course import run_legs
+from bakeoff.training.course import Course, Nobody, run_phases
 from bakeoff.training.ending import Ends
 from bakeoff.training.history import History
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import Rhythm, seed_everything
 from bakeoff.training.optimizers import Adam
-from bakeoff.training.phases import Leg, Span
 from bakeoff.training.settings import Train
-from bakeoff.training.step import Batch
+from bakeoff.training.step import AtOnce
+from bakeoff.training.variant import Span, TrainingPhase
 from bakeoff.training.work import Work
 
 CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
@@ -110,34 +109,31 @@ class Kitchen:
 
     def fit(self, steps: int) -> Times:
         watch = Watch(WARM_UP_STEPS)
-        self.fitted.fit(self.batches(steps + WARM_UP_STEPS), verbose=0, callbacks=[watch])
+        pairs = self.batches(steps + WARM_UP_STEPS).map(lambda batch: (batch["image"], batch))
+        self.fitted.fit(pairs, verbose=0, callbacks=[watch])
         return since(watch.started)
 
     def bakeoff(self, steps: int, steps_per_call: AtOnce = "auto") -> Times:
-        started = (0.0, 0.0)
-
-        def send(step: int, values: dict[str, float]) -> None:
-            nonlocal started
-            started = now() if step == WARM_UP_STEPS else started
-
-        leg = Leg(Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last")
+        clock = StartedAt(WARM_UP_STEPS)
+        phase = TrainingPhase(
+            Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last"
+        )
         with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
             with History(Path(folder)) as history:
-                run_legs(
-                    [leg],
-                    self.learner,
-                    work,
-                    found=work.newest(),
+                course = Course(
+                    learner=self.learner,
                     feed=Repeated(self),  # type: ignore[arg-type]
-                    rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
-                    ends=Ends.none(),
                     validate=lambda: {self.task.headline: 0.5},
                     headline=self.task.headline,
+                    rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
+                    ends=Ends.none(),
+                    work=work,
                     history=history,
-                    send=send,
-                    bar=Bar("train", leg.span.steps, "steps", None),
+                    bar=Bar("train", phase.span.steps, "steps", None),
+                    audience=clock,
                 )
-            return since(started)
+                run_phases(course, [phase], work.newest())
+            return since(clock.started)
 
     def checkpoint_milliseconds(self) -> tuple[float, float]:
         """Of which the loop waits, and of the processor beside it."""
@@ -153,6 +149,16 @@ class Kitchen:
         return statistics.median(waited), statistics.median(beside)
 
 
+class StartedAt(Nobody):
+    """Reads the clock after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step, self.started = step, (0.0, 0.0)
+
+    def send(self, step: int, values: dict[str, float]) -> None:
+        self.started = now() if step == self.step else self.started
+
+
 @dataclass(frozen=True)
 class Repeated:
     """A feed of one batch."""
@@ -160,7 +166,7 @@ class Repeated:
     kitchen: Kitchen
     together: int = 1
 
-    def batches(self, leg: Leg, steps: range) -> tf.data.Dataset:
+    def batches(self, phase: TrainingPhase, steps: range) -> tf.data.Dataset:
         return self.kitchen.batches(len(steps))
 
 
@@ -186,13 +192,13 @@ def fitted(network: keras.Model, task: Task) -> keras.Model:
     return model
 
 
-def made_up_batch(model: Network, task: Task, size: int) -> Batch:
+def made_up_batch(model: Network, task: Task, size: int) -> Tensors:
     draw = np.random.default_rng(0)
     side = model.input_size
     shape = (size, side, side, 3) if model.frames == 1 else (size, model.frames, side, side, 3)
     targets = [task.encode(truth) for truth in made_up_truths(model.task, size, draw)]
     images = tf.constant(draw.uniform(0, 255, shape), tf.float32)
-    return images, {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
+    return {"image": images} | {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
 
 
 def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[dict[str, tf.Tensor]]:

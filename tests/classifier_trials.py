@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
 
 
 def noise(settings: Any, count: int) -> np.ndarray:
@@ -49,7 +49,8 @@ def learned(
     """The losses on the way and the labels given in the end."""
     keras.utils.set_random_seed(1)
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
-    step = compiled_step(network, keras.optimizers.Adam(), task)
+    step = Step(network, keras.optimizers.Adam(), task)
     targets = {"label": tf.constant(labels, tf.int64)}
-    losses = [float(step([(tf.constant(examples), targets)], tf.constant(rate))["train/loss"]) for _ in range(steps)]
+    batch = {"image": tf.constant(examples)} | targets
+    losses = [float(step([batch], tf.constant(rate))["train/loss"]) for _ in range(steps)]
     return losses, task.predict(network(examples, training=False))["classes"].numpy().tolist()

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.tasks.detection import Detection
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
 
 CLASSES = ("white", "black")
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class
@@ -47,8 +47,9 @@ def learn_by_heart(
 ) -> list[float]:
     """The losses on the way, without what the weights themselves cost."""
     targets = targets_of(truth, task)
-    step = compiled_step(network, keras.optimizers.Adam(), task)
-    losses = [step([(tf.constant(images), targets)], tf.constant(rate)) for _ in range(steps)]
+    step = Step(network, keras.optimizers.Adam(), task)
+    batch = {"image": tf.constant(images)} | targets
+    losses = [step([batch], tf.constant(rate)) for _ in range(steps)]
     return [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in losses]
 
 

@@ -1,4 +1,4 @@
-"""Runs of several legs in a folder, cut short and taken up again as often as a test likes."""
+"""Runs of several phases in a folder, cut short and taken up again as often as a test likes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,27 +11,26 @@ import tensorflow as tf
 
 from bakeoff.lr import Constant
 from bakeoff.progress import Bar
+from bakeoff.tasks.task import Tensors
 from bakeoff.training import weights
-from bakeoff.training.average import Average
-from bakeoff.training.course import Outcome, run_legs
-from bakeoff.training.early_stopping import EarlyStopping
-from bakeoff.training.ending import Clock, Ends, TimeLimit
+from bakeoff.training.course import Course, Nobody, Outcome, run_phases
+from bakeoff.training.ending import Clock, Ends, Stop, TimeLimit
 from bakeoff.training.history import History, metrics_of, read_history
 from bakeoff.training.learner import Learner
-from bakeoff.training.loop import Rhythm, seed_everything
+from bakeoff.training.loop import Best, Rhythm, seed_everything
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer
-from bakeoff.training.phases import Leg, Span
-from bakeoff.training.step import Batch
-from bakeoff.training.stopping import Stop
+from bakeoff.training.settings import EarlyStopping
+from bakeoff.training.variant import Span, TrainingPhase
+from bakeoff.training.weights import Average
 from bakeoff.training.work import Work
 from slope import Slope, one_weight
 
 PLAIN = Momentum(momentum=0.0, nesterov=False)
 
 
-def leg(name: str, first_step: int, steps: int, rate: float, first_example: int = 0, **more: Any) -> Leg:
+def phase(name: str, first_step: int, steps: int, rate: float, first_example: int = 0, **more: Any) -> TrainingPhase:
     span = Span(name, first_step, steps, first_example, more.pop("batch_size", 1), more.pop("rate_factor", 1.0))
-    return Leg(span, more.pop("lr", Constant(rate)), more.pop("trainable", ()), more.pop("start", "last"))
+    return TrainingPhase(span, more.pop("lr", Constant(rate)), more.pop("trainable", ()), more.pop("start", "last"))
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class Ones:
     together: int = 1
     asked: list[tuple[str, range]] = field(default_factory=list)
 
-    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
-        self.asked.append((leg.span.name, steps))
-        one = tf.ones([leg.span.batch_size, 1])
-        return ((one, {"factor": one}) for _ in range(len(steps) * self.together))
+    def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
+        self.asked.append((phase.span.name, steps))
+        one = tf.ones([phase.span.batch_size, 1])
+        return ({"image": one, "factor": one} for _ in range(len(steps) * self.together))
 
 
 class Interrupted(Exception):
@@ -52,10 +51,12 @@ class Interrupted(Exception):
 
 
 class Kitchen:
-    """`run_legs` of a network, in a folder, as often as one likes."""
+    """`run_phases` of a network, in a folder, as often as one likes."""
 
-    def __init__(self, folder: Path, legs: list[Leg], network: Callable[[], keras.Model] = one_weight) -> None:
-        self.folder, self.legs, self.new_network = folder, legs, network
+    def __init__(
+        self, folder: Path, phases: list[TrainingPhase], network: Callable[[], keras.Model] = one_weight
+    ) -> None:
+        self.folder, self.phases, self.new_network = folder, phases, network
         self.optimizer: Optimizer = PLAIN
         self.decay = 0.0
         self.feed: Any = Ones()
@@ -89,15 +90,21 @@ class Kitchen:
                 raise Interrupted
             return {"goodness": self.goodness.get(step, 0.5)}
 
-        with Work(self.folder, [leg.span.name for leg in self.legs]) as work:
+        with Work(self.folder, [phase.span.name for phase in self.phases]) as work:
             found = work.newest()
             self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(found.facts["seconds"])), self.early)
             with History(self.folder, found.facts["history"]) as history:
-                return run_legs(
-                    self.legs, learner, work, found=found, feed=self.feed, rhythm=self.rhythm, ends=self.ends,
-                    validate=validate, headline="goodness", history=history, send=self.send,
-                    bar=Bar("train", 1, "steps", None), **more,
+                course = Course(
+                    learner, self.feed, validate, "goodness", self.rhythm, self.ends, work, history,
+                    Bar("train", 1, "steps", None), Follower(self, **more),
                 )  # fmt: skip
+                return run_phases(course, self.phases, found)
+
+
+class Follower(Nobody):
+    def __init__(self, kitchen: Kitchen, **more: Callable[..., Any]) -> None:
+        """`more` stands in for its methods."""
+        vars(self).update({"send": kitchen.send} | more)
 
 
 def noisy_network() -> keras.Model:
@@ -113,15 +120,19 @@ class Noise:
 
     together: int = 2
 
-    def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
+    def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
         for number in range(steps.start * self.together, steps.stop * self.together):
             values = np.random.default_rng(number).normal(size=(4, 1)).astype(np.float32)
-            yield tf.constant(values), {"factor": tf.constant(values**2)}
+            yield {"image": tf.constant(values), "factor": tf.constant(values**2)}
 
 
 def noisy(folder: Path) -> Kitchen:
-    legs = [leg("head", 0, 3, 0.05, trainable=("last",)), leg("all", 3, 4, 0.02, start="best"), leg("slow", 7, 2, 0.01)]
-    kitchen = Kitchen(folder, legs, noisy_network)
+    phases = [
+        phase("head", 0, 3, 0.05, trainable=("last",)),
+        phase("all", 3, 4, 0.02, start="best"),
+        phase("slow", 7, 2, 0.01),
+    ]
+    kitchen = Kitchen(folder, phases, noisy_network)
     kitchen.optimizer, kitchen.decay, kitchen.feed = Adam(weight_decay=0.1), 0.8, Noise()
     kitchen.goodness = {1: 0.2, 2: 0.4, 3: 0.3, 5: 0.8, 6: 0.1}
     kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=2)
@@ -136,3 +147,7 @@ def curve(kitchen: Kitchen) -> list[dict[str, Any]]:
 
 def digests(kitchen: Kitchen) -> list[str]:
     return [weights.digest(kitchen.network), weights.digest(kitchen.learner.kept)]
+
+
+def bests(outcome: Outcome) -> list[Best]:
+    return [standing.best for standing in outcome.standings]

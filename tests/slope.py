@@ -32,5 +32,5 @@ def sgd(network: keras.Model, **settings: float) -> keras.optimizers.Optimizer:
     return Momentum(**({"momentum": 0.0, "nesterov": False} | settings)).build(network)
 
 
-def batches(*inputs: float, factor: float = 1.0) -> list[tuple[tf.Tensor, dict[str, tf.Tensor]]]:
-    return [(tf.constant([[value]]), {"factor": tf.constant([[factor]])}) for value in inputs]
+def batches(*inputs: float, factor: float = 1.0) -> list[dict[str, tf.Tensor]]:
+    return [{"image": tf.constant([[value]]), "factor": tf.constant([[factor]])} for value in inputs]

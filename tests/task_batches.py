@@ -67,7 +67,7 @@ class Batcher:
             augment=augment,
             encode=task_of(MODELS[self.task], CLASSES).encode,
         )
-        return list(batches.as_numpy_iterator())
+        return [(batch.pop("image"), batch) for batch in batches.as_numpy_iterator()]
 
     def evaluation(self, **shape: int) -> list[dict[str, np.ndarray]]:
         return list(evaluation_batches(self.store, replace(self.shape, **shape)).as_numpy_iterator())

@@ -72,6 +72,11 @@ def journals() -> Path:
     return main_workspace() / IN_FLIGHT / "journal"
 
 
+def results() -> Path:
+    """What the clock and the machine decided of each run; small files that stay when work in flight is cleared."""
+    return main_workspace() / IN_FLIGHT / "results"
+
+
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished."""
     return runs() / fingerprint

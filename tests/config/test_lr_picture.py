@@ -7,16 +7,16 @@ import pytest
 from bakeoff.config.lr_picture import lr_svg
 from bakeoff.curve import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from bakeoff.lr import Constant, Cosine, Schedule
-from bakeoff.training.phases import Leg, Span
+from bakeoff.training.variant import Span, TrainingPhase
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def leg(schedule: Schedule, steps: int, first: int = 0, name: str = "all", factor: float = 1.0) -> Leg:
-    return Leg(Span(name, first, steps, 0, 8, factor), schedule.over(steps, steps_per_epoch=10), (), "last")
+def leg(schedule: Schedule, steps: int, first: int = 0, name: str = "all", factor: float = 1.0) -> TrainingPhase:
+    return TrainingPhase(Span(name, first, steps, 0, 8, factor), schedule.over(steps, steps_per_epoch=10), (), "last")
 
 
-def drawn(*legs: Leg) -> tuple[list[str], list[tuple[float, float]]]:
+def drawn(*legs: TrainingPhase) -> tuple[list[str], list[tuple[float, float]]]:
     """Its words, and the corners of its line."""
     picture = ElementTree.fromstring(lr_svg("a · b · c", legs))
     [line] = picture.findall(f"{SVG}polyline")

@@ -50,7 +50,7 @@ def damage(folder: Path, example: int) -> int:
 def trained_on(store: Store, steps: range, *, batch_size: int = 3, threads: int = 2) -> list[int]:
     """Numbers of the examples, batch after batch."""
     shape = Shape("classification", 8, 1, batch_size=batch_size, decode_threads=threads, prefetch_batches=threads)
-    return [int(label) - 1 for _, targets in training(store, shape, steps) for label in targets["label"]]
+    return [int(label) - 1 for batch in training(store, shape, steps) for label in batch["label"]]
 
 
 def training(store: Store, shape: Shape, steps: range) -> tf.data.Dataset:

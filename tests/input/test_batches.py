@@ -162,7 +162,8 @@ def test_shapes_of_batches_are_known_beforehand(batcher: Batcher) -> None:
         encode=task_of(MODELS[batcher.task], CLASSES).encode,
     )
     frames, size = ((3,) if batcher.task == "video" else ()), SIZE[batcher.task]
-    images, targets = batches.element_spec
+    targets = batches.element_spec
+    images = targets.pop("image")
     assert images.shape.as_list() == [3, *frames, size, size, 3] and images.dtype == tf.float32
     anchors = 4 * 4 + 2 * 2 + 1
     expected = {"classes": [3, anchors], "boxes": [3, anchors, 4]} if batcher.task == "detection" else {"label": [3]}

@@ -14,8 +14,9 @@ from bakeoff.input.store import Store
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
-from bakeoff.tasks.task import score_all, task_of
-from bakeoff.training.step import compiled_prediction, compiled_step
+from bakeoff.tasks.answering import compile_answer, judge
+from bakeoff.tasks.task import task_of
+from bakeoff.training.step import Step
 
 CLASSES = ("ant", "bee", "cow")
 LABELS: Sequence[tuple[str, ...]] = [("cow", "ant"), (), ("bee",), ("ant", "bee", "cow"), ("ant",), ("cow",)]
@@ -71,9 +72,10 @@ def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[
     batches = training_batches(
         store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
     )
-    step = compiled_step(network, keras.optimizers.Adam(), learned)
-    for images, targets in batches:
-        assert targets["labels"].shape == (3, 3)
-        step([(images, targets)], tf.constant(0.01))
-    result = score_all(learned, compiled_prediction(network, learned), evaluation_batches(store, shape)).result()
+    step = Step(network, keras.optimizers.Adam(), learned)
+    for batch in batches:
+        assert batch["labels"].shape == (3, 3)
+        step([batch], tf.constant(0.01))
+    answers = {"network": compile_answer(network, learned)}
+    result = judge(learned, answers, evaluation_batches(store, shape))["network"].result()
     assert result["mean_average_precision"] == 1.0 and result["f1"] > 0.9

@@ -9,7 +9,7 @@ from bakeoff.errors import OutOfRange
 from bakeoff.networks.blocks import channels
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
 
 IMAGES = Cnn(input_size=16, width=0.25)
 CLIPS = ClipCnn(input_size=16, frames=4, width=0.25)
@@ -78,9 +78,10 @@ def trained(
     """The losses on the way and the labels given in the end."""
     keras.utils.set_random_seed(3)
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
-    step = compiled_step(network, keras.optimizers.Adam(), task)
+    step = Step(network, keras.optimizers.Adam(), task)
     targets = {"label": tf.constant(labels, tf.int64)}
-    losses = [float(step([(tf.constant(images), targets)], tf.constant(0.01))["train/loss"]) for _ in range(steps)]
+    batch = {"image": tf.constant(images)} | targets
+    losses = [float(step([batch], tf.constant(0.01))["train/loss"]) for _ in range(steps)]
     return losses, task.predict(network(images, training=False))["classes"].numpy().tolist()
 
 

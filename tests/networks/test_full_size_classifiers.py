@@ -12,17 +12,17 @@ import numpy as np, keras, tensorflow as tf
 from bakeoff.networks import NETWORKS
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.footprint import peak_memory_bytes
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
 
 settings = NETWORKS[{kind!r}](**{fields!r})
 network = settings.build(5)
 before = [weight.numpy().copy() for weight in network.trainable_weights]
 loaded = peak_memory_bytes()
-step = compiled_step(network, keras.optimizers.SGD(), Classification(settings, "abcde"))
+step = Step(network, keras.optimizers.SGD(), Classification(settings, "abcde"))
 shape = network.input_shape[1:]
 examples = tf.constant(np.random.default_rng(0).uniform(0, 255, ({batch}, *shape)).astype(np.float32))
 targets = {{"label": tf.constant([2] * {batch}, tf.int64)}}
-loss = float(step([(examples, targets)], tf.constant(0.1))["train/loss"])
+loss = float(step([{{"image": examples}} | targets], tf.constant(0.1))["train/loss"])
 moved = sum(bool((old != new.numpy()).any()) for old, new in zip(before, network.trainable_weights))
 print("result", loss, moved / len(before), loaded, peak_memory_bytes())
 """

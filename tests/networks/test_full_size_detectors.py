@@ -20,7 +20,7 @@ from bakeoff.run.parse import parse_kind
 from bakeoff.networks import NETWORKS
 from bakeoff.tasks.detection import Detection
 from bakeoff.training.footprint import peak_memory_bytes
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
 
 params, num_classes, batch = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 composed = compose(params, Path("conf"))
@@ -31,8 +31,8 @@ boxes = tf.constant([[0.1, 0.1, 0.5, 0.6], [0.3, 0.4, 0.9, 0.8]])
 targets = task.encode({"boxes": boxes, "classes": tf.constant([1, 2], tf.int64)})
 targets = {name: tf.stack([value] * batch) for name, value in targets.items()}
 images = tf.random.stateless_uniform((batch, settings.input_size, settings.input_size, 3), [0, 0], 0, 255)
-step = compiled_step(network, keras.optimizers.SGD(momentum=0.9), task)
-pair = (images, targets)
+step = Step(network, keras.optimizers.SGD(momentum=0.9), task)
+pair = {"image": images} | targets
 step([pair], tf.constant(0.01))
 start = time.monotonic()
 losses = {name: float(value) for name, value in step([pair], tf.constant(0.01)).items()}

@@ -10,8 +10,8 @@ import tensorflow as tf
 from bakeoff.errors import OutOfRange
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.step import compiled_step
-from bakeoff.training.tf_checkpoint import read_table
+from bakeoff.training.step import Step
+from bakeoff.training.weight_files import read_table
 from bakeoff.training.weights import digest
 from classifier_trials import learned, noise, untouched_weights
 from imports import ROOT
@@ -222,14 +222,14 @@ def test_training_twice_gives_the_same_weights_to_the_bit() -> None:
     optimizer.build(network.trainable_variables)
     everything = [*network.variables, *optimizer.variables]  # also the state of the dropout
     start = [variable.numpy() for variable in everything]
-    step = compiled_step(network, optimizer, Classification(settings, "ab"))
+    step = Step(network, optimizer, Classification(settings, "ab"))
     clips, targets = tf.constant(noise(settings, 4)), {"label": tf.constant([1, 2, 2, 1], tf.int64)}
 
     def trained() -> str:
         for variable, value in zip(everything, start, strict=True):
             variable.assign(value)
         for _ in range(3):
-            step([(clips, targets)], tf.constant(0.01))
+            step([{"image": clips} | targets], tf.constant(0.01))
         return digest(network)
 
     assert trained() == trained()

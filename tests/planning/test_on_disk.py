@@ -1,8 +1,7 @@
 """What a training will write, by hand."""
 
 from bakeoff.planning.on_disk import OnDisk
-from bakeoff.training.phases import Phase
-from bakeoff.training.settings import Train
+from bakeoff.training.settings import Phase, Train
 
 
 def test_three_checkpoints_of_weights_and_two_optimizer_numbers_and_two_best_weights() -> None:

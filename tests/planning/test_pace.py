@@ -9,11 +9,11 @@ import pytest
 from bakeoff.lr import Constant, Cosine
 from bakeoff.networks.cnn import Cnn
 from bakeoff.planning.pace import pace_key, pace_of, remember, remembered
-from bakeoff.training.phases import Leg, Span
 from bakeoff.training.settings import Train
+from bakeoff.training.variant import Span, TrainingPhase
 
 SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)
-LEG = Leg(SPAN, Constant(0.1), (), "last")
+LEG = TrainingPhase(SPAN, Constant(0.1), (), "last")
 TRAIN = Train(batch_size=8, steps=100)
 MODEL = Cnn()
 
@@ -50,7 +50,7 @@ def test_lines_that_a_crash_cut_off_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_the_rate_does_not_change_how_long_a_step_takes_but_what_is_trained_does() -> None:
-    def key(model: Cnn = MODEL, leg: Leg = LEG, train: Train = TRAIN) -> str:
+    def key(model: Cnn = MODEL, leg: TrainingPhase = LEG, train: Train = TRAIN) -> str:
         return pace_key(model, 10, train, leg)
 
     assert key() == key(leg=replace(LEG, schedule=Cosine(1.0))) == key(train=replace(TRAIN, steps=7))

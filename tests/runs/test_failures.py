@@ -49,7 +49,7 @@ def test_tensorflows_own_errors_are_known_by_name() -> None:
 
 
 def test_a_run_that_left_the_numbers_diverged() -> None:
-    from bakeoff.training.divergence import Diverged
+    from bakeoff.training.loop import Diverged
 
     assert failure_of(Diverged("the loss is nan", step=3, rate=0.1)).kind == "diverged"
 

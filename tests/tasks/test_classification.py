@@ -10,8 +10,9 @@ from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
+from bakeoff.tasks.answering import judge
 from bakeoff.tasks.classification import Classification
-from bakeoff.tasks.task import score_all, task_of
+from bakeoff.tasks.task import task_of
 from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
@@ -71,7 +72,7 @@ def test_batch_is_judged_example_by_example() -> None:
 
 
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
-    score = score_all(classification(), lambda images: FOUND, [BATCH, BATCH, BATCH])
+    score = judge(classification(), {"it": lambda batch: FOUND}, [BATCH, BATCH, BATCH])["it"]
     assert score.result()["accuracy"] == 0.5 and score.result()["recall"] == {"bee": 1.0, "cow": 0.0}
     assert len(rows_of(score)) == 6
 
@@ -173,9 +174,8 @@ def test_every_class_gets_its_own_score() -> None:
 
 
 def test_several_labels_are_judged_by_their_scores() -> None:
-    score = score_all(
-        multi_label(), lambda images: {"scores": tf.constant([[0.9, 0.1, 0.6], [0.2, 0.3, 0.4]])}, [SEVERAL]
-    )
+    scores = {"scores": tf.constant([[0.9, 0.1, 0.6], [0.2, 0.3, 0.4]])}
+    score = judge(multi_label(), {"it": lambda batch: scores}, [SEVERAL])["it"]
     assert isinstance(score, MultiLabelScore)
     result = score.result()
     assert result["mean_average_precision"] == 1.0 and result["f1"] == 1.0

@@ -9,8 +9,9 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, Suppression
 from bakeoff.networks.ssd import Ssd
+from bakeoff.tasks.answering import judge
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import TASKS, score_all, task_of
+from bakeoff.tasks.task import TASKS, task_of
 from score_rows import rows_of
 
 # Anchors of 64 pixels that tile the image: 8 x 8 of an eighth of its side, 4 x 4 of a quarter, 2 x 2 of a half.
@@ -356,7 +357,7 @@ def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() ->
 
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
     task = detection()
-    whole = score_all(task, lambda images: FOUND, [BATCH, BATCH])
+    whole = judge(task, {"it": lambda batch: FOUND}, [BATCH, BATCH])["it"]
     assert rows_of(whole) == rows_of(task.judge(BATCH, FOUND) + task.judge(BATCH, FOUND))
     result = whole.result()
     assert result["AP_50"] == pytest.approx({"ant": 1, "bee": 0, "cow": 1})

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.training.average import Average
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
+from bakeoff.training.weights import Average
 from slope import Slope, batches, one_weight, sgd, weight_of
 
 
 def test_it_follows_the_weights_with_a_decay_that_grows_up_to_its_own() -> None:
     network, average = one_weight(), Average(one_weight(), decay=0.3)
     average.begin(network)
-    step = compiled_step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
+    step = Step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
     weight = expected = 0.0
     for number, gradient in enumerate([1.0, -4.0, 2.0, 8.0, 1.0], start=1):
         step(batches(gradient), tf.constant(0.5))
@@ -31,8 +31,8 @@ def test_statistics_are_averaged_along_with_the_weights() -> None:
 
     network, average = normed(), Average(normed(), decay=0.9)
     average.begin(network)
-    step = compiled_step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
-    step([(tf.constant([[2.0], [6.0]]), {"factor": tf.ones([2, 1])})], tf.constant(0.0))
+    step = Step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
+    step([{"image": tf.constant([[2.0], [6.0]]), "factor": tf.ones([2, 1])}], tf.constant(0.0))
     # The mean goes from 0 to 2, the average 9/11 of the way.
     assert float(average.network.get_layer("norm").moving_mean[0]) == pytest.approx(2 * 9 / 11)
 
@@ -41,7 +41,7 @@ def test_what_is_frozen_stays_in_the_average_to_the_bit() -> None:
     network, average = one_weight(), Average(one_weight(), decay=0.9)
     network.trainable_variables[0].assign([[0.1234567]])
     average.begin(network)
-    step = compiled_step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
+    step = Step(network, sgd(network), Slope(), average=average)  # type: ignore[arg-type]
     for _ in range(20):
         step(batches(1.0), tf.constant(0.0))
     np.testing.assert_array_equal(average.network.weights[0].numpy(), network.weights[0].numpy())

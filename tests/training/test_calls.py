@@ -10,15 +10,15 @@ import tensorflow as tf
 
 from bakeoff.lr import Cosine
 from bakeoff.progress import Bar
-from bakeoff.training import calls, weights
-from bakeoff.training.average import Average
-from bakeoff.training.calls import Calls
-from bakeoff.training.divergence import Diverged
+from bakeoff.training import step as stepping
+from bakeoff.training import weights
 from bakeoff.training.ending import Ends
 from bakeoff.training.learner import Learner
-from bakeoff.training.loop import Rhythm, Standing, fit, seed_everything
+from bakeoff.training.loop import Diverged, Rhythm, Standing, fit, seed_everything
 from bakeoff.training.optimizers import Adam
 from bakeoff.training.settings import Train
+from bakeoff.training.step import Calls
+from bakeoff.training.weights import Average
 from slope import Slope, batches
 
 TAKE = Calls.take
@@ -34,7 +34,7 @@ def noise(count: int, spoilt: int = -1) -> tf.data.Dataset:
     """Batches of random numbers; one of them may hold what is no number."""
     values = np.random.default_rng(1).normal(size=(count, 3, 2)).astype(np.float32)
     values[spoilt : spoilt + 1] = np.nan if spoilt >= 0 else values[spoilt : spoilt + 1]
-    return tf.data.Dataset.from_tensor_slices((values, {"factor": values[..., :1] ** 2}))
+    return tf.data.Dataset.from_tensor_slices({"image": values, "factor": values[..., :1] ** 2})
 
 
 class Run:
@@ -53,26 +53,35 @@ class Run:
         )  # fmt: skip
         take: Callable[..., Any] = TAKE
         monkeypatch.setattr(Calls, "take", lambda this, rates: (self.taken.append(len(rates)), take(this, rates))[1])
-        monkeypatch.setattr(calls, "MOST_SECONDS", 1e6)  # however slow this machine is
+        monkeypatch.setattr(stepping, "MOST_SECONDS", 1e6)  # however slow this machine is
+
+    headline = "goodness"
 
     def bake(self, steps: int, **spoilt: int) -> None:
+        rhythm = Rhythm(5, 8, 6, steps_per_call=self.per_call, examples_per_step=3 * self.together)
+        upcoming = noise(steps * self.together, **spoilt)
+        step = self.learner.begin((), "train.trainable")
         fit(
-            self.learner.begin((), "train.trainable"),
-            steps=range(steps),
-            batches=noise(steps * self.together, **spoilt),
-            together=self.together,
-            rate_of=Cosine(peak=0.1, total_steps=steps),
-            rhythm=Rhythm(5, 8, 6, steps_per_call=self.per_call),
-            validate=lambda: {"goodness": 0.5},
-            headline="goodness",
-            log=lambda step, values: self.lines.append((step, values)),
-            standing=Standing(),
-            keep_best=lambda step: None,
-            checkpoint=lambda step, standing: self.saved.append(step),
-            examples_per_step=3 * self.together,
+            Calls(step, upcoming, together=self.together, at_once=rhythm.steps_per_call),
+            range(steps),
+            Cosine(peak=0.1, total_steps=steps),
+            rhythm=rhythm,
+            keeper=self,
             ends=Ends.none(),
+            standing=Standing(),
             bar=Bar("train", steps, "steps", None),
         )
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        self.lines.append((step, values))
+
+    def validate(self) -> dict[str, Any]:
+        return {"goodness": 0.5}
+
+    def keep_best(self, step: int) -> None: ...
+
+    def checkpoint(self, step: int, standing: Standing) -> None:
+        self.saved.append(step)
 
     def curve(self) -> list[tuple[int, dict[str, float]]]:
         return [
@@ -106,12 +115,12 @@ def ahead(seconds: float | None, at_once: Any = "auto", given: Any = None, toget
     """Lengths of the calls for 20 steps of which every tenth is due, once told how long one takes."""
     one = Calls(lambda *_: {}, noise(1) if given is None else given, together=together, at_once=at_once)
     if seconds is not None:
-        one.told(seconds)
+        one.set_pace(seconds)
     return [len(call) for call in one.ahead(range(20), lambda done: 10 - done % 10)]
 
 
 def test_a_call_is_as_long_as_half_a_second_holds_and_no_longer_than_asked_for() -> None:
-    assert calls.MOST_SECONDS == 0.5
+    assert stepping.MOST_SECONDS == 0.5
     assert ahead(None) == [1] * 20
     assert ahead(0.001) == [10, 10]
     assert ahead(0.07) == [7, 3, 7, 3]

@@ -8,12 +8,11 @@ import pytest
 
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.training.continuing import hand_over, parent_of, write_identity
-from bakeoff.training.early_stopping import EarlyStopping
 from bakeoff.training.history import read_history
 from bakeoff.training.loop import Rhythm
-from bakeoff.training.settings import Train
+from bakeoff.training.settings import EarlyStopping, Train
 from bakeoff.training.work import Work
-from kitchen import Kitchen, curve, digests, leg, noisy
+from kitchen import Kitchen, curve, digests, noisy, phase
 
 NAME, OTHER = "5d1c000000000000", "77aa000000000000"
 RUN = "0123456789abcdef" * 2
@@ -50,7 +49,7 @@ def trained(folder: Path, kitchen: Kitchen) -> None:
 def runs(tmp_path: Path) -> Path:
     """One run of five steps."""
     folder = tmp_path / ".bakeoff/runs"
-    trained(folder / NAME, Kitchen(folder / NAME, [leg("all", 0, 5, 0.1)]))
+    trained(folder / NAME, Kitchen(folder / NAME, [phase("all", 0, 5, 0.1)]))
     return folder
 
 
@@ -74,7 +73,7 @@ def test_a_run_and_a_longer_one_that_goes_on_equal_one_long_run_to_the_bit(tmp_p
     runs = tmp_path / "runs"
     whole, first, second = noisy(tmp_path / "whole"), noisy(runs / NAME), noisy(runs / OTHER)
     for kitchen, steps in ((whole, 9), (first, 5), (second, 9)):
-        kitchen.legs = [leg("all", 0, steps, 0.05)]
+        kitchen.phases = [phase("all", 0, steps, 0.05)]
     expected = whole.bake()
     trained(runs / NAME, first)
     assert go_on(runs) == []
@@ -88,7 +87,7 @@ def test_a_run_and_a_longer_one_that_goes_on_equal_one_long_run_to_the_bit(tmp_p
 
 def test_what_was_out_of_patience_goes_on_with_more_of_it(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    whole, first, second = (Kitchen(folder, [leg("all", 0, 9, 0.1)]) for folder in (
+    whole, first, second = (Kitchen(folder, [phase("all", 0, 9, 0.1)]) for folder in (
         tmp_path / "whole", runs / NAME, runs / OTHER
     ))  # fmt: skip
     for kitchen, patience in ((whole, 4), (first, 2), (second, 4)):
@@ -104,7 +103,7 @@ def test_what_was_out_of_patience_goes_on_with_more_of_it(tmp_path: Path) -> Non
 
 def test_what_was_out_of_time_goes_on_with_more_of_it_and_its_seconds_count(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    first, second = (Kitchen(runs / name, [leg("all", 0, 9, 0.1)]) for name in (NAME, OTHER))
+    first, second = (Kitchen(runs / name, [phase("all", 0, 9, 0.1)]) for name in (NAME, OTHER))
     first.minutes = 1e-6
     trained(runs / NAME, first)
     with pytest.raises(ConfigError, match=rf"{NAME} has trained for 0\.0 minutes; raise train\.max_minutes$"):
@@ -187,7 +186,7 @@ def test_later_phases_may_differ_and_earlier_ones_may_not(tmp_path: Path) -> Non
     runs = tmp_path / "runs"
     spans = [{"name": name, "steps": 3, "first_example": 0, "rate_factor": 1.0} for name in ("head", "whole", "slow")]
     there = but({"derived.phases": spans})
-    kitchen = Kitchen(runs / NAME, [leg("head", 0, 3, 0.1), leg("whole", 3, 3, 0.1)])
+    kitchen = Kitchen(runs / NAME, [phase("head", 0, 3, 0.1), phase("whole", 3, 3, 0.1)])
     kitchen.stop_at = 5
     kitchen.bake()
     write_identity(there, runs / NAME)

@@ -11,22 +11,22 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.lr import Cosine
+from bakeoff.tasks.task import Tensors
 from bakeoff.training import checkpoint, weights
 from bakeoff.training.course import Outcome
+from bakeoff.training.footprint import OutOfMemory, Shortage
 from bakeoff.training.history import read_history
 from bakeoff.training.loop import Best, Rhythm, Standing
 from bakeoff.training.optimizers import Momentum
-from bakeoff.training.phases import Leg
-from bakeoff.training.shortage import OutOfMemory, Shortage
-from bakeoff.training.step import Batch
+from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Position
-from kitchen import Interrupted, Kitchen, Ones, curve, digests, leg, noisy
+from kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
 from slope import batches, weight_of
 
 
 def test_each_leg_takes_its_own_steps_at_its_own_rates_counted_from_its_own_start(tmp_path: Path) -> None:
     falling = Cosine(peak=1.0, total_steps=3)  # cos 0, 60, 120 degrees: 1, 0.75, 0.25
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.5), leg("whole", 2, 3, 1.0, lr=falling, rate_factor=0.1)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.5), phase("whole", 2, 3, 1.0, lr=falling, rate_factor=0.1)])
     outcome = kitchen.bake()
     assert weight_of(kitchen.network) == pytest.approx(-(0.5 + 0.5) - 0.1 * (1 + 0.75 + 0.25))
     assert kitchen.feed.asked == [("head", range(2)), ("whole", range(2, 5))]
@@ -34,11 +34,11 @@ def test_each_leg_takes_its_own_steps_at_its_own_rates_counted_from_its_own_star
     assert [(row["step"], row["phase"], row["learning_rate"]) for row in rows] == [
         (1, "head", 0.5), (2, "head", 0.5), (3, "whole", 0.1), (4, "whole", 0.075), (5, "whole", 0.025),
     ]  # fmt: skip
-    assert [phase["name"] for phase in outcome.summary("goodness", kitchen.legs)["phases"]] == ["head", "whole"]
+    assert [phase["name"] for phase in outcome.summary("goodness", kitchen.phases)["phases"]] == ["head", "whole"]
 
 
 def test_a_run_of_one_leg_has_no_phases_in_its_history(tmp_path: Path) -> None:
-    Kitchen(tmp_path, [leg("all", 0, 2, 0.5)]).bake()
+    Kitchen(tmp_path, [phase("all", 0, 2, 0.5)]).bake()
     assert all("phase" not in row for row in read_history(tmp_path))
 
 
@@ -46,16 +46,19 @@ def test_a_run_of_one_leg_has_no_phases_in_its_history(tmp_path: Path) -> None:
 def test_a_leg_starts_from_the_last_or_the_best_weights_of_the_one_before(
     start: str, expected: float, tmp_path: Path
 ) -> None:
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 3, 1.0), leg("whole", 3, 1, 0.1, start=start)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 3, 1.0), phase("whole", 3, 1, 0.1, start=start)])
     kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=10)
     kitchen.goodness = {1: 0.9, 2: 0.3, 3: 0.4, 4: 0.6}
     outcome = kitchen.bake()
     assert weight_of(kitchen.network) == pytest.approx(expected)
-    assert outcome.bests == [Best(1, 0.9), Best(4, 0.6)] and outcome.best_position == Position(0, 1)
+    assert bests(outcome) == [
+        Best(1, 0.9),
+        Best(4, 0.6),
+    ] and outcome.best_position == Position(0, 1)
 
 
 def test_each_leg_has_an_optimizer_without_a_past(tmp_path: Path) -> None:
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 1.0), phase("whole", 2, 1, 0.1)])
     kitchen.optimizer = Momentum(momentum=0.5, nesterov=False)
     kitchen.bake()
     # Moves of 1 and 1.5; then 0.1, for nothing of the speed before is left.
@@ -63,7 +66,7 @@ def test_each_leg_has_an_optimizer_without_a_past(tmp_path: Path) -> None:
 
 
 def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 1.0)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 1.0), phase("whole", 2, 1, 1.0)])
     kitchen.decay = 0.9
     kitchen.bake()
     # From -2 to -3; after one step of a leg the decay is (1 + 1) / (10 + 1).
@@ -80,7 +83,7 @@ def test_the_best_of_two_equal_legs_is_the_earlier_one() -> None:
 
 
 def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path) -> None:
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1, trainable=("neck",))])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 1.0), phase("whole", 2, 1, 0.1, trainable=("neck",))])
     message = r"^train\.phases: trainable of 'whole': no variable of the network matches 'neck'; .*its parts are: all$"
     with pytest.raises(ConfigError, match=message):
         kitchen.bake()
@@ -90,12 +93,12 @@ def test_a_mistake_in_the_last_leg_is_said_before_the_first_step(tmp_path: Path)
 def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_path: Path) -> None:
     """Dropout, batch norm, Adam, averages, several batches a step, frozen parts, a start from the best weights."""
     whole, cut = noisy(tmp_path / "whole"), noisy(tmp_path / "cut")
-    bests = whole.bake().bests
+    best_of_whole = bests(whole.bake())
     for step in (1, 3, 4, 5, 7, 9):
         with pytest.raises(Interrupted):
             cut.bake(interrupt_at=step)
     outcome = cut.bake()
-    assert outcome.bests == bests and 3 in outcome.resumed_at
+    assert bests(outcome) == best_of_whole and 3 in outcome.resumed_at
     assert digests(whole) == digests(cut)
     assert curve(whole) == curve(cut) and len(curve(whole)) == 2 * 9
     assert sorted(set(cut.sent)) == sorted(set(whole.sent))  # lines may be told again, the journal keeps each once
@@ -104,7 +107,7 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
 def test_a_slow_disk_does_not_let_later_lines_into_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kitchen, real = Kitchen(tmp_path, [leg("all", 0, 6, 0.1)]), checkpoint.write
+    kitchen, real = Kitchen(tmp_path, [phase("all", 0, 6, 0.1)]), checkpoint.write
     monkeypatch.setattr(checkpoint, "write", lambda *given: (time.sleep(0.3), real(*given)))
     kitchen.rhythm = Rhythm(log_every=1, validate_every=4, checkpoint_every=1)
     with pytest.raises(Interrupted):
@@ -114,7 +117,7 @@ def test_a_slow_disk_does_not_let_later_lines_into_a_checkpoint(
 
 
 def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> None:
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 1.0), leg("whole", 2, 1, 0.1)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 1.0), phase("whole", 2, 1, 0.1)])
     kitchen.bake()
     history = read_history(tmp_path)
     checkpoints = [checkpoint.read(file).facts["seconds"] for file in sorted(tmp_path.glob("?-*/0*"))]
@@ -125,7 +128,7 @@ def test_a_finished_run_takes_no_step_when_it_is_run_again(tmp_path: Path) -> No
 
 
 def test_the_state_that_is_written_beside_training_is_that_of_its_step(tmp_path: Path) -> None:
-    kitchen = Kitchen(tmp_path, [leg("all", 0, 1, 0.5)])
+    kitchen = Kitchen(tmp_path, [phase("all", 0, 1, 0.5)])
     kitchen.bake()
     before, weight = kitchen.learner.state(), weight_of(kitchen.network)
     step = kitchen.learner.begin((), "train.trainable")
@@ -137,7 +140,7 @@ def test_the_state_that_is_written_beside_training_is_that_of_its_step(tmp_path:
 def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> None:
     rare, often = noisy(tmp_path / "rare"), noisy(tmp_path / "often")
     for kitchen in (rare, often):
-        kitchen.legs = [leg("all", 0, 4, 0.05)]
+        kitchen.phases = [phase("all", 0, 4, 0.05)]
     rare.rhythm = Rhythm(log_every=1, validate_every=0, checkpoint_every=100)
     rare.bake()
     often.bake()
@@ -147,16 +150,16 @@ def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> N
 def test_memory_that_runs_out_names_the_batch_of_its_phase(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Huge(Ones):
-        def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
-            if leg.span.name == "whole":
-                yield tf.zeros([10**15]), {}
-            yield from super().batches(leg, steps)
+        def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
+            if phase.span.name == "whole":
+                yield {"image": tf.zeros([10**15])}
+            yield from super().batches(phase, steps)
 
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.1), leg("whole", 2, 2, 0.1, batch_size=32)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.1), phase("whole", 2, 2, 0.1, batch_size=32)])
     kitchen.feed = Huge()
     message = (
         r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when .+"
     )
     with pytest.raises(OutOfMemory, match=message):
-        kitchen.bake(within_memory=Shortage(lambda size: size, lambda: 10).said)
+        kitchen.bake(within_memory=Shortage(lambda size: size, lambda: 10).explained)
     assert len(list(tmp_path.glob("1-head/00000002"))) == 1

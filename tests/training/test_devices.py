@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
+from bakeoff.tasks.answering import compile_answer
 from bakeoff.training.devices import precision, strategy_of
-from bakeoff.training.step import compiled_prediction, compiled_step
+from bakeoff.training.step import Step
 from imports import ROOT
 from slope import Slope, batches, sgd, weight_of
 
@@ -79,7 +80,7 @@ CHILD = """
             taken = []
             for _ in range(together):
                 images = tf.constant(numbers.uniform(0, 255, (8, size, size, 3)), tf.float32)
-                taken.append((images, targets_of(model, numbers, batch)))
+                taken.append({"image": images} | targets_of(model, numbers, batch))
             losses.append(float(step(taken, tf.constant(0.05))["train/loss"]))
         state = learner.state()
         learner.restore(state)
@@ -143,8 +144,8 @@ def test_half_precision_computes_in_bfloat16_and_keeps_full_weights() -> None:
         mixed = network()
     assert keras.config.dtype_policy().name == "float32" and network()(tf.ones([1, 1])).dtype == tf.float32
     assert mixed(tf.ones([1, 1])).dtype == tf.bfloat16 and mixed.weights[0].dtype == "float32"
-    losses = compiled_step(mixed, sgd(mixed), Slope())(batches(1.00390625), tf.constant(0.5))  # type: ignore[arg-type]
+    losses = Step(mixed, sgd(mixed), Slope())(batches(1.00390625), tf.constant(0.5))  # type: ignore[arg-type]
     # bfloat16 has eight bits: 1 + 1/256 is 1 to it, in the loss and in the gradient.
     assert losses["train/loss"].dtype == tf.float32 and float(losses["train/loss"]) == 1.0
     assert weight_of(mixed) == 0.5
-    assert compiled_prediction(mixed, Slope())(tf.ones([1, 1]))["answer"].dtype == tf.float32  # type: ignore[arg-type]
+    assert compile_answer(mixed, Slope())({"image": tf.ones([1, 1])})["answer"].dtype == tf.float32  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ import pytest
 
 from bakeoff.errors import OutOfRange
 from bakeoff.training import ending
-from bakeoff.training.early_stopping import EarlyStopping, Patience
 from bakeoff.training.ending import Clock, TimeLimit
+from bakeoff.training.settings import EarlyStopping, Patience
 
 
 class Watch:
@@ -73,7 +73,7 @@ def test_without_a_limit_time_is_never_up_and_no_look_is_rehearsed(watch: Watch)
 
 
 def test_a_step_is_taken_only_if_it_a_look_and_saving_fit_in(watch: Watch) -> None:
-    limit = TimeLimit(1.0, Clock(), rehearse_look=lambda: 4.0, saving=lambda: 3.0)
+    limit = TimeLimit(1.0, Clock(), rehearse_validation=lambda: 4.0, saving=lambda: 3.0)
     limit.begin()
     limit.logged(10, seconds_per_step=2.0)
     # 60 less a step of 2, a look of 4 and 3 for saving.
@@ -101,10 +101,10 @@ def test_steps_that_the_device_has_still_before_it_count(watch: Watch) -> None:
 
 
 def test_a_look_is_known_by_the_slowest_and_the_guess_is_forgotten() -> None:
-    limit = TimeLimit(1.0, Clock(), rehearse_look=lambda: 9.0)
+    limit = TimeLimit(1.0, Clock(), rehearse_validation=lambda: 9.0)
     limit.begin()
-    seen = [limit.look]
+    seen = [limit.validation]
     for seconds in (2.0, 5.0, 3.0):
-        limit.looked(seconds)
-        seen.append(limit.look)
+        limit.validated(seconds)
+        seen.append(limit.validation)
     assert seen == [9.0, 2.0, 5.0, 5.0]

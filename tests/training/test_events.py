@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from bakeoff.training.events import Events
+from bakeoff.training.showing import Events
 
 
 def read(folder: Path) -> list[tuple[str, int, tf.compat.v1.Summary.Value]]:

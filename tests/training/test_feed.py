@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.building.made import write_split
+from bakeoff.input.augment import Augment
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -16,9 +17,8 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import SingleDigits
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.feed import Feed
-from bakeoff.training.phases import Leg, Span
-from bakeoff.training.settings import Train
+from bakeoff.training.rig import Feed
+from bakeoff.training.variant import Span, TrainingPhase
 
 
 def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
@@ -33,16 +33,22 @@ def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
 
     store.read = noted  # type: ignore[method-assign]
     task = Classification(Cnn(input_size=16), [str(digit) for digit in range(10)])
-    train = Train(batch_size=2, steps=1, accumulate_batches=2)
-    feed = Feed.of(train, store, Order(12, 5), task, lambda size: Shape("classification", 16, 1, size, 2, 1))
+    feed = Feed(
+        store,
+        order=Order(12, 5),
+        augment=Augment(),
+        encode=task.encode,
+        shape_of=lambda size: Shape("classification", 16, 1, size, 2, 1),
+        together=2,
+    )
     span = Span("whole", first_step=3, steps=4, first_example=5, batch_size=2, rate_factor=1.0)
-    leg = Leg(span, Constant(1.0), (), "last")
+    leg = TrainingPhase(span, Constant(1.0), (), "last")
     upcoming = iter(feed.batches(leg, range(4, 6)))
     assert isinstance(upcoming, tf.data.Iterator)  # so that a graph can take several steps in one call
     given = list(upcoming)
     # The leg's second and third step, each of two batches of two: places 5 + 4 to 5 + 12 of the stream.
     first, second = (np.random.default_rng([5, epoch]).permutation(12) for epoch in (0, 1))
     assert asked == [*first[9:12], *second[0:5]]
-    assert [images.shape[0] for images, _ in given] == [2, 2, 2, 2]
+    assert [batch["image"].shape[0] for batch in given] == [2, 2, 2, 2]
     # The step after which five are done is the leg's second: its examples, by their names.
     assert feed.names(leg, 5) == ", ".join(f"train/{number:06d}" for number in [*first[9:12], second[0]])

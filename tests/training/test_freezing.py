@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.training.freezing import train_only
-from bakeoff.training.step import compiled_step
+from bakeoff.training.step import Step
+from bakeoff.training.weights import train_only
 from slope import Slope, sgd
 
 PARTS = {"backbone": ("body.*",), "head": ("logits",)}
@@ -26,9 +26,9 @@ def network() -> keras.Model:
 def moved(model: keras.Model) -> set[str]:
     """What a step changes."""
     before = {weight.path: weight.numpy() for weight in model.weights}
-    step = compiled_step(model, sgd(model), Slope())  # type: ignore[arg-type]
+    step = Step(model, sgd(model), Slope())  # type: ignore[arg-type]
     images = tf.constant([[1.0, 5.0], [2.0, -3.0], [7.0, 1.0]])
-    step([(images, {"factor": tf.constant([[1.0], [2.0], [-4.0]])})], tf.constant(0.5))
+    step([{"image": images, "factor": tf.constant([[1.0], [2.0], [-4.0]])}], tf.constant(0.5))
     return {weight.path for weight in model.weights if not np.array_equal(before[weight.path], weight.numpy())}
 
 

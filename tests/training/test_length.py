@@ -2,7 +2,7 @@
 
 import pytest
 
-from bakeoff.training.length import steps_for
+from bakeoff.training.settings import steps_for
 
 
 def test_steps_are_taken_as_they_are_given() -> None:

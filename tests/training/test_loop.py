@@ -9,13 +9,12 @@ import pytest
 
 from bakeoff.lr import Constant, Cosine, Schedule
 from bakeoff.progress import Bar
+from bakeoff.tasks.task import Tensors
 from bakeoff.training import loop
-from bakeoff.training.divergence import Diverged
-from bakeoff.training.ending import Clock, Ends, TimeLimit
-from bakeoff.training.loop import Best, Rhythm, Standing, fit
+from bakeoff.training.ending import Clock, Ends, Stop, TimeLimit
+from bakeoff.training.loop import Best, Diverged, Rhythm, Standing, fit
 from bakeoff.training.settings import Train
-from bakeoff.training.step import Batch, compiled_step
-from bakeoff.training.stopping import Stop
+from bakeoff.training.step import Calls, Step
 from slope import Slope, batches, one_weight, sgd, weight_of
 
 
@@ -36,6 +35,8 @@ class Oven:
         self.ends = Ends.none()
         self.standing = Standing()
 
+    headline = Slope.headline
+
     def log(self, step: int, values: dict[str, float]) -> None:
         self.lines.append((step, values))
         self.rates.append(float(self.optimizer.learning_rate.numpy()))
@@ -45,27 +46,27 @@ class Oven:
         self.calls.append("validate")
         return next(self.results)
 
+    def keep_best(self, step: int) -> None:
+        self.calls.append(f"keep {step}")
+
+    def checkpoint(self, step: int, standing: Standing) -> None:
+        self.calls.append(f"checkpoint {step} best {standing.best.step}")
+
     def bake(self, schedule: Schedule, goodness: list[float], inputs: list[float] | None = None, **how: Any) -> Best:
         self.results = iter([{"goodness": value, "by_class": {"a": 1.0}, "count": 3} for value in goodness])
         ones = [1.0] * (len(self.steps) * self.together)
         return self.bake_batches(schedule, batches(*(inputs or ones)), **how)
 
-    def bake_batches(self, schedule: Schedule, given: Iterable[Batch], best: Best | None = None) -> Best:
+    def bake_batches(self, schedule: Schedule, given: Iterable[Tensors], best: Best | None = None) -> Best:
+        step = Step(self.network, self.optimizer, Slope())  # type: ignore[arg-type]
         self.standing = fit(
-            compiled_step(self.network, self.optimizer, Slope()),  # type: ignore[arg-type]
-            steps=self.steps,
-            batches=given,
-            together=self.together,
-            rate_of=schedule,
+            Calls(step, given, together=self.together, at_once=self.rhythm.steps_per_call),
+            self.steps,
+            schedule,
             rhythm=self.rhythm,
-            validate=self.validate,
-            headline=Slope.headline,
-            log=self.log,
-            standing=Standing(best or Best()),
-            keep_best=lambda step: self.calls.append(f"keep {step}"),
-            checkpoint=lambda step, standing: self.calls.append(f"checkpoint {step} best {standing.best.step}"),
-            examples_per_step=self.together,
+            keeper=self,
             ends=self.ends,
+            standing=Standing(best or Best()),
             bar=self.bar,
         )
         return self.standing.best
@@ -226,7 +227,7 @@ def test_a_run_that_goes_on_keeps_its_best() -> None:
 
 def test_a_look_that_was_quicker_than_rehearsed_lets_training_go_on() -> None:
     oven = Oven(steps=3, log_every=100)
-    oven.ends = Ends(Stop(), TimeLimit(60.0, Clock(), rehearse_look=lambda: 1e6))
+    oven.ends = Ends(Stop(), TimeLimit(60.0, Clock(), rehearse_validation=lambda: 1e6))
     oven.ends.limit.begin()
     oven.bake(Constant(0.1), [0.1, 0.2])
     assert [step for step, values in oven.lines if "validation/goodness" in values] == [1, 3]

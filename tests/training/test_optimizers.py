@@ -9,17 +9,16 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
-from bakeoff.training.early_stopping import EarlyStopping
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer, RmsProp
-from bakeoff.training.settings import Train
-from bakeoff.training.step import compiled_step
+from bakeoff.training.settings import EarlyStopping, Train
+from bakeoff.training.step import Step
 from slope import Slope, batches, one_weight, sgd, weight_of
 
 
 def moved(optimizer: Optimizer, gradients: list[float], rate: float = 0.1) -> list[float]:
     """The weight after each step from zero."""
     network = one_weight()
-    step = compiled_step(network, optimizer.build(network), Slope())  # type: ignore[arg-type]
+    step = Step(network, optimizer.build(network), Slope())  # type: ignore[arg-type]
     places = []
     for gradient in gradients:
         step(batches(gradient), tf.constant(rate))

@@ -8,8 +8,7 @@ from bakeoff.errors import OutOfRange
 from bakeoff.lr import Constant
 from bakeoff.run.parse import Problems, parse
 from bakeoff.run.yaml_file import read_mapping
-from bakeoff.training.phases import Phase
-from bakeoff.training.settings import Init, Train
+from bakeoff.training.settings import Init, Phase, Train
 from imports import ROOT
 
 

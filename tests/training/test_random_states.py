@@ -10,13 +10,13 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import DataError
-from bakeoff.training import checkpoint, random_states, weights
-from bakeoff.training.average import Average
+from bakeoff.tasks.task import Tensors
+from bakeoff.training import checkpoint, learner, weights
 from bakeoff.training.learner import Learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.optimizers import Adam
-from bakeoff.training.step import Batch
 from bakeoff.training.weight_files import open_weights
+from bakeoff.training.weights import Average
 from slope import Slope
 
 
@@ -34,10 +34,11 @@ def drawing_network() -> keras.Model:
     return keras.Model(picture, keras.layers.Dense(1, name="last")(x))
 
 
-def picture_batch(number: int) -> Batch:
+def picture_batch(number: int) -> Tensors:
     draw = np.random.default_rng(number)
-    return tf.constant(draw.uniform(0, 255, (4, 6, 6, 3)), tf.float32), {
-        "factor": tf.constant(draw.normal(size=(4, 1)), tf.float32)
+    return {
+        "image": tf.constant(draw.uniform(0, 255, (4, 6, 6, 3)), tf.float32),
+        "factor": tf.constant(draw.normal(size=(4, 1)), tf.float32),
     }
 
 
@@ -77,8 +78,8 @@ def test_layers_without_a_seed_draw_on_where_they_were() -> None:
 def test_every_variable_that_a_step_reads_or_writes_is_in_the_checkpoint() -> None:
     learner = new_learner()
     step = learner.begin((), "train.trainable")
-    images, targets = picture_batch(0)
-    traced = tf.function(lambda: step([(images, targets)], tf.constant(0.1))).get_concrete_function()
+    batch = picture_batch(0)
+    traced = tf.function(lambda: step([batch], tf.constant(0.1))).get_concrete_function()
     captured = {tensor.ref() for tensor in traced.captured_inputs if tensor.dtype == tf.resource}
     saved = {variable.value.handle.ref() for variable in learner._variables().values()}
     assert captured <= saved
@@ -106,19 +107,19 @@ def test_drawing_goes_on_from_a_state_to_the_same_numbers() -> None:
         return [random.random(), random.gauss(0, 1), float(np.random.normal()), float(np.random.uniform())]
 
     drawn()  # one normal number of each pair is still in hand
-    states = random_states.outside_keras()
+    states = learner.random_states_outside_keras()
     expected = [drawn(), drawn()]
-    random_states.restore_outside_keras(states)
+    learner.restore_random_states(states)
     assert [drawn(), drawn()] == expected
-    assert all(states[name][-1] == 1 for name in (random_states.PYTHON, random_states.NUMPY))
+    assert all(states[name][-1] == 1 for name in (learner.PYTHON, learner.NUMPY))
 
 
 def test_a_generator_with_no_normal_number_in_hand_comes_back_without_one() -> None:
     random.seed(5)
     np.random.seed(6)
-    states = random_states.outside_keras()
+    states = learner.random_states_outside_keras()
     expected = random.gauss(0, 1), float(np.random.normal())
-    random_states.restore_outside_keras(states)
+    learner.restore_random_states(states)
     assert (random.gauss(0, 1), float(np.random.normal())) == expected
 
 

@@ -18,12 +18,11 @@ from bakeoff.networks.cnn import Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import SingleDigits
+from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
-from bakeoff.training import random_states
-from bakeoff.training.events import Events
-from bakeoff.training.samples import Samples, evenly_spread
-from bakeoff.training.showing import Show, file_away
-from bakeoff.training.validation import Validation
+from bakeoff.training.learner import keras_random_state, random_states_outside_keras
+from bakeoff.training.rig import Validation
+from bakeoff.training.showing import Events, Samples, Show, evenly_spread, keep_samples
 
 DIGITS = [str(digit) for digit in range(10)]
 
@@ -47,7 +46,12 @@ class Kitchen:
         batches = evaluation_batches(store, Shape("classification", 16, 1, 4, 2, 1), numbers)
         self.unwanted = False
         self.validate = Validation(
-            self.task, self.network, batches, examples=11, is_unwanted=lambda: self.unwanted, samples=self.samples
+            self.task,
+            compile_answer(self.network, self.task),
+            batches,
+            examples=11,
+            is_unwanted=lambda: self.unwanted,
+            samples=self.samples,
         )
 
     def look(self, step: int, accuracy: float, events: Events | None = None) -> None:
@@ -95,21 +99,21 @@ def test_the_sheets_of_the_first_the_best_and_the_newest_look_stay(store: Store,
     assert kitchen.sheets == ["00000001.jpg", "00000003.jpg", "00000006.jpg"]  # of equals, the earlier
     kitchen.history = kitchen.history[:4]  # as a life from an earlier checkpoint has it, stopped at once
     (tmp_path / "out").mkdir()
-    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000003.jpg"]
 
 
 def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
-    watch = kitchen.samples.watch
+    watch = kitchen.samples._watch
 
     def stopped(batch: Any, found: Any) -> None:
         watch(batch, found)
         kitchen.unwanted = True
 
-    kitchen.samples.watch = stopped  # type: ignore[method-assign]
+    kitchen.samples._watch = stopped  # type: ignore[method-assign]
     assert kitchen.validate() is None
-    kitchen.unwanted, kitchen.samples.watch = False, watch  # type: ignore[method-assign]
+    kitchen.unwanted, kitchen.samples._watch = False, watch  # type: ignore[method-assign]
     kitchen.look(1, 0.5)
     assert len(kitchen.samples.images) == 2
 
@@ -118,14 +122,14 @@ def test_without_samples_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [])
     kitchen.look(1, 0.5)
     (tmp_path / "out").mkdir()
-    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
     assert kitchen.sheets == [] and list((tmp_path / "out").iterdir()) == []
 
 
 def everything(kitchen: Kitchen) -> list[bytes]:
     """That a step depends on: weights, and the states of all generators."""
-    variables = [*kitchen.network.variables, random_states.of_keras()]
-    return [*(one.numpy().tobytes() for one in variables), *map(bytes, random_states.outside_keras().values())]
+    variables = [*kitchen.network.variables, keras_random_state()]
+    return [*(one.numpy().tobytes() for one in variables), *map(bytes, random_states_outside_keras().values())]
 
 
 def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_nothing(
@@ -152,6 +156,3 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
     images = np.stack(kitchen.samples.images)
     logits = kitchen.network(images, training=False)["classes"].numpy()
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
-    (tmp_path / "out").mkdir()
-    file_away(tmp_path, kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
-    assert [file.name for file in (tmp_path / "out/tensorboard").iterdir()] == [file.name]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.training.phases import Leg
-from bakeoff.training.shortage import OutOfMemory, Shortage, memory_left
-from bakeoff.training.step import Batch
-from kitchen import Kitchen, Ones, leg
+from bakeoff.tasks.task import Tensors
+from bakeoff.training.footprint import OutOfMemory, Shortage, memory_left
+from bakeoff.training.variant import TrainingPhase
+from kitchen import Kitchen, Ones, phase
 
 PETABYTES = 10**15
 
@@ -59,7 +59,7 @@ def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(allocate: C
         rf"^train\.batch_size: must be smaller, for memory ran out with batches of 64 \({reason}\); 8\.40 GB were "
         r"estimated, 6\.05 GB are there; 40 is the largest that is expected to fit \(accumulate_batches keeps"
     )
-    with pytest.raises(OutOfMemory, match=message) as caught, shortage(6.05e9).said("train.batch_size", 64):
+    with pytest.raises(OutOfMemory, match=message) as caught, shortage(6.05e9).explained("train.batch_size", 64):
         allocate()
     assert caught.value.__cause__ is not None and "\n" not in str(caught.value)
 
@@ -67,18 +67,18 @@ def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(allocate: C
 def test_the_batch_is_that_of_the_phase(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Huge(Ones):
-        def batches(self, leg: Leg, steps: range) -> Iterable[Batch]:
-            if leg.span.name == "whole":
-                yield tf.zeros([PETABYTES]), {}
-            yield from super().batches(leg, steps)
+        def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
+            if phase.span.name == "whole":
+                yield {"image": tf.zeros([PETABYTES])}
+            yield from super().batches(phase, steps)
 
-    kitchen = Kitchen(tmp_path, [leg("head", 0, 2, 0.1), leg("whole", 2, 2, 0.1, batch_size=32)])
+    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.1), phase("whole", 2, 2, 0.1, batch_size=32)])
     kitchen.feed = Huge()
     message = (
         r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when"
     )
     with pytest.raises(OutOfMemory, match=message):
-        kitchen.bake(within_memory=shortage(1e9).said)
+        kitchen.bake(within_memory=shortage(1e9).explained)
     assert len(list(tmp_path.glob("1-head/00000002"))) == 1
 
 
@@ -94,13 +94,13 @@ def test_the_largest_batch_divides_by_the_devices() -> None:
 
 def test_a_network_that_fits_with_no_batch_is_said_to() -> None:
     message = r"with batches of 8 \(MemoryError\); .+; no batch is expected to fit: choose a smaller network"
-    with pytest.raises(OutOfMemory, match=message), shortage(1e9).said("train.batch_size", 8):
+    with pytest.raises(OutOfMemory, match=message), shortage(1e9).explained("train.batch_size", 8):
         raise MemoryError
 
 
 def test_what_cuda_says_of_its_memory_counts() -> None:
     error = tf.errors.InternalError(None, None, "Failed copying input tensor: Dst tensor is not initialized.")
-    with pytest.raises(OutOfMemory, match=r"\(InternalError\)"), shortage(1e9).said("train.batch_size", 8):
+    with pytest.raises(OutOfMemory, match=r"\(InternalError\)"), shortage(1e9).explained("train.batch_size", 8):
         raise error
 
 
@@ -113,7 +113,7 @@ def test_what_cuda_says_of_its_memory_counts() -> None:
     ],
 )
 def test_other_errors_stay_what_they_are(error: Exception) -> None:
-    with pytest.raises(type(error), match=re.escape(str(error))), shortage(1e9).said("train.batch_size", 8):
+    with pytest.raises(type(error), match=re.escape(str(error))), shortage(1e9).explained("train.batch_size", 8):
         raise error
 
 

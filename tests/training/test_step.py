@@ -17,18 +17,15 @@ from bakeoff.input.batches import training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
-from bakeoff.lr import Constant
 from bakeoff.networks.cnn import Cnn
-from bakeoff.progress import Bar
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import SingleDigits
+from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
 from bakeoff.training import loop, weights
-from bakeoff.training.ending import Ends
-from bakeoff.training.loop import Rhythm, Standing, fit
 from bakeoff.training.optimizers import Adam
-from bakeoff.training.step import _share, compiled_prediction, compiled_step
+from bakeoff.training.step import Calls, Step, _share
 from slope import Slope, batches, sgd, weight_of
 
 
@@ -37,7 +34,7 @@ def test_regularisation_that_a_network_asks_for_is_part_of_the_loss() -> None:
     square = keras.regularizers.L2(0.5)
     layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", kernel_regularizer=square)
     network = keras.Model(given, layer(given))
-    losses = compiled_step(network, sgd(network), Slope())(batches(4.0), tf.constant(0.1))  # type: ignore[arg-type]
+    losses = Step(network, sgd(network), Slope())(batches(4.0), tf.constant(0.1))  # type: ignore[arg-type]
     assert {name: float(value) for name, value in losses.items()} == pytest.approx(
         {"train/loss": 4.5, "train/loss_a": 2.0, "train/loss_b": 2.0, "train/loss_penalty": 0.5}
     )
@@ -52,34 +49,34 @@ def test_step_reads_every_weight_before_it_changes_it() -> None:
         given = keras.Input((1,))
         hidden = keras.layers.Dropout(0.4)(keras.layers.Dense(4)(given))
         network = keras.Model(given, keras.layers.Dense(1)(hidden))
-        taken = compiled_step(network, sgd(network), Slope())([batch], tf.constant(0.1))  # type: ignore[arg-type]
+        taken = Step(network, sgd(network), Slope())([batch], tf.constant(0.1))  # type: ignore[arg-type]
         losses.add(float(taken["train/loss"]))
     assert len(losses) == 1
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3, 6])
 def test_shares_of_devices_are_disjoint_and_together_the_batch(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = tf.range(12), {"label": tf.range(100, 112)}
+    batch = {"image": tf.range(12), "label": tf.range(100, 112)}
     shares = []
     for number in range(devices):
         context = SimpleNamespace(replica_id_in_sync_group=number)
         monkeypatch.setattr(tf.distribute, "get_replica_context", lambda context=context: context)
         shares.append(_share(batch, devices))
-    assert np.concatenate([images for images, _ in shares]).tolist() == list(range(12))
-    assert np.concatenate([targets["label"] for _, targets in shares]).tolist() == list(range(100, 112))
-    assert {len(images) for images, _ in shares} == {12 // devices}
+    assert np.concatenate([share["image"] for share in shares]).tolist() == list(range(12))
+    assert np.concatenate([share["label"] for share in shares]).tolist() == list(range(100, 112))
+    assert {len(share["image"]) for share in shares} == {12 // devices}
 
 
 def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
     given = keras.Input((1,))
     network = keras.Model(given, keras.layers.BatchNormalization(momentum=0.75, epsilon=0.0)(given))
     values = tf.constant([[2.0], [6.0]])  # mean 4, variance 4
-    step = compiled_step(network, sgd(network), Slope())  # type: ignore[arg-type]
-    step([(values, {"factor": tf.ones([2, 1])})], tf.constant(0.0))
-    predict = compiled_prediction(network, Slope())  # type: ignore[arg-type]
+    step = Step(network, sgd(network), Slope())  # type: ignore[arg-type]
+    step([{"image": values, "factor": tf.ones([2, 1])}], tf.constant(0.0))
+    predict = compile_answer(network, Slope())  # type: ignore[arg-type]
     mean, variance = 0.25 * 4, 0.75 * 1 + 0.25 * 4
     expected = 1 + (values - mean) / math.sqrt(variance)
-    np.testing.assert_allclose(predict(values)["answer"], expected, rtol=1e-5)
+    np.testing.assert_allclose(predict({"image": values})["answer"], expected, rtol=1e-5)
 
 
 # The same seed.
@@ -97,29 +94,18 @@ def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
     loop.seed_everything(seed, deterministic=True)
     settings = Cnn(input_size=16, width=0.25, dropout=0.3)
     network, task = settings.build(10), Classification(settings, [str(digit) for digit in range(10)])
-    fit(
-        compiled_step(network, Adam().build(network), task),
+    upcoming = training_batches(
+        store,
+        Shape("classification", 16, 1, 4, decode_threads, 2),
+        order=Order(12, seed),
         steps=range(4),
-        batches=training_batches(
-            store,
-            Shape("classification", 16, 1, 4, decode_threads, 2),
-            order=Order(12, seed),
-            steps=range(4),
-            augment=Augment(zoom=Zoom(smallest=0.7), colour=Colour(brightness=0.2)),
-            encode=task.encode,
-        ),
-        rate_of=Constant(0.01),
-        rhythm=Rhythm(2, 0, 100),
-        validate=lambda: {"accuracy": 0.0},
-        headline="accuracy",
-        log=lambda step, values: None,
-        standing=Standing(),
-        keep_best=lambda step: None,
-        checkpoint=lambda step, standing: None,
-        examples_per_step=4,
-        ends=Ends.none(),
-        bar=Bar("train", 4, "steps", None),
+        augment=Augment(zoom=Zoom(smallest=0.7), colour=Colour(brightness=0.2)),
+        encode=task.encode,
     )
+    step = Step(network, Adam().build(network), task)
+    calls = Calls(step, upcoming, together=1, at_once="auto")
+    for _ in range(4):
+        calls.take([0.01])
     return weights.digest(network)
 
 

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from bakeoff.errors import Canceled, said_plainly
-from bakeoff.training import stopping
-from bakeoff.training.stopping import Stop, takes_its_shell_along
+from bakeoff.training import ending as stopping
+from bakeoff.training.ending import Stop, takes_its_shell_along
 from bakeoff.workspace import STOP_FILE
 
 
 @pytest.fixture
 def stop(tmp_path: Path) -> Iterator[Stop]:
-    stop = Stop(tmp_path)
+    stop = Stop(tmp_path / STOP_FILE)
     with stop.listening():
         yield stop
 
@@ -64,7 +64,7 @@ def test_sigterm_twice_is_sigterm_once(stop: Stop) -> None:
 
 
 def test_a_file_asks_for_a_stop_and_is_gone_when_it_was_answered(tmp_path: Path) -> None:
-    stop = Stop(tmp_path)
+    stop = Stop(tmp_path / STOP_FILE)
     with stop.listening():
         stop.step_is_done()
         (tmp_path / STOP_FILE).touch()
@@ -82,7 +82,7 @@ def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Sto
 
 def test_a_request_to_a_process_that_is_gone_stops_no_other(tmp_path: Path) -> None:
     (tmp_path / STOP_FILE).touch()
-    with Stop(tmp_path).listening():
+    with Stop(tmp_path / STOP_FILE).listening():
         assert not (tmp_path / STOP_FILE).exists()
 
 

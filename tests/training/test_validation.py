@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.networks.cnn import Cnn
+from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
-from bakeoff.training.validation import Validation, judged_by
+from bakeoff.training.rig import Validation, choose_headline
 
 NETWORK = Cnn(input_size=16, width=0.25)
 CLASSES = ("a", "b", "c")
+TASK = Classification(NETWORK, CLASSES)
 
 
 class Asked:
@@ -35,27 +37,25 @@ def network() -> keras.Model:
 
 def test_a_look_that_becomes_unwanted_is_broken_off_after_the_batch(network: keras.Model) -> None:
     batches, answers = Asked(), iter([False, True, True])
-    look = Validation(
-        Classification(NETWORK, CLASSES), network, batches, examples=10, is_unwanted=lambda: next(answers)
-    )
+    look = Validation(TASK, compile_answer(network, TASK), batches, examples=10, is_unwanted=lambda: next(answers))
     assert look() is None and batches.sizes == [4, 4]
 
 
 def test_a_look_that_is_wanted_counts_every_example(network: keras.Model) -> None:
-    result = Validation(Classification(NETWORK, CLASSES), network, Asked(), examples=10)()
+    result = Validation(TASK, compile_answer(network, TASK), Asked(), examples=10)()
     given = int(np.argmax(network(tf.zeros([1, 16, 16, 3]), training=False)["classes"]))
     assert result is not None and result["accuracy"] == float(given == 0)
 
 
 def test_a_rehearsal_goes_through_a_few_batches_only(network: keras.Model) -> None:
     batches = Asked()
-    assert Validation(Classification(NETWORK, CLASSES), network, batches, examples=1000).seconds() > 0
+    assert Validation(TASK, compile_answer(network, TASK), batches, examples=1000).seconds() > 0
     assert len(batches.sizes) == 3
 
 
-def test_weights_are_judged_by_the_headline_or_by_the_number_that_was_chosen() -> None:
+def test_weights_are_choose_headline_the_headline_or_by_the_number_that_was_chosen() -> None:
     task = Classification(NETWORK, CLASSES, multi_label=True)
-    assert judged_by(task, None) == "mean_average_precision" and judged_by(task, "f1") == "f1"
+    assert choose_headline(task, None) == "mean_average_precision" and choose_headline(task, "f1") == "f1"
 
 
 def test_a_number_that_no_look_gives_is_refused_with_the_nearest() -> None:
@@ -64,4 +64,4 @@ def test_a_number_that_no_look_gives_is_refused_with_the_nearest() -> None:
         r"one of: f1, mean_auc, mean_average_precision, precision, recall$"
     )
     with pytest.raises(ConfigError, match=message):
-        judged_by(Classification(NETWORK, CLASSES, multi_label=True), "f2")
+        choose_headline(Classification(NETWORK, CLASSES, multi_label=True), "f2")

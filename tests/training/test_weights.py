@@ -13,7 +13,7 @@ from bakeoff.networks.cnn import Cnn
 from bakeoff.networks.ssd import Ssd
 from bakeoff.training import weights
 from bakeoff.training.footprint import peak_memory_bytes
-from bakeoff.training.state import read_state, write_state
+from bakeoff.training.history import read_state, write_state
 
 SMALL = Cnn(input_size=16, width=0.25)
 

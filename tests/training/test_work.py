@@ -22,7 +22,7 @@ def work(tmp_path: Path) -> Iterator[Work]:
 
 def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
     """A checkpoint that names the steps of the best weights of each leg."""
-    facts = {"legs": [{"best": {"step": best, "value": 0.5}} for best in bests]}
+    facts = {"phases": [{"best": {"step": best, "value": 0.5}} for best in bests]}
     work.save(Position(leg, step), facts, lambda: {"w": np.array([leg, step])}, now=now)
 
 
@@ -45,10 +45,10 @@ def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
 
 def test_a_run_says_where_it_goes_on() -> None:
     folder = Path("runs/1f")
-    assert Found().in_words(900, folder) == []
-    [line] = Found(Position(0, 1200)).in_words(2000, folder)
+    assert Found().describe(900, folder) == []
+    [line] = Found(Position(0, 1200)).describe(2000, folder)
     assert line == "goes on after step 1,200 of 2,000, from runs/1f"
-    [line] = Found(Position(0, 2000)).in_words(2000, folder)
+    [line] = Found(Position(0, 2000)).describe(2000, folder)
     assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
 
 
@@ -155,7 +155,7 @@ def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.
     save(work, 0, 100, now=False)
     copied: list[int] = []
     for step in (200, 300):  # left out, and not even copied, while the first is being written
-        work.save(Position(0, step), {"legs": []}, lambda step=step: copied.append(step) or {}, now=False)
+        work.save(Position(0, step), {"phases": []}, lambda step=step: copied.append(step) or {}, now=False)
     assert copied == []
     disk.set()
     save(work, 0, 400, now=True)

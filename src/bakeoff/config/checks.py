@@ -19,8 +19,8 @@ from bakeoff.run.export import SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, origin_of
-from bakeoff.training.phases import Span
 from bakeoff.training.settings import Init, Train
+from bakeoff.training.variant import Span
 
 FITTING_OVERLAP = 0.5
 MOST_UNFIT = 0.1  # share of boxes

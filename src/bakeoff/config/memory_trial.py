@@ -21,8 +21,7 @@ from bakeoff.input.shape import Shape
 from bakeoff.quiet import load_tensorflow
 from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
-from bakeoff.training.phases import Leg
-from bakeoff.training.variant import Derived, batch_shape, plan_auto_phases, plan_phases
+from bakeoff.training.variant import Derived, TrainingPhase, batch_shape, plan_auto_phases, plan_phases
 
 STEPS = 4
 LOOKS = 2  # batches of the validation
@@ -43,7 +42,7 @@ class Rehearsal:
         """With the least that may wait, as in the estimate that the answer is compared with."""
         return replace(batch_shape(self._run, batch_size), prefetch_batches=1)
 
-    def _trained_parameters(self, leg: Leg) -> int:
+    def _trained_parameters(self, leg: TrainingPhase) -> int:
         learner = self._rig.learner
         learner.require_trainable(leg.trainable, "train.trainable")
         return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
@@ -54,8 +53,7 @@ class Rehearsal:
         import tensorflow as tf
 
         from bakeoff.input.batches import evaluation_batches
-        from bakeoff.tasks.task import score_all
-        from bakeoff.training.step import compiled_prediction
+        from bakeoff.tasks.answering import compile_answer, judge
 
         rig, leg = self._rig, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
         feed = rig.feed(self._shape)
@@ -66,8 +64,8 @@ class Rehearsal:
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
         held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
-        predict = compiled_prediction(rig.learner.kept, rig.task)
-        score_all(rig.task, predict, itertools.islice(held_out, LOOKS))
+        answer = compile_answer(rig.learner.kept, rig.task)
+        judge(rig.task, {"network": answer}, itertools.islice(held_out, LOOKS))
         copied = {name: np.array(value) for name, value in rig.learner.state().items()}
         assert copied
         return peak_memory_bytes() + TRACKING_BYTES

@@ -16,10 +16,8 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft, Run
-from bakeoff.training.length import steps_for
-from bakeoff.training.phases import WHOLE_RUN, Span
-from bakeoff.training.settings import Train
-from bakeoff.training.variant import Derived
+from bakeoff.training.settings import Train, steps_for
+from bakeoff.training.variant import WHOLE_RUN, Derived, Span
 
 
 def resolve(

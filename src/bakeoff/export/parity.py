@@ -1,6 +1,6 @@
 """What exported files answer on validation examples, judged as the network itself is judged."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -12,23 +12,11 @@ from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.records.wire import decode_features
 from bakeoff.run.export import Export
+from bakeoff.tasks.answering import Answer
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Score, Task, Tensors
 
-Answerer = Callable[[Tensors], Tensors]
 NETWORK, AS_A_FILE = "network", "network_as_a_file"
-
-
-def judged(
-    task: Task, answerers: Mapping[str, Answerer], batches: Iterable[Tensors], seen: Callable[[int], None]
-) -> dict[str, Score]:
-    """The score of each, on the very same examples; `seen` is told how many."""
-    scores = {name: task.score() for name in answerers}
-    for batch in batches:
-        for name, answers in answerers.items():
-            scores[name] = scores[name] + task.judge(batch, answers(batch))
-        seen(len(batch["number"]))
-    return scores
 
 
 def numbers_of(task: Task, score: Score) -> dict[str, float | None]:
@@ -37,7 +25,7 @@ def numbers_of(task: Task, score: Score) -> dict[str, float | None]:
     return {name: result.get(name) for name in task.measures if name in result}
 
 
-def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answerer:
+def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer:
     """The network's detections by the rule of a .tflite, so that what remains of a difference is the conversion's."""
     most, rule = settings.max_detections, task.model.suppression
 
@@ -66,11 +54,11 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     return lambda batch: answers(batch["image"])
 
 
-def of_lite(model: LiteModel) -> Answerer:
+def of_lite(model: LiteModel) -> Answer:
     return lambda batch: stacked([model.answer(image) for image in batch["image"].numpy()])
 
 
-def of_saved_model(model: SavedModel, read: Callable[[np.ndarray], list[bytes | None]]) -> Answerer:
+def of_saved_model(model: SavedModel, read: Callable[[np.ndarray], list[bytes | None]]) -> Answer:
     """From the files in the records, so that decoding and resizing are measured with it."""
 
     def answers(batch: Tensors) -> Tensors:

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from bakeoff.errors import DataError
 from bakeoff.export.latency import latency
-from bakeoff.export.parity import AS_A_FILE, NETWORK, Answerer, as_a_file, judged, numbers_of, of_lite, of_saved_model
+from bakeoff.export.parity import AS_A_FILE, NETWORK, as_a_file, numbers_of, of_lite, of_saved_model
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -25,9 +25,9 @@ from bakeoff.machine import cores
 from bakeoff.predict.lite_model import LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.tasks.answering import Answer, compile_answer, judge
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
-from bakeoff.training.step import compiled_prediction
 
 Model = SavedModel | LiteModel
 
@@ -44,14 +44,14 @@ def measured(
 ) -> dict[str, Any]:  # fmt: skip
     """What export.json holds."""
     models = {form: opened(folder / file, settings.threads) for form, file in settings.files.items()}
-    predict = compiled_prediction(network, task)
-    answerers: dict[str, Answerer] = {NETWORK: lambda batch: predict(batch["image"])}
+    answerers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
     if isinstance(task, Detection) and set(models) != {SAVED_MODEL}:
         answerers[AS_A_FILE] = as_a_file(network, task, settings)
     for form, model in models.items():
         answerers[form] = of_saved_model(model, store.read) if isinstance(model, SavedModel) else of_lite(model)
     numbers = sample_of(store, settings.sample)
-    scores = judged(task, answerers, evaluation_batches(store, shape, numbers), seen)
+    batches = evaluation_batches(store, shape, numbers)
+    scores = judge(task, answerers, batches, lambda batch, _: seen(len(batch["number"])))
     found = {name: numbers_of(task, score) for name, score in scores.items()}
     files = {}
     for form, model in models.items():

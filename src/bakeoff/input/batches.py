@@ -25,18 +25,20 @@ def training_batches(
     augment: Augment,
     encode: Callable[[Example], Example],
 ) -> tf.data.Dataset:
-    """One (images, targets) per step; the batch of a step is the same wherever `steps` starts.
+    """Return one batch per step: images, and what `encode` makes of their truth.
+
+    The batch of a step is the same wherever `steps` starts.
 
     Step 0 begins with example `first_example` of the stream.
     """
 
     decode = decoder(shape)
 
-    def prepare(place: tf.Tensor, data: tf.Tensor) -> tuple[tf.Tensor, Example]:
+    def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
         place = tf.ensure_shape(place, [2])
         key = keys.key(order.seed, epoch=place[0], example=place[1])
         example = pixels.distort(decode(data), shape.view, augment=augment, key=key)
-        return example["image"], encode(example)
+        return {"image": example["image"]} | encode(example)
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)

@@ -8,8 +8,7 @@ from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, block, comment, field
 from bakeoff.run.settings import Run
-from bakeoff.training.phases import Leg
-from bakeoff.training.variant import plan_phases
+from bakeoff.training.variant import TrainingPhase, plan_phases
 
 OWN_WORDS = re.compile(r"^ *# bakeoff: train\.validate_every_steps: ([0-9]{1,9})$", re.MULTILINE)
 
@@ -53,7 +52,7 @@ def own_words(text: str) -> dict[str, int]:
     return {"validate_every_steps": int(said[1])} if said else {}
 
 
-def _phases(first: Leg, later: list[Leg]) -> Lines:
+def _phases(first: TrainingPhase, later: list[TrainingPhase]) -> Lines:
     if not later:
         return []
     following = "; ".join(
@@ -66,7 +65,7 @@ def _phases(first: Leg, later: list[Leg]) -> Lines:
     )
 
 
-def _unsaid(run: Run, leg: Leg) -> Lines:
+def _unsaid(run: Run, leg: TrainingPhase) -> Lines:
     """What of the variant the block has no word for."""
     train = run.train
     unsaid = []

@@ -9,11 +9,11 @@ from statistics import median
 from typing import Any
 
 from bakeoff.networks import Network
-from bakeoff.training.phases import Leg
 from bakeoff.training.settings import Train
+from bakeoff.training.variant import TrainingPhase
 
 
-def pace_key(model: Network, num_classes: int, train: Train, leg: Leg) -> str:
+def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase) -> str:
     """Equal for steps that take equally long on one machine; which patterns are trained counts, the rate does not."""
     parts: list[Any] = [
         platform.node(), repr(model), num_classes, leg.span.batch_size, sorted(leg.trainable),
@@ -22,7 +22,7 @@ def pace_key(model: Network, num_classes: int, train: Train, leg: Leg) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def pace_of(leg: Leg, history: Sequence[str], examples_a_step: int) -> float | None:
+def pace_of(leg: TrainingPhase, history: Sequence[str], examples_a_step: int) -> float | None:
     """Seconds per step of a leg, from the lines of its history; None if it logged too little to tell."""
     speeds = [
         row["examples_per_second"]

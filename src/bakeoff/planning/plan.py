@@ -8,8 +8,7 @@ from bakeoff.config.facts import Facts
 from bakeoff.planning.on_disk import OnDisk
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.settings import Run
-from bakeoff.training.phases import Leg
-from bakeoff.training.variant import Derived, plan_phases
+from bakeoff.training.variant import Derived, TrainingPhase, plan_phases
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def plan(
     )
 
 
-def _phase(leg: Leg, run: Run, facts: Facts, examples: int) -> PlannedPhase:
+def _phase(leg: TrainingPhase, run: Run, facts: Facts, examples: int) -> PlannedPhase:
     together = leg.span.batch_size * run.train.accumulate_batches
     trainable = facts.trainable(leg.trainable, run.model)
     span = leg.span
@@ -115,7 +114,7 @@ def _phase(leg: Leg, run: Run, facts: Facts, examples: int) -> PlannedPhase:
     )
 
 
-def _key_rates(leg: Leg) -> dict[str, float]:
+def _key_rates(leg: TrainingPhase) -> dict[str, float]:
     span = leg.span
     turns = {0: "start"} | {step: what for step, what in leg.schedule.turns() if 0 < step < span.steps}
     turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.settings import Run
-from bakeoff.training.phases import Leg
-from bakeoff.training.variant import Derived, plan_phases
+from bakeoff.training.variant import Derived, TrainingPhase, plan_phases
 
 if TYPE_CHECKING:
-    from bakeoff.training.feed import Feed
+    from bakeoff.training.rig import Feed
     from bakeoff.training.step import Step
 
 WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
@@ -30,7 +29,7 @@ def seconds_per_step(run: Run, derived: Derived, manifest: Manifest, records: Pa
     return {leg.span.name: _measured(leg, rig.learner.begin(leg.trainable, "train"), feed) for leg in plan_phases(run)}
 
 
-def _measured(leg: Leg, step: "Step", feed: "Feed") -> float:
+def _measured(leg: TrainingPhase, step: "Step", feed: "Feed") -> float:
     import tensorflow as tf
 
     first = leg.span.first_step

@@ -15,14 +15,15 @@ from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.export import MAIN
 from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.tracking import tracker
-from bakeoff.training.state import read_state
-from bakeoff.training.variant import Derived, batch_shape
+from bakeoff.tracking.measured import run_id_of
+from bakeoff.training.history import read_state
+from bakeoff.training.variant import batch_shape
 
 REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
 
 
-def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) -> dict[str, Any]:
+def export(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:
     """Returns what `export.json` holds."""
     load_tensorflow()
     from bakeoff.export.files import representative_of, write_files
@@ -31,8 +32,8 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
     from bakeoff.tasks.task import task_of
     from bakeoff.training.weights import restore
 
-    settings, manifest, state = run.export, fitting_manifest(records, derived), read_state(trained)
-    network = restore(run.model, derived.num_classes, trained / f"{settings.weights}.weights.h5")
+    settings, manifest, state = run.export, fitting_manifest(records, run.derived), read_state(trained)
+    network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
         Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
@@ -50,13 +51,13 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
         for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
             (partial / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
         require_parity(report, settings.max_drop)
-    with tracker.attach(run.track, state["run_id"]) as copy:
+    with tracker.attach(run.track, run_id_of(state)) as copy:
         told = {f"export/{key}": value for key, value in tracker.flattened(report["files"]) if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
         copy.metrics(state["step"], told | {"export/bytes": total}, revised=True)
         for name in ("labels.txt", REPORT, MAIN):
             copy.file(out / name, "export")
-        copy.exported(out, state, weights=settings.weights, task=derived.task, multi_label=manifest.multi_label)
+        copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
     return report
 
 
@@ -95,8 +96,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, derived = load(workspace.RUN)
-        first, *rest = summary(export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
+        run, _ = load(workspace.RUN)
+        first, *rest = summary(export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
         say(f"export: {first}")
         for line in rest:
             say(f"  {line}")

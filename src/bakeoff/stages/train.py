@@ -3,8 +3,10 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
@@ -20,140 +22,213 @@ from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
+from bakeoff.tracking.measured import keep_measured
 from bakeoff.tracking.tags import source_tags
 from bakeoff.tracking.target import own_id
-from bakeoff.training.continuing import parent_of, taken_up, write_identity
+from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
+from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
 from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
-from bakeoff.training.history import History, write_plots
-from bakeoff.training.origin import origin_of
-from bakeoff.training.state import summary, write_state
-from bakeoff.training.stopping import CTRL_C, Stop, takes_its_shell_along
-from bakeoff.training.variant import Derived, plan_phases
-from bakeoff.training.work import Work
+from bakeoff.training.history import History, describe_end, write_plots, write_state
+from bakeoff.training.origin import Origin, origin_of
+from bakeoff.training.variant import plan_phases
+from bakeoff.training.work import Found, Work
+
+if TYPE_CHECKING:
+    from bakeoff.training.course import Outcome
+    from bakeoff.training.footprint import Shortage
+    from bakeoff.training.rig import Rig
+    from bakeoff.training.showing import Show
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
-IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
+IN_TAGS = ("peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
-def train(run: Run, derived: Derived, records: Path, out: Path) -> dict[str, Any]:
-    """Returns what `state.json` holds."""
-    manifest, legs = fitting_manifest(records, derived), plan_phases(run)
-    origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
-    parent = parent_of(run.train, workspace.runs(), own_id)
-    others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_device_count(run))}
-    others["parent"] = parent.digest if parent else "none"
-    itself = identity(as_tree(run), **others)
-    name = name_of(itself)
-    folder, names = workspace.in_flight(name), [leg.span.name for leg in legs]
-    stop, footprint, bad = Stop(folder), Footprint(), BadRecords()
+@dataclass(frozen=True)
+class Start:
+    """Which run this is, and what it starts from."""
+
+    identity: dict[str, Any]
+    fingerprint: str
+    origin: Origin
+    parent: Parent | None
+
+    @classmethod
+    def of(cls, run: Run, manifest: Manifest) -> "Start":
+        origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
+        parent = parent_of(run.train, workspace.runs(), own_id)
+        others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
+        itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
+        return cls(itself, name_of(itself), origin, parent)
+
+    @property
+    def folder(self) -> Path:
+        return workspace.in_flight(self.fingerprint)
+
+    @property
+    def parent_fingerprint(self) -> str | None:
+        return self.parent.fingerprint if self.parent else None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What this process has open while it trains."""
+
+    work: Work
+    stop: Stop
+    report: Report
+    footprint: Footprint
+    bad: BadRecords
+
+
+@dataclass(frozen=True)
+class Followers:
+    """Who follows the training: MLflow's copy, samples and events, and what explains memory that runs out."""
+
+    copy: tracker.Tracker
+    seen: "Show"
+    shortage: "Shortage"
+
+    def send(self, step: int, values: dict[str, float]) -> None:
+        self.copy.metrics(step, values)
+
+    def show(self, step: int, values: dict[str, float], history: list[str]) -> None:
+        self.seen(step, values, history)
+
+    def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
+        return self.shortage.explained(key, batch_size)
+
+
+def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
+    manifest = fitting_manifest(records, run.derived)
+    start = Start.of(run, manifest)
+    stop = Stop(start.folder / workspace.STOP_FILE)
+    phases = [phase.span.name for phase in plan_phases(run)]
     with (
-        Work(folder, names, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
+        Work(start.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
         Report(
-            folder, run.name, derived.steps,
-            memory_estimate_bytes=derived.memory_estimate_bytes, can_go_on=work.can_go_on,
-            parent=parent.fingerprint if parent else None,
-            max_minutes=run.train.max_minutes,
+            start.folder, run.name, run.derived.steps,
+            memory_estimate_bytes=run.derived.memory_estimate_bytes, can_go_on=work.can_go_on,
+            parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
         ) as report,
     ):  # fmt: skip
-        _require_room(run, derived, folder, out)
+        _require_room(run, start.folder, out)
         load_tensorflow()
-        from bakeoff.input.store import plain_errors_of
-        from bakeoff.training import weights
-        from bakeoff.training.course import run_legs
-        from bakeoff.training.devices import has_gpus
-        from bakeoff.training.ending import Clock, Ends, TimeLimit
-        from bakeoff.training.loop import Rhythm
-        from bakeoff.training.rig import Rig
-        from bakeoff.training.shortage import Shortage, memory_left
-        from bakeoff.training.showing import SAMPLES, Show, events_of, file_away
-        from bakeoff.training.starting import in_words, load_first_weights, write_report
+        return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))
 
-        rig = Rig.of(run, manifest, records, bad)
-        learner, headline = rig.learner, rig.headline
-        if has_gpus():
-            require_gpu_room(derived.memory_parts.on_device(), rig.replicas)
-        first = load_first_weights(learner.network, run.model, run.train.init, origin)
-        footprint.mark(BUILT)
-        bad.keep_in(folder)
-        validate, samples = rig.looks(folder / SAMPLES, lambda: stop.asked)
-        write_identity(itself, folder)
-        found, remarks = taken_up(parent, work, run.train, itself, [leg.span.end_step for leg in legs])
-        limit = TimeLimit(
-            run.train.max_minutes,
-            Clock(found.facts["seconds"]),
-            rehearse_look=validate.seconds,
-            saving=lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
-        )
-        for line in [*in_words(first), *remarks, *found.in_words(derived.steps, work.folder)]:
-            say(f"train: {line}")
-        tags = source_tags(manifest.digest, name, parent.fingerprint if parent else None)
-        copy = tracker.start(run.track, run.name, tags, run_id=work.run_id)
-        with copy.ending(), report.tracked(copy.run_id, copy.tags):
-            _introduce(copy, run, manifest, records)
-            with (
-                building(out) as partial,
-                History(partial, found.facts["history"], told=report.line) as history,
-                plain_errors_of(rig.examples, rig.held_out),
-                progress("train", derived.steps, "steps", found.position.step) as bar,
-                events_of(run.train, folder, found) as events,
-            ):
-                report.running(found.position.step, found.facts["seconds"])
-                outcome = run_legs(
-                    legs,
-                    learner,
-                    work,
-                    found=found,
-                    feed=rig.feed(),
-                    rhythm=Rhythm.of(run.train, derived.train_examples),
-                    ends=Ends(stop, limit, run.train.early_stopping),
-                    validate=footprint.around(validate),
-                    headline=headline,
-                    history=history,
-                    send=copy.metrics,
-                    bar=bar,
-                    show=Show(learner.kept, samples, events, headline),
-                    within_memory=Shortage(
-                        lambda size: _memory_estimate(derived, size), lambda: memory_left(rig.replicas), rig.replicas
-                    ).said,
-                )
-                report.ending(outcome.ended_by, outcome.position.step)
-                remember_paces(run, derived, history.lines)
-                weights.save(learner.kept, partial / weights.FINAL)
-                digest = weights.digest(learner.kept)
-                if best := outcome.best_position:
-                    learner.keep(work.best(best))
-                weights.save(learner.kept, partial / weights.BEST)
-                write_plots(partial, headline)
-                file_away(folder, samples, history.lines, headline, partial)
-                state = outcome.summary(headline, legs) | {
-                    "classes": list(manifest.classes),
-                    "stopped_by": stop.by if outcome.ended_by == "stop" else None,
-                    "steps": derived.steps,
-                    "seconds": round(limit.clock.seconds, 1),
-                    "parameters": learner.kept.count_params(),
-                    "bad_records": bad.counts(),
-                    "weights_sha256": digest,
-                    "lineage": {
-                        "fingerprint": name,
-                        "started_from": first["source"],
-                        "first_weights": origin.digest,
-                        "parents": found.facts["parents"],
-                    },
-                    "run_id": copy.run_id,
-                }
-                state |= _memory_of(footprint, derived)
-                write_report(first, partial)
-                write_state(partial, state)
-            copy.tags({f"bakeoff.{key}": str(state[key]) for key in IN_TAGS})
-            copy.folder(out, "train")
-            copy.weights(out, state)
-    return state
+
+def _train(
+    run: Run, manifest: Manifest, records: Path, out: Path, start: Start, desk: Desk
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    from bakeoff.input.store import plain_errors_of
+    from bakeoff.training.course import Course, run_phases
+    from bakeoff.training.footprint import explain_shortage
+    from bakeoff.training.loop import Rhythm
+    from bakeoff.training.rig import Rig
+    from bakeoff.training.showing import EVENTS, SAMPLES, Show, events_of, keep_samples
+    from bakeoff.training.starting import in_words, load_first_weights, write_report
+
+    rig = Rig.of(run, manifest, records, desk.bad)
+    _require_gpu_room(run, rig)
+    first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
+    desk.footprint.mark(BUILT)
+    desk.bad.keep_in(start.folder)
+    validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
+    phases, work = plan_phases(run), desk.work
+    write_identity(start.identity, start.folder)
+    found, remarks = taken_up(start.parent, work, run.train, start.identity, [one.span.end_step for one in phases])
+    limit = TimeLimit(run.train.max_minutes, Clock(found.facts["seconds"]), validation.seconds, lambda: _saving(work))
+    for line in [*in_words(first), *remarks, *found.describe(run.derived.steps, work.folder)]:
+        say(f"train: {line}")
+    tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
+    copy = tracker.start(run.track, run.name, tags, run_id=work.run_id)
+    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags):
+        _introduce(copy, run, manifest, records)
+        with (
+            building(out) as partial,
+            History(partial, found.facts["history"], tell=desk.report.line) as history,
+            plain_errors_of(rig.examples, rig.held_out),
+            progress("train", run.derived.steps, "steps", found.position.step) as bar,
+            events_of(run.train, start.folder, found) as events,
+        ):
+            desk.report.running(found.position.step, found.facts["seconds"])
+            show = Show(rig.learner.kept, samples, events, rig.headline)
+            course = Course(
+                rig.learner, rig.feed(), desk.footprint.around(validation), rig.headline,
+                Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
+                work, history, bar, Followers(copy, show, explain_shortage(run.derived, rig.replicas)),
+            )  # fmt: skip
+            outcome = run_phases(course, phases, found)
+            desk.report.ending(outcome.ended_by, outcome.position.step)
+            remember_paces(run, history.lines)
+            state = _write_results(run, rig, work, outcome, partial)
+            state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}
+            state["lineage"] = _lineage(start, first["source"], found)
+            keep_samples(samples, history.lines, rig.headline, partial)
+            write_report(first, partial)
+            write_state(partial, state)
+        measured = _measure(run, desk, outcome, limit) | {"run_id": copy.run_id}
+        keep_measured(start.fingerprint, **measured)
+        copy.tags({"bakeoff.weights_sha256": state["weights_sha256"]})
+        copy.tags({f"bakeoff.{key}": str(measured[key]) for key in IN_TAGS})
+        copy.folder(out, "train")
+        copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
+        copy.weights(out, state)
+    return state, measured
+
+
+def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Path) -> dict[str, Any]:
+    """Write weights and plots; return how the run ended."""
+    from bakeoff.training import weights
+
+    kept = rig.learner.kept
+    weights.save(kept, out / weights.FINAL)
+    digest = weights.digest(kept)
+    if best := outcome.best_position:
+        rig.learner.keep(work.best(best))
+    weights.save(kept, out / weights.BEST)
+    write_plots(out, rig.headline)
+    facts = {"steps": run.derived.steps, "parameters": kept.count_params(), "weights_sha256": digest}
+    return outcome.summary(rig.headline, plan_phases(run)) | facts
+
+
+def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
+    return {
+        "fingerprint": start.fingerprint,
+        "started_from": source,
+        "first_weights": start.origin.digest,
+        "parents": found.facts["parents"],
+    }
+
+
+def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict[str, Any]:
+    """Return what the clock and the machine decided; warn if memory was over the budget."""
+    peak, derived = peak_memory_bytes(), run.derived
+    text = warning(desk.footprint.peaks, peak, derived.memory_budget_bytes, derived.memory_parts)
+    if text:
+        print(f"warning: {text}", file=sys.stderr)
+    return {
+        "seconds": round(limit.clock.seconds, 1),
+        "resumed_at_steps": outcome.resumed_at,
+        "stopped_by": desk.stop.by if outcome.ended_by == "stop" else None,
+        "peak_memory_bytes": peak,
+        "memory_estimate_bytes": derived.memory_estimate_bytes,
+        "memory_budget_bytes": derived.memory_budget_bytes,
+        "memory_peaks": desk.footprint.peaks,
+        "peak_device_bytes": device_peak_bytes(),
+        "device_estimate_bytes": derived.device_estimate_bytes,
+    }
+
+
+def _saving(work: Work) -> float:
+    """Return the seconds that what is written after the last step may take."""
+    return CHECKPOINTS_AT_THE_END * work.slowest_write
 
 
 def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:
-    """What is trained, on what, by which code."""
+    """Tell what is trained, on what, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")
@@ -162,10 +237,10 @@ def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Pat
     copy.changes()
 
 
-def _require_room(run: Run, derived: Derived, folder: Path, out: Path) -> None:
-    disk = OnDisk.of(run.train, derived.parameters)
+def _require_room(run: Run, folder: Path, out: Path) -> None:
+    disk = OnDisk.of(run.train, run.derived.parameters)
     require_room(
-        memory_bytes=derived.memory_estimate_bytes,
+        memory_bytes=run.derived.memory_estimate_bytes,
         disk_bytes={
             folder: disk.in_flight - bytes_below(folder),
             out: disk.outputs,
@@ -174,7 +249,14 @@ def _require_room(run: Run, derived: Derived, folder: Path, out: Path) -> None:
     )
 
 
-def _device_count(run: Run) -> int:
+def _require_gpu_room(run: Run, rig: "Rig") -> None:
+    from bakeoff.training.devices import has_gpus
+
+    if has_gpus():
+        require_gpu_room(run.derived.memory_parts.on_device(), rig.replicas)
+
+
+def _count_devices(run: Run) -> int:
     """TensorFlow is loaded for it only if it alone knows."""
     if run.train.devices != "all":
         return run.train.devices
@@ -184,37 +266,16 @@ def _device_count(run: Run) -> int:
     return device_count("all")
 
 
-def _memory_estimate(derived: Derived, batch_size: int) -> int:
-    largest = max(span.batch_size for span in derived.phases)
-    return derived.memory_parts.with_batches(batch_size / largest).total()
-
-
-def _memory_of(footprint: Footprint, derived: Derived) -> dict[str, Any]:
-    """What was taken beside what was foreseen; and a warning if it is too much."""
-    peak, budget = peak_memory_bytes(), derived.memory_budget_bytes
-    said = warning(footprint.peaks, peak, budget, derived.memory_parts)
-    if said:
-        print(f"warning: {said}", file=sys.stderr)
-    return {
-        "peak_memory_bytes": peak,
-        "memory_estimate_bytes": derived.memory_estimate_bytes,
-        "memory_budget_bytes": budget,
-        "memory_peaks": footprint.peaks,
-        "peak_device_bytes": device_peak_bytes(),
-        "device_estimate_bytes": derived.device_estimate_bytes,
-    }
-
-
-def remember_paces(run: Run, derived: Derived, history: Sequence[str]) -> None:
-    """For whoever plans a run like this one."""
-    for leg in plan_phases(run):
-        seconds = pace_of(leg, history, leg.span.batch_size * run.train.accumulate_batches)
+def remember_paces(run: Run, history: Sequence[str]) -> None:
+    """Keep how long steps took, for whoever plans a run like this one."""
+    for phase in plan_phases(run):
+        seconds = pace_of(phase, history, phase.span.batch_size * run.train.accumulate_batches)
         if seconds is not None:
-            remember(workspace.paces(), pace_key(run.model, derived.num_classes, run.train, leg), seconds)
+            remember(workspace.paces(), pace_key(run.model, run.derived.num_classes, run.train, phase), seconds)
 
 
 def evaluate_here() -> None:
-    """What DVC will not do after this, though the result is as good as any."""
+    """Run what DVC will not run after this, though the result is as good as any."""
     say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
     for stage in ("evaluate", "export"):
         subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], check=False)  # each says what is wrong itself
@@ -223,15 +284,15 @@ def evaluate_here() -> None:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, derived = load(workspace.RUN)
-        state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        run, _ = load(workspace.RUN)
+        state, measured = train(run, workspace.RECORDS, workspace.TRAINED)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
-        say(f"train: {summary(state)}")
+        say(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
-            if state["stopped_by"] == CTRL_C and takes_its_shell_along():
+            if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {state['run_id']}")
+        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id']}")
 
 
 if __name__ == "__main__":

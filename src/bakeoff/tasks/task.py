@@ -1,6 +1,6 @@
 """The tasks, and what each of them can do."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
 import numpy as np
@@ -70,10 +70,3 @@ TASKS: dict[str, Callable[..., Task]] = {
 def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False) -> Task:
     """`multi_label`: whether an example may have several labels; of detection, every example may."""
     return TASKS[model.task](model, classes, **({"multi_label": True} if multi_label else {}))
-
-
-def score_all(task: Task, predict: Callable[[tf.Tensor], Tensors], batches: Iterable[Tensors]) -> Score:
-    score = task.score()
-    for batch in batches:
-        score = score + task.judge(batch, predict(batch["image"]))
-    return score

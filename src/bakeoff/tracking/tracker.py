@@ -155,9 +155,9 @@ def start(settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | 
     return tracker
 
 
-def attach(settings: Track, run_id: str) -> Tracker:
+def attach(settings: Track, run_id: str | None) -> Tracker:
     """The run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first."""
-    return _opened(settings, run_id, None)
+    return _opened(settings, run_id or new_run_id(), None)
 
 
 def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:

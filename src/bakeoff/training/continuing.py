@@ -17,9 +17,8 @@ from filelock import FileLock, Timeout
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.files import write_whole
 from bakeoff.training.fingerprint import LENGTH
+from bakeoff.training.history import STATE, read_state
 from bakeoff.training.settings import Train
-from bakeoff.training.state import FILE as STATE
-from bakeoff.training.state import read_state
 from bakeoff.training.work import Found, Work
 
 KEY = "train.continue_from"
@@ -58,7 +57,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
     if train.continue_from is None:
         return None
     folder = _folder_of(train.continue_from, runs, own_id)
-    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_leg(path), path.name))
+    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_number(path.parent), path.name))
     if not checkpoints or not (folder / IDENTITY).is_file():
         raise ConfigError(
             f"{KEY}: {folder.as_posix()} holds no checkpoint to go on from; train its variant again, "
@@ -80,7 +79,7 @@ def taken_up(
 
 
 def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
-    """Into `work`, which has nothing yet; `ends` are the last steps of its legs. Returns what is to be said."""
+    """Into `work`, which has nothing yet; `ends` are the last steps of its phases. Returns what is to be said."""
     lock = FileLock(parent.folder / "lock")
     try:
         lock.acquire(timeout=0)
@@ -89,9 +88,9 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
             f"{KEY}: {parent.fingerprint} is being trained right now; stop it or wait for it"
         ) from None
     try:
-        other = Work(parent.folder, _legs(parent.folder))
+        other = Work(parent.folder, _phase_names(parent.folder))
         found = other.newest()
-        remarks = _require_same_past(parent, identity, found.position.leg)
+        remarks = _require_same_past(parent, identity, found.position.phase)
         _require_something_to_do(parent, found, train, ends)
         work.adopt(other, _opened_again(found, parent, ends))
     finally:
@@ -102,19 +101,19 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
 def _opened_again(found: Found, parent: Parent, ends: list[int]) -> Found:
     """As this run would stand there: whatever ended the other one ends it no more."""
     facts = json.loads(json.dumps(found.facts))
-    if found.position.step < ends[found.position.leg]:
-        facts["legs"][found.position.leg]["ended_by"] = None
+    if found.position.step < ends[found.position.phase]:
+        facts["phases"][found.position.phase]["ended_by"] = None
     facts["parents"] = [*facts["parents"], {"fingerprint": parent.fingerprint, "step": found.position.step}]
     return Found(found.position, facts, found.arrays)
 
 
-def _require_same_past(parent: Parent, identity: Mapping[str, Any], leg: int) -> list[str]:
+def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
     there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
     here = dict(_flat(json.loads(json.dumps(identity))))
     differ = [
         key
         for key in sorted(there.keys() | here.keys())
-        if there.get(key) != here.get(key) and not _is_one_of(key, FREE) and not _is_of_a_later_leg(key, leg)
+        if there.get(key) != here.get(key) and not _is_one_of(key, FREE) and not _is_of_a_later_phase(key, phase)
     ]
     said = [key for key in differ if _is_one_of(key, SAID)]
     refused = [f"{key} {there.get(key)!r}, here {here.get(key)!r}" for key in differ if key not in said]
@@ -129,14 +128,14 @@ def _require_same_past(parent: Parent, identity: Mapping[str, Any], leg: int) ->
 
 def _require_something_to_do(parent: Parent, found: Found, train: Train, ends: list[int]) -> None:
     at, facts = found.position, found.facts
-    if at.leg >= len(ends) or at.step > ends[at.leg] or at.step >= ends[-1]:
+    if at.phase >= len(ends) or at.step > ends[at.phase] or at.step >= ends[-1]:
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} has done {at.step:,} steps, this variant is to have {ends[-1]:,}; "
             "raise train.steps (or train.epochs)"
         )
-    standing = facts["legs"][at.leg]
+    standing = facts["phases"][at.phase]
     waited = standing["patience"]["waited"]
-    if at.step < ends[at.leg] and 0 < train.early_stopping.patience <= waited:
+    if at.step < ends[at.phase] and 0 < train.early_stopping.patience <= waited:
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} was no better for {waited} looks; raise train.early_stopping.patience"
         )
@@ -185,19 +184,15 @@ def _is_one_of(key: str, names: tuple[str, ...]) -> bool:
     return any(plain == name or plain.startswith(f"{name}.") for name in names)
 
 
-def _is_of_a_later_leg(key: str, leg: int) -> bool:
+def _is_of_a_later_phase(key: str, phase: int) -> bool:
     number = re.match(r"(?:derived|train)\.phases\.(\d+)", key)
-    return number is not None and int(number[1]) > leg
+    return number is not None and int(number[1]) > phase
 
 
-def _legs(folder: Path) -> list[str]:
+def _phase_names(folder: Path) -> list[str]:
     """Names of phases, from the folders of their checkpoints."""
     return [path.name.partition("-")[2] for path in sorted(folder.glob("[0-9]*-*"), key=_number)]
 
 
-def _leg(checkpoint: Path) -> int:
-    return _number(checkpoint.parent)
-
-
-def _number(leg: Path) -> int:
-    return int(leg.name.partition("-")[0])
+def _number(phase: Path) -> int:
+    return int(phase.name.partition("-")[0])

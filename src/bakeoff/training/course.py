@@ -1,25 +1,65 @@
-"""The legs of a run, one after the other, from wherever the run was interrupted."""
+"""The phases of a run, one after the other, from wherever the run was interrupted."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from bakeoff.progress import Bar
-from bakeoff.training.divergence import Diverged, require_numbers
 from bakeoff.training.ending import End, Ends
-from bakeoff.training.feed import Feed
 from bakeoff.training.history import History
 from bakeoff.training.learner import Learner
-from bakeoff.training.loop import Best, Rhythm, Standing, fit
-from bakeoff.training.phases import Leg
+from bakeoff.training.loop import Best, Diverged, Rhythm, Standing, fit, require_numbers
+from bakeoff.training.rig import Feed
+from bakeoff.training.step import Calls
+from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Found, Position, Work
+
+
+class Audience(Protocol):
+    """Who follows a training; nobody in it decides anything."""
+
+    def send(self, step: int, values: dict[str, float]) -> None:
+        """Take a copy of a line of the history."""
+
+    def show(self, step: int, values: dict[str, float], history: list[str]) -> None:
+        """See a line that was just logged, and all of them."""
+
+    def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
+        """Say of memory that runs out in the block which key is to blame."""
+
+
+class Nobody:
+    """An audience that is not there."""
+
+    def send(self, step: int, values: dict[str, float]) -> None: ...
+
+    def show(self, step: int, values: dict[str, float], history: list[str]) -> None: ...
+
+    def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@dataclass(frozen=True)
+class Course:
+    """What the phases of a run share."""
+
+    learner: Learner
+    feed: Feed
+    validate: Callable[[], dict[str, Any] | None]  # None if a stop broke it off
+    headline: str
+    rhythm: Rhythm
+    ends: Ends
+    work: Work
+    history: History
+    bar: Bar
+    audience: Audience = field(default_factory=Nobody)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    standings: list[Standing]  # of each leg that was begun
+    standings: list[Standing]  # of each phase that was begun
     position: Position
     resumed_at: list[int]  # steps
 
@@ -30,22 +70,18 @@ class Outcome:
         return end
 
     @property
-    def bests(self) -> list[Best]:
-        return [standing.best for standing in self.standings]
-
-    @property
     def best_position(self) -> Position | None:
-        """Of the best look of the run; the earlier of two that are equal. None if nobody looked."""
-        best = 0
-        for number, other in enumerate(self.bests):
-            if self.bests[best].is_beaten_by(other.value):
+        """The step of the best validation of the run, the earlier of two that are equal; None if there was none."""
+        bests, best = [standing.best for standing in self.standings], 0
+        for number, other in enumerate(bests):
+            if bests[best].is_beaten_by(other.value):
                 best = number
-        return Position(best, self.bests[best].step) if self.bests[best].step else None
+        return Position(best, bests[best].step) if bests[best].step else None
 
-    def summary(self, headline: str, legs: Sequence[Leg]) -> dict[str, Any]:
-        """For `state.json`. If nobody looked, the last weights are the best."""
+    def summary(self, headline: str, phases: Sequence[TrainingPhase]) -> dict[str, Any]:
+        """Return what `state.json` holds of it. If nobody validated, the last weights are the best."""
         at = self.best_position
-        best = self.bests[at.leg] if at else Best(self.position.step)
+        best = self.standings[at.phase].best if at else Best(self.position.step)
         return {
             "state": "STOPPED" if self.ended_by == "stop" else "SUCCEEDED",
             "ended_by": self.ended_by,
@@ -53,121 +89,125 @@ class Outcome:
             "best_metric": headline,
             "best_value": best.value,
             "best_step": best.step,
-            "resumed_at_steps": self.resumed_at,
             "phases": [
                 {
-                    "name": leg.span.name,
-                    "first_step": leg.span.first_step,
-                    "steps": leg.span.steps,
+                    "name": phase.span.name,
+                    "first_step": phase.span.first_step,
+                    "steps": phase.span.steps,
                     "best_value": standing.best.value,
                     "best_step": standing.best.step,
                     "ended_by": standing.ended_by,
                 }
-                for leg, standing in zip(legs, self.standings, strict=False)  # all that were begun
+                for phase, standing in zip(phases, self.standings, strict=False)  # all that were begun
             ],
         }
 
 
-def run_legs(
-    legs: Sequence[Leg],
-    learner: Learner,
-    work: Work,
-    *,
-    found: Found,
-    feed: Feed,
-    rhythm: Rhythm,
-    ends: Ends,
-    validate: Callable[[], dict[str, Any] | None],
-    headline: str,
-    history: History,
-    send: Callable[[int, dict[str, float]], object],
-    bar: Bar,
-    show: Callable[[int, dict[str, float], list[str]], object] = lambda *line: None,
-    within_memory: Callable[[str, int], AbstractContextManager[None]] = lambda key, batch_size: nullcontext(),
-) -> Outcome:
-    """Train what is not trained yet. `send` takes a copy of every line of the history, `show` sees it as well."""
-    at, resumed = found.position, list(found.facts["resumed"])
-    standings = [Standing.of(facts) for facts in found.facts["legs"]]
-    if not _is_over(standings, len(legs)):
+def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
+    """Train what is not trained yet."""
+    at, ends = found.position, course.ends
+    standings = [Standing.of(facts) for facts in found.facts["phases"]]
+    resumed = list(found.facts["resumed"])
+    if not _is_over(standings, len(phases)):
         ends.limit.begin()
         resumed += [at.step] if at.step else []
-    for leg in legs:
-        learner.require_trainable(leg.trainable, _key(leg, legs, "trainable"))  # all of them, before the first step
+    for phase in phases:  # all of them, before the first step
+        course.learner.require_trainable(phase.trainable, _key(phase, phases, "trainable"))
+    position = at
+    for number, phase in enumerate(phases[at.phase :], start=at.phase):
+        ends.stop.leave_if_asked()
+        is_first = number == at.phase
+        if not is_first and ends.stop.asked:
+            standings[-1] = replace(standings[-1], ended_by="stop")
+        if not is_first and standings[-1].ended_by in ("stop", "max_minutes"):
+            break
+        earlier = standings[:number]
+        if not is_first and phase.start == "best":
+            course.learner.start_from(course.work.best(Position(number - 1, earlier[-1].best.step)))
+        keeper = PhaseKeeper(course, phases, number, earlier, {"resumed": resumed, "parents": found.facts["parents"]})
+        goes_on = found if is_first and found.arrays is not None else None
+        standings = [*earlier, keeper.train(goes_on, standings[number] if goes_on else Standing())]
+        position = keeper.position or position
+    course.work.wait()
+    return Outcome(standings, position, resumed)
 
-    def log(step: int, values: dict[str, float]) -> None:
-        history.add(step, values)
-        work.send(history.lines, send)
-        show(step, values, history.lines)
 
-    def checkpoint(done: int, standing: Standing) -> None:
-        nonlocal at
-        at = Position(number, done)
-        facts = {
-            "legs": [asdict(one) for one in (*standings[:number], standing)],
-            "seconds": ends.limit.clock.seconds,
-            "resumed": resumed,
-            "parents": found.facts["parents"],
-            "paths": learner.kept_in_state,
-            "history": list(history.lines),  # as they are now: writing happens beside training
+class PhaseKeeper:
+    """Trains one phase, and keeps what must outlast the process."""
+
+    def __init__(
+        self,
+        course: Course,
+        phases: Sequence[TrainingPhase],
+        number: int,
+        earlier: Sequence[Standing],
+        facts: dict[str, Any],
+    ) -> None:
+        """`facts` is what else a checkpoint holds, the same for all phases of this process."""
+        self.position: Position | None = None  # of the newest checkpoint
+        self.headline = course.headline
+        self._course, self._phases, self._number, self._phase = course, phases, number, phases[number]
+        self._earlier, self._facts = earlier, facts
+
+    def train(self, found: Found | None, standing: Standing) -> Standing:
+        """Take the steps of the phase that are left, after those of a checkpoint that was `found`."""
+        course, phase, span = self._course, self._phase, self._phase.span
+        step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
+        first = span.first_step
+        if found is not None:
+            assert found.arrays is not None
+            course.learner.restore(found.arrays)
+            first = found.position.step
+        course.history.phase = span.name if len(self._phases) > 1 else None
+        steps = range(first, first if standing.ended_by else span.end_step)
+        rhythm = course.rhythm.for_steps_of(span.batch_size * course.feed.together)
+        try:
+            with course.audience.within_memory(_key(phase, self._phases, "batch_size"), span.batch_size):
+                batches = course.feed.batches(phase, steps)
+                calls = Calls(step, batches, together=course.feed.together, at_once=rhythm.steps_per_call)
+                return fit(
+                    calls, steps, phase.rate,
+                    rhythm=rhythm, keeper=self, ends=course.ends, standing=standing, bar=course.bar,
+                )  # fmt: skip
+        except Diverged as diverged:
+            raise diverged.with_examples(course.feed.names(phase, diverged.step)) from None
+
+    def validate(self) -> dict[str, Any] | None:
+        return self._course.validate()
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        course = self._course
+        course.history.add(step, values)
+        course.work.send(course.history.lines, course.audience.send)
+        course.audience.show(step, values, course.history.lines)
+
+    def keep_best(self, step: int) -> None:
+        learner = self._course.learner
+        self._course.work.keep_best(Position(self._number, step), learner.kept_names, learner.kept_weights())
+
+    def checkpoint(self, step: int, standing: Standing) -> None:
+        course, self.position = self._course, Position(self._number, step)
+        facts = self._facts | {
+            "phases": [asdict(one) for one in (*self._earlier, standing)],
+            "seconds": course.ends.limit.clock.seconds,
+            "paths": course.learner.kept_in_state,
+            "history": list(course.history.lines),  # as they are now: writing happens beside training
         }
-        work.save(
-            at,
+        course.work.save(
+            self.position,
             facts,
-            learner.state,
-            now=standing.ended_by is not None or ends.stop.asked,
-            check=partial(require_numbers, step=done, rate=legs[number].rate(done - 1)),
+            course.learner.state,
+            now=standing.ended_by is not None or course.ends.stop.asked,
+            check=partial(require_numbers, step=step, rate=self._phase.rate(step - 1)),
         )
 
-    def keep_best(done: int) -> None:
-        work.keep_best(Position(number, done), learner.kept_names, learner.kept_weights())
 
-    for number, leg in enumerate(legs[at.leg :], start=at.leg):
-        ends.stop.leave_if_asked()
-        if number > at.leg and ends.stop.asked:
-            standings[-1] = replace(standings[-1], ended_by="stop")
-        if number > at.leg and standings[-1].ended_by in ("stop", "max_minutes"):
-            break
-        if number > at.leg and leg.start == "best":
-            learner.start_from(work.best(Position(number - 1, standings[-1].best.step)))
-        train_step = learner.begin(leg.trainable, _key(leg, legs, "trainable"))
-        first, standing = leg.span.first_step, Standing()
-        if found.arrays is not None and number == found.position.leg:
-            learner.restore(found.arrays)
-            first, standing = at.step, standings.pop()
-        history.phase = leg.span.name if len(legs) > 1 else None
-        steps = range(first, first if standing.ended_by else leg.span.end_step)
-        try:
-            with within_memory(_key(leg, legs, "batch_size"), leg.span.batch_size):
-                standing = fit(
-                    train_step,
-                    steps=steps,
-                    batches=feed.batches(leg, steps),
-                    together=feed.together,
-                    rate_of=leg.rate,
-                    rhythm=rhythm.for_steps_of(leg.span.batch_size * feed.together),
-                    validate=validate,
-                    headline=headline,
-                    log=log,
-                    standing=standing,
-                    keep_best=keep_best,
-                    checkpoint=checkpoint,
-                    examples_per_step=leg.span.batch_size * feed.together,
-                    ends=ends,
-                    bar=bar,
-                )
-        except Diverged as diverged:
-            raise diverged.on(feed.names(leg, diverged.step)) from None
-        standings.append(standing)
-    work.wait()
-    return Outcome(standings, at, resumed)
-
-
-def _is_over(standings: Sequence[Standing], legs: int) -> bool:
-    """Whether nothing is left to do of so many legs."""
+def _is_over(standings: Sequence[Standing], phases: int) -> bool:
+    """Say whether nothing is left to do of so many phases."""
     if not standings or standings[-1].ended_by is None:
         return False
-    return len(standings) == legs or standings[-1].ended_by == "max_minutes"
+    return len(standings) == phases or standings[-1].ended_by == "max_minutes"
 
 
-def _key(leg: Leg, legs: Sequence[Leg], name: str) -> str:
-    return f"train.phases: {name} of {leg.span.name!r}" if len(legs) > 1 else f"train.{name}"
+def _key(phase: TrainingPhase, phases: Sequence[TrainingPhase], name: str) -> str:
+    return f"train.phases: {name} of {phase.span.name!r}" if len(phases) > 1 else f"train.{name}"

@@ -1,14 +1,100 @@
-"""How a run ends: all steps done, a stop that was asked for, no time left, validation that gets no better."""
+"""How a run ends: all steps done, a stop that was asked for, no time left, validation that gets no better.
 
+A stop is asked for by Ctrl-C, SIGTERM, or the file that `bakeoff stop` puts into the run's folder. Before the first
+step it is answered at once, for there is nothing to save. After it, once: the step is finished, saved and evaluated.
+Ctrl-C again stops at once.
+"""
+
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import Literal
 
-from bakeoff.training.early_stopping import EarlyStopping
-from bakeoff.training.stopping import Stop
+import psutil
+
+from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
+from bakeoff.training.settings import EarlyStopping
 
 End = Literal["steps", "stop", "max_minutes", "early_stopping"]
+
+SECONDS_BETWEEN_LOOKS = 0.05
+ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
+CTRL_C = "Ctrl-C"
+FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
+
+
+def takes_its_shell_along() -> bool:
+    """Say whether Ctrl-C ends the shell by which DVC runs this stage, as soon as the stage has ended.
+
+    Then DVC sees a failure, whatever the stage says. bash and zsh become the command that they are given; not so dash.
+    """
+    return "DVC_STAGE" in os.environ and psutil.Process(os.getppid()).name() in FRAGILE_SHELLS
+
+
+class Stop:
+    """Whether somebody asked training to end."""
+
+    def __init__(self, request: Path | None = None) -> None:
+        """`request` is the file whose appearance asks; None: no file is looked for."""
+        self.by: str | None = None  # who asked
+        self._request = request
+        self._has_stepped = False
+        self._looked = float("-inf")
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """A request from before the block was to a process that is gone; one from within is answered by its end."""
+        self._consume()
+        numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        before = {number: signal.signal(number, self._on_signal) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._consume()
+
+    @property
+    def asked(self) -> bool:
+        now = time.monotonic()
+        if self.by is None and self._request and now - self._looked >= SECONDS_BETWEEN_LOOKS:
+            self._looked = now
+            if self._request.exists():
+                self._accept("bakeoff stop")
+        return self.by is not None
+
+    def leave_if_asked(self) -> None:
+        """Raise Canceled where nothing has been done yet that would have to be saved."""
+        if self.asked and not self._has_stepped:
+            raise Canceled(f"stopped by {self.by} before the first step; run the same command again", INTERRUPTED)
+
+    def step_is_done(self) -> None:
+        """From now on there is something to save."""
+        self._has_stepped = True
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        name, code = (CTRL_C, INTERRUPTED) if number == signal.SIGINT else ("SIGTERM", TERMINATED)
+        if not self._has_stepped:
+            raise Canceled(f"stopped by {name} before the first step; run the same command again", code)
+        if self.by is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self._accept(name)
+
+    def _accept(self, by: str) -> None:
+        if self.by is None:
+            self.by = by
+            # Python's own streams may be in the middle of a line when a signal comes.
+            os.write(2, ASKED.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
+
+    def _consume(self) -> None:
+        if self._request:
+            self._request.unlink(missing_ok=True)
 
 
 class Clock:
@@ -32,9 +118,9 @@ class TimeLimit:
 
     minutes: float | None
     clock: Clock
-    rehearse_look: Callable[[], float] = lambda: 0.0  # about the seconds that a look at validation takes
+    rehearse_validation: Callable[[], float] = lambda: 0.0  # about the seconds that one takes
     saving: Callable[[], float] = lambda: 0.0  # seconds that writing checkpoint and weights takes
-    look: float = 0.0  # seconds that the slowest look took, or, before there was one, the rehearsal's guess
+    validation: float = 0.0  # seconds that the slowest took, or, before there was one, the rehearsal's guess
     _is_guess: bool = True
     _pace: float = 0.0
     _logged: tuple[int, float] = (0, 0.0)  # steps and seconds when the device was last known to have caught up
@@ -42,10 +128,10 @@ class TimeLimit:
     def begin(self) -> None:
         self.clock.start()
         if self.minutes is not None:
-            self.look = self.rehearse_look()
+            self.validation = self.rehearse_validation()
 
-    def looked(self, seconds: float) -> None:
-        self.look, self._is_guess = seconds if self._is_guess else max(seconds, self.look), False
+    def validated(self, seconds: float) -> None:
+        self.validation, self._is_guess = seconds if self._is_guess else max(seconds, self.validation), False
 
     def logged(self, done: int, seconds_per_step: float) -> None:
         self._pace, self._logged = seconds_per_step, (done, self.clock.seconds)
@@ -56,7 +142,7 @@ class TimeLimit:
         # A device may have steps before it that Python has handed over already.
         step, then = self._logged
         spent = max(self.clock.seconds, then + (done - step) * self._pace) if self._pace else self.clock.seconds
-        return spent + self._pace + self.look + self.saving() > 60 * self.minutes
+        return spent + self._pace + self.validation + self.saving() > 60 * self.minutes
 
 
 @dataclass(frozen=True)
@@ -69,5 +155,5 @@ class Ends:
 
     @classmethod
     def none(cls) -> "Ends":
-        """Nothing does."""
+        """Return what ends no run."""
         return cls(Stop(), TimeLimit(None, Clock()))

@@ -1,22 +1,22 @@
 """What training changes: the weights, their average, the optimizer's slots, the random states of the layers."""
 
+import random
 from collections.abc import Mapping
 
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.errors import DataError
 from bakeoff.networks import Network
 from bakeoff.networks.selection import Parts
 from bakeoff.tasks.task import Task
-from bakeoff.training import random_states
-from bakeoff.training.average import Average
 from bakeoff.training.devices import normalise_over_all_devices, precision
-from bakeoff.training.freezing import train_only
 from bakeoff.training.optimizers import Optimizer
 from bakeoff.training.settings import Train
-from bakeoff.training.step import Step, compiled_step
+from bakeoff.training.step import Step
+from bakeoff.training.weights import Average, train_only
 
 Arrays = Mapping[str, np.ndarray]
 OUTSIDE = "random"  # in a checkpoint: states of generators that are no variables
@@ -48,7 +48,7 @@ class Learner:
         self._parts, self._task, self._settings, self._strategy = parts, task, optimizer, strategy
         self._optimizer: keras.optimizers.Optimizer | None = None
         with strategy.scope():
-            self._seeds = random_states.of_keras()
+            self._seeds = keras_random_state()
 
     @property
     def kept(self) -> keras.Model:
@@ -59,29 +59,29 @@ class Learner:
         train_only(self.network, patterns, self._parts, key)
 
     def begin(self, trainable: tuple[str, ...], key: str) -> Step:
-        """A leg: what it trains, an optimizer without a past, an average that starts from the weights as they are."""
+        """Begin a phase, with an optimizer without a past and an average that starts from the weights as they are."""
         train_only(self.network, trainable, self._parts, key)
         if self.average:
             self.average.begin(self.network)
         with self._strategy.scope():
             self._optimizer = self._settings.build(self.network)
-        return compiled_step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
+        return Step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
 
     def state(self) -> dict[str, tf.Tensor | np.ndarray]:
         """Everything that the next step depends on, as it is now: what is updated later moves away from these."""
         variables = {name: variable.value.read_value() for name, variable in self._variables().items()}
-        return variables | {f"{OUTSIDE}/{name}": state for name, state in random_states.outside_keras().items()}
+        return variables | {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
 
     def restore(self, arrays: Arrays) -> None:
         variables = self._variables()
-        outside = {f"{OUTSIDE}/{name}": state for name, state in random_states.outside_keras().items()}
+        outside = {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
         if {name: tuple(value.shape) for name, value in (variables | outside).items()} != {
             name: array.shape for name, array in arrays.items()
         }:
             raise DataError("the checkpoint holds other variables than this run; train.fresh: true starts over")
         for name, variable in variables.items():
             variable.assign(arrays[name])
-        random_states.restore_outside_keras({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
+        restore_random_states({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
 
     @property
     def kept_names(self) -> dict[str, str]:
@@ -122,3 +122,32 @@ class Learner:
             for holder, variables in holders.items()
             for number, variable in enumerate(variables)
         }
+
+
+# Random states that belong to no layer: Keras', from which a layer draws that was given no seed, Python's and NumPy's.
+# TensorFlow's old random operations (`tf.random.uniform`) keep theirs where nobody can read it; no layer uses them.
+PYTHON, NUMPY, IN_HAND = "python", "numpy", "in_hand"
+
+
+def keras_random_state() -> keras.Variable:
+    """Made now if it was not yet: made while a step is traced, its seed would depend on when that is."""
+    return global_seed_generator().state
+
+
+def random_states_outside_keras() -> dict[str, np.ndarray]:
+    """The words of each generator, last of them whether it has a normal number in hand; and these numbers."""
+    _, words, normal = random.getstate()
+    _, keys, place, has_normal, other_normal = np.random.get_state()
+    return {
+        PYTHON: np.array([*words, normal is not None], np.uint32),
+        NUMPY: np.array([*keys, place, has_normal], np.uint32),
+        IN_HAND: np.array([normal or 0.0, other_normal]),
+    }
+
+
+def restore_random_states(states: Mapping[str, np.ndarray]) -> None:
+    *words, has_normal = states[PYTHON].tolist()
+    *keys, place, has_other = states[NUMPY].tolist()
+    normal, other = states[IN_HAND].tolist()
+    random.setstate((3, tuple(words), normal if has_normal else None))
+    np.random.set_state(("MT19937", np.array(keys, np.uint32), place, has_other, other))

@@ -1,26 +1,35 @@
-"""What a training works with, built from a rendered variant and its records: the network, its batches, its looks."""
+"""What a training works with, built from a rendered variant and its records: network, batches, validation."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from bakeoff.errors import ConfigError, choices
+from bakeoff.input.augment import Augment
 from bakeoff.input.bad_records import BadRecords
-from bakeoff.input.batches import evaluation_batches
+from bakeoff.input.batches import evaluation_batches, training_batches
+from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.tasks.task import Task, task_of
+from bakeoff.tasks.answering import Answer, compile_answer, judge
+from bakeoff.tasks.task import Task, Tensors, task_of
 from bakeoff.training.devices import strategy_of
-from bakeoff.training.feed import Feed
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
-from bakeoff.training.samples import Samples, evenly_spread
-from bakeoff.training.validation import Validation, judged_by
-from bakeoff.training.variant import Variant, batch_shape, plan_phases, training_order
+from bakeoff.training.showing import Samples, evenly_spread
+from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, plan_phases, training_order
+
+MOST_NAMES = 64  # that a message shows
+REHEARSED = 3  # batches
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class Rig:
 
     @classmethod
     def of(cls, run: Variant, manifest: Manifest, records: Path, bad: BadRecords | None = None) -> "Rig":
-        """With random weights. Damaged records are counted in `bad`."""
-        strategy = strategy_of(run.train.devices, [leg.span.batch_size for leg in plan_phases(run)])
+        """Build all of it, with random weights. Damaged records are counted in `bad`."""
+        strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)])
         seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
@@ -46,30 +55,122 @@ class Rig:
             Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split))
             for split in (TRAIN, VALIDATION)
         )
-        headline = judged_by(task, run.train.best_by)
+        headline = choose_headline(task, run.train.best_by)
         return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out)
 
     @property
     def replicas(self) -> int:
         return self.strategy.num_replicas_in_sync
 
-    def feed(self, shape_of: Callable[[int], Shape] | None = None) -> Feed:
-        shape_of = shape_of or partial(batch_shape, self.run)
-        return Feed.of(self.run.train, self.examples, training_order(self.run), self.task, shape_of)
+    def feed(self, shape_of: Callable[[int], Shape] | None = None) -> "Feed":
+        return Feed(
+            self.examples,
+            order=training_order(self.run),
+            augment=self.run.train.augment,
+            encode=self.task.encode,
+            shape_of=shape_of or partial(batch_shape, self.run),
+            together=self.run.train.accumulate_batches,
+        )
 
-    def looks(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> tuple[Validation, Samples]:
-        """At validation, each ended early if it is unwanted; and what draws a few examples of each."""
+    def validation(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> "tuple[Validation, Samples]":
+        """Return what validates, broken off when it is unwanted, and what draws a few examples."""
         train = self.run.train
-        looked_at = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
-        drawn = looked_at[evenly_spread(train.samples, len(looked_at))]
+        validated = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
+        drawn = validated[evenly_spread(train.samples, len(validated))]
         samples = Samples(samples_in, self.task, self.classes, drawn)
-        batches = evaluation_batches(self.held_out, batch_shape(self.run, train.batch), looked_at)
         validation = Validation(
             self.task,
-            self.learner.kept,
-            batches,
-            examples=len(looked_at),
+            compile_answer(self.learner.kept, self.task),
+            evaluation_batches(self.held_out, batch_shape(self.run, train.batch), validated),
+            examples=len(validated),
             is_unwanted=is_unwanted,
             samples=samples,
         )
         return validation, samples
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The batches of a phase, from any of its steps on."""
+
+    store: Store
+    order: Order
+    augment: Augment
+    encode: Callable[[Tensors], Tensors]
+    shape_of: Callable[[int], Shape]  # by batch size
+    together: int  # batches that make one step
+
+    def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
+        """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
+        first = phase.span.first_step
+        return training_batches(
+            self.store,
+            self.shape_of(phase.span.batch_size),
+            order=self.order,
+            steps=range((steps.start - first) * self.together, (steps.stop - first) * self.together),
+            first_example=phase.span.first_example,
+            augment=self.augment,
+            encode=self.encode,
+        )
+
+    def names(self, phase: TrainingPhase, done: int) -> str:
+        """Return those of the examples that the step after which `done` are done was made of."""
+        size = phase.span.batch_size * self.together
+        first = phase.span.first_example + (done - 1 - phase.span.first_step) * size
+        _, examples = self.order.at(np.arange(first, first + size))
+        names = self.store.names(examples[:MOST_NAMES])
+        more = f" and {size - len(names)} more" if size > len(names) else ""
+        return f"{', '.join(names)}{more}"
+
+
+class Validation:
+    """Scores the network on held-out examples. It draws no random numbers, so that it changes no weight."""
+
+    def __init__(
+        self,
+        task: Task,
+        answer: Answer,
+        batches: Iterable[Tensors],
+        *,
+        examples: int,
+        is_unwanted: Callable[[], bool] = lambda: False,
+        samples: Samples | None = None,
+    ) -> None:
+        """One that becomes unwanted is broken off. It shows the samples what it sees."""
+        self._task, self._answer, self._batches, self._samples = task, answer, batches, samples
+        self._examples, self._is_unwanted = examples, is_unwanted
+
+    def __call__(self) -> dict[str, Any] | None:
+        """Return all numbers of the score; None if it was broken off."""
+        watch = self._samples.begin() if self._samples else lambda batch, answer: None
+        score = judge(self._task, {"network": self._answer}, self._wanted(), watch)["network"]
+        return None if self._is_unwanted() else score.result()
+
+    def seconds(self) -> float:
+        """Return about how long one takes, from a few batches. Builds the graphs that it needs."""
+        longest, start = 0.0, time.monotonic()
+        for number, batch in enumerate(islice(self._batches, REHEARSED)):
+            size = len(batch["image"])
+            if number == 0:
+                self._score(batch)
+                self._score({name: value[: self._examples % size or size] for name, value in batch.items()})
+                start = time.monotonic()
+            self._score(batch)
+            longest, start = max(longest, (time.monotonic() - start) / size), time.monotonic()
+        return longest * self._examples
+
+    def _score(self, batch: Tensors) -> None:
+        self._task.judge(batch, self._answer(batch)).result()
+
+    def _wanted(self) -> Iterator[Tensors]:
+        for batch in self._batches:
+            if self._is_unwanted():
+                return
+            yield batch
+
+
+def choose_headline(task: Task, best_by: str | None) -> str:
+    """Return the number of a validation that says which weights are best."""
+    if best_by is not None and best_by not in task.measures:
+        raise ConfigError(f"train.best_by: no such metric {best_by!r}; {choices(best_by, task.measures)}")
+    return best_by or task.headline

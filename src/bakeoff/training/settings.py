@@ -1,13 +1,26 @@
-"""How long, how much at once, how often to look, from which weights: `conf/train/`."""
+"""How long, how much at once, how often to validate, from which weights: `conf/train/`."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bakeoff.errors import require
 from bakeoff.input.augment import Augment
-from bakeoff.training.early_stopping import EarlyStopping
-from bakeoff.training.length import require_length
-from bakeoff.training.phases import Phase
+from bakeoff.lr import SCHEDULES, Schedule
+
+
+def require_length(steps: int | None, epochs: float | None) -> None:
+    one = (steps is None) != (epochs is None)
+    require(one, "steps", steps, f"given, or else epochs, not both and not neither (epochs is {epochs})")
+    require(steps is None or steps >= 1, "steps", steps, "1 or more")
+    require(epochs is None or epochs > 0, "epochs", epochs, "above 0")
+
+
+def steps_for(steps: int | None, epochs: float | None, *, examples: int, batch_size: int) -> int:
+    if steps is not None:
+        return steps
+    assert epochs is not None
+    return max(1, math.ceil(round(epochs * examples / batch_size, 6)))  # 1.1 * 50 is 55, not a little more
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,59 @@ class Init:
         loads = self.weights != "none"
         require(loads or not self.warm_start, "warm_start", list(self.warm_start), "empty while init.weights is none")
         require(loads or self.names is None, "names", self.names, "null while init.weights is none")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a leg does otherwise than the run's `train` and `lr` groups say."""
+
+    name: str
+    steps: int | None = None  # either these
+    epochs: float | None = None  # or these, or an equal share of train.steps or train.epochs
+    batch_size: int | None = None  # None: train.batch_size
+    lr: Schedule | None = field(default=None, metadata={"kinds": SCHEDULES})  # None: the group `lr`
+    trainable: tuple[str, ...] = ()  # patterns or part names; none: train.trainable
+    start: Literal["last", "best"] = "last"  # from which weights of the phase before
+
+    def __post_init__(self) -> None:
+        plain = self.name.replace("_", "").replace("-", "")
+        require(plain.isascii() and plain.isalnum(), "name", self.name, "made of letters, digits, - and _")
+        if self.has_length:
+            require_length(self.steps, self.epochs)
+        require(self.batch_size is None or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or null")
+
+    @property
+    def has_length(self) -> bool:
+        return self.steps is not None or self.epochs is not None
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How early stopping stands, after some looks at validation."""
+
+    reference: float | None = None  # the last value that was an improvement; None: there was none
+    waited: int = 0  # looks since
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """A leg ends when `patience` looks in a row brought nothing better, by more than `min_change`."""
+
+    patience: int = 0  # looks at validation; 0: it never ends a leg
+    min_change: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.patience >= 0, "patience", self.patience, "0 or more")
+        require(self.min_change >= 0, "min_change", self.min_change, "0 or more")
+
+    def after(self, before: Patience, value: float | None) -> Patience:
+        """None, a score that there is nothing to count on, is no improvement."""
+        if value is not None and (before.reference is None or value > before.reference + self.min_change):
+            return Patience(value)
+        return Patience(before.reference, before.waited + 1)
+
+    def is_over(self, patience: Patience) -> bool:
+        return 0 < self.patience <= patience.waited
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,162 @@
 """What can be seen of a run besides its numbers: a sheet of samples a look, and, if wanted, events for TensorBoard."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
+from numpy.typing import ArrayLike
+from PIL import Image
+from tensorflow.core.framework.summary_pb2 import Summary
+from tensorflow.core.util.event_pb2 import Event
 
-from bakeoff.training.events import Events
-from bakeoff.training.samples import Samples
+from bakeoff.tasks.pictures import draw_sheet
+from bakeoff.tasks.task import Task, Tensors
+from bakeoff.training.history import metrics_of
 from bakeoff.training.settings import Train
 from bakeoff.training.work import Found
 
-SAMPLES, EVENTS = "samples", "tensorboard"  # folders in flight, and in models/train
+SAMPLES, EVENTS = "samples", "tensorboard"  # folders of a run in flight
+MIN_SCORE = 0.5  # of detections, and of labels where there may be several
+
+
+def evenly_spread(count: int, examples: int) -> np.ndarray:
+    """So many numbers of examples, or all there are; always the same."""
+    count = min(count, examples)
+    return np.arange(count) * examples // max(1, count)
+
+
+class Samples:
+    def __init__(self, folder: Path, task: Task, classes: Sequence[str], numbers: np.ndarray) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self._task, self._classes, self._numbers = task, tuple(classes), numbers
+        self._seen: list[tuple[np.ndarray, dict]] = []
+        self.images: list[np.ndarray] = []  # of the last look
+
+    def begin(self) -> Callable[[Tensors, Tensors], None]:
+        """Return what sees every batch of a validation; the one before may have been broken off."""
+        self._seen = []
+        return self._watch
+
+    def _watch(self, batch: Tensors, found: Tensors) -> None:
+        rows = np.flatnonzero(np.isin(batch["number"].numpy(), self._numbers))
+        if len(rows):
+            those, answers = ({key: tf.gather(value, rows) for key, value in part.items()} for part in (batch, found))
+            self._seen += self._task.shown(those, answers)
+
+    def draw(self, done: int, history: Sequence[str], headline: str) -> Path | None:
+        """A sheet of what was watched."""
+        self.images = [image for image, _ in self._seen]
+        if not self._seen:
+            return None
+        sheet = self.folder / f"{done:08d}.jpg"
+        try:
+            draw_sheet(self._seen, self._classes, MIN_SCORE, sheet)
+        except OSError:
+            sheet.unlink(missing_ok=True)  # half of one, on a full disk
+            raise
+        for file in set(self.folder.glob("*.jpg")) - self.staying(history, headline):
+            file.unlink()
+        return sheet
+
+    def staying(self, history: Sequence[str], headline: str) -> set[Path]:
+        """If anybody looked."""
+        values = {}
+        for line in history:
+            step, metrics = metrics_of(line)
+            if "train/loss" not in metrics:
+                values[step] = metrics.get(f"validation/{headline}", float("-inf"))
+        if not values:
+            return set()
+        best = max(values, key=lambda step: values[step])  # the first of equals
+        return {self.folder / f"{step:08d}.jpg" for step in (min(values), best, max(values))}
+
+
+VERSION = "brain.Event:2"
+NAME = "events.out.tfevents.{:010d}.bakeoff"
+BUCKETS = 30
+RGB = 3  # how summary.proto calls it
+
+
+class Events:
+    """A run's folder of event files, opened for the steps after `done`."""
+
+    def __init__(self, folder: Path, done: int, history: Iterable[str] = ()) -> None:
+        """`history`: its lines so far, written first if an earlier life wrote no events."""
+        folder.mkdir(exist_ok=True)
+        earlier = sorted(folder.glob(NAME.format(0).replace("0" * 10, "?" * 10)))
+        for file in earlier:
+            _cut(file, done)
+        number = 1 + max((int(file.name.split(".")[-2]) for file in earlier), default=0)
+        self._writer = tf.io.TFRecordWriter(str(folder / NAME.format(number)))
+        self._writer.write(Event(wall_time=time.time(), file_version=VERSION).SerializeToString())
+        for line in () if earlier else history:
+            self.scalars(*metrics_of(line))
+        self._writer.flush()
+
+    def __enter__(self) -> "Events":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        self._write(step, [Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
+
+    def histograms(self, step: int, arrays: Mapping[str, ArrayLike]) -> None:
+        """Of all numbers of each array."""
+        self._write(step, [value for name, array in arrays.items() for value in _histogram(name, array)])
+
+    def picture(self, step: int, name: str, file: Path) -> None:
+        with Image.open(file) as image:
+            width, height = image.size
+        content = Summary.Image(height=height, width=width, colorspace=RGB, encoded_image_string=file.read_bytes())
+        self._write(step, [Summary.Value(tag=name, image=content)])
+
+    def _write(self, step: int, values: list[Any]) -> None:
+        event = Event(wall_time=time.time(), step=step, summary=Summary(value=values))
+        self._writer.write(event.SerializeToString())
+        self._writer.flush()
+
+
+def _histogram(name: str, array: ArrayLike) -> list[Any]:
+    """None of an array without a finite number."""
+    numbers = np.asarray(array).astype(np.float64).ravel()
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return []
+    counts, edges = np.histogram(numbers, BUCKETS)
+    histogram = {
+        "min": numbers.min(), "max": numbers.max(), "num": numbers.size, "sum": numbers.sum(),
+        "sum_squares": np.square(numbers).sum(), "bucket_limit": edges[1:], "bucket": counts,
+    }  # fmt: skip
+    return [Summary.Value(tag=name, histo=histogram)]
+
+
+def _cut(file: Path, done: int) -> None:
+    """What comes after step `done`, and what a crash left half written."""
+    kept, whole = [], True
+    try:
+        for record in tf.data.TFRecordDataset(str(file)):
+            if Event.FromString(record.numpy()).step <= done:
+                kept.append(record.numpy())
+            else:
+                whole = False
+    except tf.errors.DataLossError:
+        whole = False
+    if whole:
+        return
+    partial = file.with_name(f"partial.{file.name.replace('tfevents', 'cut')}")  # TensorBoard passes it over
+    with tf.io.TFRecordWriter(str(partial)) as writer:
+        for content in kept:
+            writer.write(content)
+    partial.replace(file)
 
 
 @contextmanager
@@ -57,11 +200,9 @@ def activations(network: keras.Model, images: np.ndarray) -> dict[str, np.ndarra
     return keras.Model(network.input, plain)(images, training=False)
 
 
-def file_away(folder: Path, samples: Samples, history: Sequence[str], headline: str, out: Path) -> None:
-    """Of work in flight into `models/train`; sheets of steps that were taken back stay behind."""
+def keep_samples(samples: Samples, history: Sequence[str], headline: str, out: Path) -> None:
+    """Copy the sheets into `models/train`; those of steps that were taken back stay behind."""
     for sheet in samples.staying(history, headline):
         if sheet.is_file():
             (out / SAMPLES).mkdir(exist_ok=True)
             shutil.copyfile(sheet, out / SAMPLES / sheet.name)
-    if (folder / EVENTS).is_dir():
-        shutil.copytree(folder / EVENTS, out / EVENTS)

@@ -16,11 +16,10 @@ import numpy as np
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.networks import Network, Pretrained
 from bakeoff.networks.selection import select
-from bakeoff.training.freezing import require_matches
 from bakeoff.training.origin import KEY, Origin
 from bakeoff.training.settings import Init
-from bakeoff.training.tf_checkpoint import read_table, stored_by_variable
-from bakeoff.training.weight_files import Layers, Stored, open_weights
+from bakeoff.training.weight_files import Layers, Stored, open_weights, read_table, stored_by_variable
+from bakeoff.training.weights import require_matches
 
 FILE = "init.json"
 SHOWN = 3

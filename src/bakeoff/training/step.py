@@ -1,96 +1,141 @@
-"""One step and one prediction as graphs: batches in, gradients, new weights; images in, answers."""
+"""One step as a graph: batches in, gradients, new weights; and several steps in one call of a graph.
 
-from collections.abc import Callable, Sequence
+What Python takes between two steps is then paid once a call. One graph takes any number of steps, one after the other.
+That number changes no bit: were there another graph for single steps, TensorFlow might fuse its operations otherwise,
+and a run that is cut short would round differently.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
 
 import keras
 import tensorflow as tf
 
+from bakeoff.tasks.answering import as_float32
 from bakeoff.tasks.task import Task, Tensors
-from bakeoff.training.average import Average
+from bakeoff.training.weights import Average
 
-Batch = tuple[tf.Tensor, Tensors]
-Step = Callable[[Sequence[Batch], tf.Tensor], Tensors]
+MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one
+AtOnce = int | Literal["auto"]
 Gradients = list[tf.Tensor | None]  # None for a variable that the loss does not depend on
 
 
-def compiled_step(
-    network: keras.Model,
-    optimizer: keras.optimizers.Optimizer,
-    task: Task,
-    *,
-    average: Average | None = None,
-    strategy: tf.distribute.Strategy | None = None,
-) -> Step:
+class Step:
     """One update of the weights from one or more batches: (batches, rate) -> losses by their logged names."""
-    strategy = strategy or tf.distribute.get_strategy()
-    replicas = strategy.num_replicas_in_sync
 
-    def gradients_of_share(images: tf.Tensor, targets: Tensors) -> tuple[Gradients, Tensors]:
-        images, targets = _share((images, targets), replicas)
-        with tf.GradientTape() as tape:
-            parts = task.losses(as_float32(network(images, training=True)), targets)
-            if network.losses:
-                parts = parts | {"penalty": tf.add_n(network.losses)}
-            loss = tf.add_n(list(parts.values()))
-        losses = {"train/loss": loss} | {f"train/loss_{name}": part for name, part in parts.items()}
-        return tape.gradient(loss, network.trainable_variables), losses
+    def __init__(
+        self,
+        network: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        task: Task,
+        *,
+        average: Average | None = None,
+        strategy: tf.distribute.Strategy | None = None,
+    ) -> None:
+        self._network, self._optimizer, self._task, self._average = network, optimizer, task, average
+        self._strategy = strategy or tf.distribute.get_strategy()
+        self._update = tf.function(self._update_from_one)
+        self._gradients, self._apply = tf.function(self._gradients_of), tf.function(self._apply_gradients)
 
-    def gradients_of(images: tf.Tensor, targets: Tensors) -> tuple[Gradients, Tensors]:
-        """The means over all devices."""
-        gradients, losses = strategy.run(gradients_of_share, args=(images, targets))
-        if replicas > 1:
-            mean = tf.distribute.ReduceOp.MEAN
-            gradients = [None if one is None else strategy.reduce(mean, one, axis=None) for one in gradients]
-            losses = {name: strategy.reduce(mean, value, axis=None) for name, value in losses.items()}
-        return gradients, losses
-
-    def apply(gradients: Gradients, rate: tf.Tensor) -> None:
-        optimizer.learning_rate = rate
-        optimizer.apply(gradients, network.trainable_variables)
-        if average:
-            average.follow(network, optimizer.iterations, strategy)
-
-    @tf.function
-    def step_of_one(images: tf.Tensor, targets: Tensors, rate: tf.Tensor) -> Tensors:
-        gradients, losses = gradients_of(images, targets)
-        apply(gradients, rate)
-        return losses
-
-    compiled_gradients, compiled_apply = tf.function(gradients_of), tf.function(apply)
-
-    def step(batches: Sequence[Batch], rate: tf.Tensor) -> Tensors:
+    def __call__(self, batches: Sequence[Tensors], rate: tf.Tensor) -> Tensors:
         if len(batches) == 1:
-            return step_of_one(*batches[0], rate)
-        total, losses = compiled_gradients(*batches[0])
+            return self._update(batches[0], rate)
+        total, losses = self._gradients(batches[0])
         for batch in batches[1:]:  # one after the other, so that only one batch is on the device
-            more, more_losses = compiled_gradients(*batch)
+            more, more_losses = self._gradients(batch)
             total = [a if b is None else a + b for a, b in zip(total, more, strict=True)]
             losses = {name: value + more_losses[name] for name, value in losses.items()}
-        compiled_apply([None if one is None else one / len(batches) for one in total], rate)
+        self._apply([None if one is None else one / len(batches) for one in total], rate)
         return {name: value / len(batches) for name, value in losses.items()}
 
-    return step
+    def _update_from_one(self, batch: Tensors, rate: tf.Tensor) -> Tensors:
+        gradients, losses = self._gradients_of(batch)
+        self._apply_gradients(gradients, rate)
+        return losses
+
+    def _gradients_of(self, batch: Tensors) -> tuple[Gradients, Tensors]:
+        """Return the means over all devices."""
+        gradients, losses = self._strategy.run(self._gradients_of_share, args=(batch,))
+        if self._strategy.num_replicas_in_sync > 1:
+            mean, reduce = tf.distribute.ReduceOp.MEAN, self._strategy.reduce
+            gradients = [None if one is None else reduce(mean, one, axis=None) for one in gradients]
+            losses = {name: reduce(mean, value, axis=None) for name, value in losses.items()}
+        return gradients, losses
+
+    def _gradients_of_share(self, batch: Tensors) -> tuple[Gradients, Tensors]:
+        batch = _share(batch, self._strategy.num_replicas_in_sync)
+        with tf.GradientTape() as tape:
+            parts = self._task.losses(as_float32(self._network(batch["image"], training=True)), batch)
+            if self._network.losses:
+                parts = parts | {"penalty": tf.add_n(self._network.losses)}
+            loss = tf.add_n(list(parts.values()))
+        losses = {"train/loss": loss} | {f"train/loss_{name}": part for name, part in parts.items()}
+        return tape.gradient(loss, self._network.trainable_variables), losses
+
+    def _apply_gradients(self, gradients: Gradients, rate: tf.Tensor) -> None:
+        self._optimizer.learning_rate = rate
+        self._optimizer.apply(gradients, self._network.trainable_variables)
+        if self._average:
+            self._average.follow(self._network, self._optimizer.iterations, self._strategy)
 
 
-def compiled_prediction(network: keras.Model, task: Task) -> Callable[[tf.Tensor], Tensors]:
-    @tf.function
-    def predict(images: tf.Tensor) -> Tensors:
-        return task.predict(as_float32(network(images, training=False)))
+class Calls:
+    """Takes steps: single ones until it is known how long one takes."""
 
-    return predict
+    def __init__(self, step: Step, batches: Iterable[Tensors], *, together: int, at_once: AtOnce | None) -> None:
+        """`at_once`: steps in a call, at most; None: every step by itself, out of the graph.
+
+        So are steps of several batches `together`, of which only one is to be on the device, and batches that are not
+        of tf.data.
+        """
+        self._step, self._upcoming, self._together = step, iter(batches), together
+        self._several: Callable[[Iterator[Tensors], tf.Tensor], tf.Tensor] | None = None
+        if at_once is not None and together == 1 and isinstance(self._upcoming, tf.data.Iterator):
+            spec = [tf.data.IteratorSpec(self._upcoming.element_spec), tf.TensorSpec([None], tf.float32)]
+            self._several = tf.function(self._take_several, input_signature=spec)
+        unbound = float("inf") if at_once == "auto" else at_once
+        self._at_once: float = 1.0 if self._several is None or unbound is None else unbound
+        self._seconds_per_step: float | None = None
+        self._names: tuple[str, ...] = ()  # of the losses, the sum first; known once a step was taken
+
+    def set_pace(self, seconds_per_step: float) -> None:
+        self._seconds_per_step = seconds_per_step
+
+    def ahead(self, steps: range, until_due: Callable[[int], int]) -> Iterator[range]:
+        """Yield what each call takes; none goes past what is due after `until_due(done)` further steps."""
+        while steps:
+            pace = self._seconds_per_step
+            in_time = 1 if pace is None else max(1, int(MOST_SECONDS / max(pace, 1e-9)))
+            count = int(min(len(steps), until_due(steps.start), in_time, self._at_once))
+            yield steps[:count]
+            steps = steps[count:]
+
+    def take(self, rates: list[float]) -> tf.Tensor:
+        """Take a step at each rate, and return its losses: (steps, losses)."""
+        if self._several is not None:
+            return self._several(self._upcoming, tf.constant(rates, tf.float32))
+        [rate] = rates
+        return self._take(list(itertools.islice(self._upcoming, self._together)), tf.constant(rate, tf.float32))[None]
+
+    def name_losses(self, losses: tf.Tensor) -> dict[str, float]:
+        """Return one step's losses by their logged names."""
+        return dict(zip(self._names, losses.numpy().tolist(), strict=True))
+
+    def _take(self, batches: list[Tensors], rate: tf.Tensor) -> tf.Tensor:
+        losses = self._step(batches, rate)
+        self._names = tuple(losses)
+        return tf.stack(list(losses.values()))
+
+    def _take_several(self, upcoming: Iterator[Tensors], rates: tf.Tensor) -> tf.Tensor:
+        losses = tf.TensorSpec([None], tf.float32)
+        return tf.map_fn(
+            lambda rate: self._take([next(upcoming)], rate), rates, parallel_iterations=1, fn_output_signature=losses
+        )
 
 
-def as_float32(outputs: Tensors) -> Tensors:
-    """Losses and answers are counted in full precision, whatever the layers compute in."""
-
-    def full(value: tf.Tensor) -> tf.Tensor:
-        return value if value.dtype == tf.float32 else tf.cast(value, tf.float32)
-
-    return tf.nest.map_structure(full, outputs)
-
-
-def _share(batch: Batch, replicas: int) -> Batch:
-    """This device's part of a batch."""
+def _share(batch: Tensors, replicas: int) -> Tensors:
+    """Return this device's part of a batch."""
     if replicas == 1:
         return batch
     number = tf.distribute.get_replica_context().replica_id_in_sync_group

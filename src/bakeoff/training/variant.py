@@ -1,7 +1,7 @@
 """A rendered variant as training sees it: its settings, the numbers derived from them, and what follows."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bakeoff.input.budget import Parts
 from bakeoff.input.memory import Memory
@@ -10,8 +10,39 @@ from bakeoff.input.shape import Shape
 from bakeoff.lr import Schedule
 from bakeoff.networks import Network
 from bakeoff.training.optimizers import Optimizer
-from bakeoff.training.phases import Leg, Span
 from bakeoff.training.settings import Train
+
+WHOLE_RUN = "all"  # the name of the one phase of a run without phases
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a leg lies in the run; part of what render_config derives."""
+
+    name: str
+    first_step: int  # of the run
+    steps: int
+    first_example: int  # position in the stream of training examples
+    batch_size: int
+    rate_factor: float  # of lr.scale_with_batch; 1 without
+
+    @property
+    def end_step(self) -> int:
+        return self.first_step + self.steps
+
+
+@dataclass(frozen=True)
+class TrainingPhase:
+    """A phase with everything filled in: what the step loop runs."""
+
+    span: Span
+    schedule: Schedule
+    trainable: tuple[str, ...]  # none: everything
+    start: Literal["last", "best"]
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step of the run."""
+        return self.span.rate_factor * self.schedule(step - self.span.first_step)
 
 
 @dataclass(frozen=True)
@@ -57,18 +88,18 @@ class Variant(Protocol):
     def derived(self) -> Derived: ...
 
 
-def plan_phases(run: Variant) -> list[Leg]:
+def plan_phases(run: Variant) -> list[TrainingPhase]:
     """Return what the step loop runs, one after the other."""
     train = run.train
     if not train.phases:
-        return [Leg(run.derived.phases[0], run.lr, train.trainable, "last")]
+        return [TrainingPhase(run.derived.phases[0], run.lr, train.trainable, "last")]
     return [
-        Leg(span, phase.lr or run.lr, phase.trainable or train.trainable, phase.start)
+        TrainingPhase(span, phase.lr or run.lr, phase.trainable or train.trainable, phase.start)
         for span, phase in zip(run.derived.phases, train.phases, strict=True)
     ]
 
 
-def plan_auto_phases(run: Variant) -> list[Leg]:
+def plan_auto_phases(run: Variant) -> list[TrainingPhase]:
     """Return the phases that have no batch size of their own."""
     own = [phase.batch_size is not None for phase in run.train.phases] or [False]
     return [leg for leg, has_own in zip(plan_phases(run), own, strict=True) if not has_own]

@@ -8,15 +8,16 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 import numpy as np
+import tensorflow as tf
 
-from bakeoff.errors import DataError
+from bakeoff.errors import ConfigError, DataError, choices
 from bakeoff.training import checkpoint
 
 LARGEST_MEMBER = 2**34  # bytes of weights in an archive
@@ -132,3 +133,43 @@ def _stored(group: h5py.Group, name: str) -> Stored:
 
 def _texts(names: np.ndarray) -> list[str]:
     return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+
+
+def read_table(path: Path, variables: Iterable[str]) -> dict[str, str]:
+    """Variable of the network -> name in the checkpoint."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"train.init.names: {path.as_posix()} cannot be read ({error})") from None
+    variables, table = set(variables), {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        here, _, there = (part.strip() for part in line.partition("\t"))
+        if not there:
+            raise ConfigError(f"{path.as_posix()}:{number}: must be `variable<TAB>name there`, got {line!r}")
+        if here not in variables:
+            near = choices(here, variables).partition("one of:")[0].strip()
+            raise ConfigError(f"{path.as_posix()}:{number}: the network has no variable {here!r}{near and f'; {near}'}")
+        table[here] = there
+    return table
+
+
+def stored_by_variable(prefix: Path, table: dict[str, str]) -> dict[str, Stored]:
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+        shapes = reader.get_variable_to_shape_map()
+    except (tf.errors.OpError, ValueError) as error:
+        raise DataError(
+            f"{prefix.as_posix()}: cannot be read as a TensorFlow checkpoint ({str(error).splitlines()[0]})"
+        ) from None
+    for here, there in table.items():
+        if there not in shapes:
+            near = choices(there, shapes).partition("one of:")[0].strip()
+            raise DataError(f"{prefix.as_posix()}: has no {there!r}, which train.init.names gives for {here!r}"
+                            f"{near and f'; {near}'}")  # fmt: skip
+
+    def stored(name: str) -> Stored:
+        return Stored(tuple(shapes[name]), lambda: reader.get_tensor(name))
+
+    return {here: stored(there) for here, there in table.items()}

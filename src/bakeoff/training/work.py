@@ -1,6 +1,6 @@
 """Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run goes on.
 
-    1-head/00000532          checkpoints of the first leg, by steps of the run that are done; the two newest stay, and
+    1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, and
                              every one at a multiple of `train.keep_every_steps`
     1-head/best-00000400     weights that scored best
     run                      the run's id, under which its journal and MLflow know it
@@ -30,14 +30,14 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
-NO_FACTS: Mapping[str, Any] = {"legs": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
+NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
 
 
 @dataclass(frozen=True, order=True)
 class Position:
     """How far a run is."""
 
-    leg: int  # its number, from 0
+    phase: int  # its number, from 0
     step: int  # steps of the run that are done
 
 
@@ -49,8 +49,8 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
     arrays: Arrays | None = None
 
-    def in_words(self, steps: int, folder: Path) -> list[str]:
-        """For the screen; nothing of a run that begins."""
+    def describe(self, steps: int, folder: Path) -> list[str]:
+        """Return lines for the screen; none for a run that begins."""
         done = self.position.step
         if done == steps:
             return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
@@ -58,11 +58,11 @@ class Found:
 
 
 class Work:
-    def __init__(self, folder: Path, legs: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
+    def __init__(self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
         self.folder, self._keep_every = folder, keep_every
-        self._legs = [folder / f"{number}-{name}" for number, name in enumerate(legs, start=1)]
+        self._folders = [folder / f"{number}-{name}" for number, name in enumerate(phases, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
-        self._phases, self._sent = legs, 0
+        self._phases, self._sent = phases, 0
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
@@ -81,9 +81,9 @@ class Work:
             for path in self.folder.iterdir():
                 if path.name != "lock":
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for leg in self._legs:
-            leg.mkdir(exist_ok=True)
-            for partial in leg.glob(f"*{checkpoint.PARTIAL}"):
+        for phase in self._folders:
+            phase.mkdir(exist_ok=True)
+            for partial in phase.glob(f"*{checkpoint.PARTIAL}"):
                 partial.unlink()
         return self
 
@@ -128,7 +128,7 @@ class Work:
         self._raise_failures()
         if self._pending and not (now or self._stays(position)):
             return
-        path, arrays = self._legs[position.leg] / f"{position.step:08d}", state()
+        path, arrays = self._folders[position.phase] / f"{position.step:08d}", state()
 
         def job() -> None:
             start = time.monotonic()
@@ -152,11 +152,12 @@ class Work:
 
     def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
-        self._submit(lambda: checkpoint.write(self._best(position.leg, position.step), {"paths": dict(paths)}, arrays))
+        path = self._best(position.phase, position.step)
+        self._submit(lambda: checkpoint.write(path, {"paths": dict(paths)}, arrays))
 
     def best(self, position: Position) -> Arrays:
         self.wait()
-        return checkpoint.read(self._best(position.leg, position.step)).arrays
+        return checkpoint.read(self._best(position.phase, position.step)).arrays
 
     def wait(self) -> None:
         while self._pending:
@@ -169,20 +170,20 @@ class Work:
         while self._pending and self._pending[0].done():
             self._pending.pop(0).result()
 
-    def _best(self, leg: int, step: int) -> Path:
-        return self._legs[leg] / f"best-{step:08d}"
+    def _best(self, phase: int, step: int) -> Path:
+        return self._folders[phase] / f"best-{step:08d}"
 
     def _checkpoints(self) -> dict[Position, Path]:
         return {
             Position(number, int(path.name)): path
-            for number, leg in enumerate(self._legs)
-            for path in leg.iterdir()
+            for number, phase in enumerate(self._folders)
+            for path in phase.iterdir()
             if path.name.isdigit()
         }
 
     def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
-        steps = [standing["best"]["step"] for standing in facts["legs"]]
-        return {self._best(leg, step) for leg, step in enumerate(steps) if step}
+        steps = [standing["best"]["step"] for standing in facts["phases"]]
+        return {self._best(phase, step) for phase, step in enumerate(steps) if step}
 
     def _stays(self, position: Position) -> bool:
         return self._keep_every > 0 and position.step % self._keep_every == 0
@@ -202,8 +203,8 @@ class Work:
         except Damaged:
             return  # nobody knows what it names
         named = set().union(*(self._named[position] for position in staying))
-        for leg in self._legs:
-            for best in set(leg.glob("best-*")) - named:
+        for phase in self._folders:
+            for best in set(phase.glob("best-*")) - named:
                 best.unlink()
 
     # What trackers are told.

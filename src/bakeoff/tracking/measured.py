@@ -1,0 +1,42 @@
+"""What the clock and the machine decided of a run, by its fingerprint: `.bakeoff/results/<fingerprint>.json`.
+
+{"run_id": "0b9f...", "seconds": 112.4, "peak_memory_bytes": 903000064, "resumed_at_steps": [40], ...}
+
+No output holds these, so that a variant's outputs repeat to the byte. Where a result came by `dvc pull`, there is no
+such file, and nothing of this is known.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.files import write_whole
+
+
+def read_measured(fingerprint: str | None) -> dict[str, Any]:
+    """Return what is known; nothing of a run that was trained elsewhere."""
+    try:
+        tree = json.loads((workspace.results() / f"{fingerprint}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def keep_measured(fingerprint: str, **facts: Any) -> None:
+    """Add facts to what is known."""
+    known = read_measured(fingerprint) | facts
+    write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n")
+
+
+def run_id_of(state: Mapping[str, Any]) -> str | None:
+    """Return our id of the run that made a result, by its `state.json`.
+
+    A result that was trained elsewhere has an id that follows from what it is, so that every command gives it the same.
+    """
+    fingerprint = (state.get("lineage") or {}).get("fingerprint")
+    if fingerprint is None:
+        return state.get("run_id")  # as earlier versions wrote it
+    made_from = f"{fingerprint} {state.get('weights_sha256')}"
+    return read_measured(fingerprint).get("run_id") or hashlib.sha256(made_from.encode()).hexdigest()[:32]
