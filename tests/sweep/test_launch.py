@@ -10,11 +10,10 @@ import pytest
 
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE, State
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Admission, Seats, Source
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.launch import Launch, Rules
-from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, read
-from bakeoff.sweep.source import Planned
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, load_manifest
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
 
@@ -41,7 +40,7 @@ def test_a_job_that_fails_is_said_at_once_and_the_others_go_on(instead: Instead,
     instead({1: "for n in range(99): print('line', n)\nend(3)", 2: "print('fine')\nend(0)"})
     said: list[str] = []
     end = launched(sweep(sweep_job(1), sweep_job(2)), said)
-    assert states(end) == states(read(end.folder)) == [FAILED, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [FAILED, DONE]
     assert end.job(1).attempts[-1].why == "ended with code 3"
     log = f".bakeoff/sweeps/{ID}/1.log"
     [at] = [at for at, line in enumerate(said) if line.endswith(f"s: ended with code 3; the end of {log}:")]
@@ -160,7 +159,7 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
     assert list((place / ".bakeoff/queued").iterdir()) == []
 
 
-class OneByOne(Planned):
+class OneByOne(Source):
     """Gives the next job once there is room for it, and gives up the second as soon as it says that it is there."""
 
     def __init__(self, last: int) -> None:
@@ -187,7 +186,7 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
     manifest, said, source = sweep(), list[str](), OneByOne(3)
     manifest.write()
     end = Launch(manifest, said.append, Rules(follow=True), Seats(ROOM), source).run()
-    assert states(end) == states(read(end.folder)) == [DONE, JobState.PRUNED, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, JobState.PRUNED, DONE]
     assert end.job(2).attempts[-1].why == "worse than others"
     assert "saved" in said and any(line.endswith("s: worse than others") and "given up after" in line for line in said)
     assert source.seats == [1, 1, 1]

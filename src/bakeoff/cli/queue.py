@@ -40,20 +40,20 @@ def add_to(commands: Any) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.queue_run import add
-    from bakeoff.sweep.words import require_none_of_hydra
+    from bakeoff.sweep.points import require_none_of_hydra
+    from bakeoff.sweep.queue import add_sweep
 
     require_none_of_hydra(sweep.question(arguments), "queue add")
     require_search(arguments)
     manifest = sweep.planned(arguments, sweep.question(arguments), arguments.until)
     if manifest is not None:
-        place = add(manifest)
+        place = add_sweep(manifest)
         say(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
 
 
 def _start(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import one_launcher
-    from bakeoff.sweep.queue_run import QueueRun
+    from bakeoff.sweep.queue import QueueRun
 
     rules = sweep.rules(arguments, again=False, queued=True)
     end_as_by_ctrl_c()
@@ -67,10 +67,10 @@ def _start(arguments: argparse.Namespace) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep import line
-    from bakeoff.sweep.manifest import read
+    from bakeoff.sweep.manifest import load_manifest
+    from bakeoff.sweep.queue import sweeps_in_line
 
-    manifests = [read(workspace.sweeps() / sweep) for sweep in line.line()]
+    manifests = [load_manifest(workspace.sweeps() / sweep) for sweep in sweeps_in_line()]
     if manifests:
         rows = [
             (str(place), manifest.id, manifest.counts, " ".join(manifest.words) or "params.yaml")
@@ -82,11 +82,10 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _remove(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep import line
-    from bakeoff.sweep.queue_run import remove
+    from bakeoff.sweep.queue import find_in_line, remove_sweep, sweeps_in_line
 
     if bool(arguments.which) == arguments.all:
         raise WorkspaceError("queue remove: must be given either ids of sweeps or --all; `bakeoff queue list` has them")
-    for sweep_id in line.line() if arguments.all else [line.named(name) for name in arguments.which]:
-        remove(sweep_id)
+    for sweep_id in sweeps_in_line() if arguments.all else [find_in_line(name) for name in arguments.which]:
+        remove_sweep(sweep_id)
         say(f"{sweep_id}: is out of the queue; `bakeoff sweep --resume {sweep_id}` runs it by itself")

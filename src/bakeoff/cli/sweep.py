@@ -99,21 +99,19 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 def question(arguments: argparse.Namespace) -> list[str]:
     """The words of the file and those behind it."""
-    from bakeoff.sweep.question import words_in
+    from bakeoff.sweep.points import load_words
 
-    words = words_in(Path(arguments.file)) if arguments.file else []
+    words = load_words(Path(arguments.file)) if arguments.file else []
     return [*words, *arguments.overrides]
 
 
 def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
     """Shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.planning.estimate import together
-    from bakeoff.sweep.planned import begin
-    from bakeoff.sweep.points import points_of
-    from bakeoff.sweep.preflight import preflight
-    from bakeoff.sweep.words import Words
+    from bakeoff.sweep.points import Words, points_of
+    from bakeoff.sweep.preflight import begin, preflight
 
-    variants = Words.of(words).variants
+    variants = Words.split(words).variants
     asked = Asked(arguments, words, until) if arguments.search is not None else None
     if asked is not None:
         jobs, estimates = asked.corners, asked.estimates()
@@ -138,9 +136,9 @@ def planned(arguments: argparse.Namespace, words: Sequence[str], until: str | No
 
 
 def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
-    from bakeoff.sweep.words import Words
+    from bakeoff.sweep.points import Words
 
-    said = Words.of(words)
+    said = Words.split(words)
     if require_sense(arguments, said):
         _end(ByHydra(arguments, said, until, rules(arguments)).run())
     elif (manifest := planned(arguments, words, until)) is not None:
@@ -148,29 +146,27 @@ def _begin(arguments: argparse.Namespace, words: Sequence[str], until: str | Non
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.launch import unfinished
-    from bakeoff.sweep.launching import trials_left
-    from bakeoff.sweep.manifest import named
-    from bakeoff.sweep.snapshot import changed_since, listed
-    from bakeoff.sweep.words import Words
+    from bakeoff.sweep.manifest import find_manifest
+    from bakeoff.sweep.points import Words
+    from bakeoff.sweep.snapshot import changed_since, format_files
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
-    manifest = named(arguments.resume or None)
-    left = len(unfinished(manifest.jobs)) + trials_left(manifest)
+    manifest = find_manifest(arguments.resume or None)
+    left = manifest.unfinished
     say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
-        say(f"{listed(changed)} changed since, so it begins anew")
+        say(f"{format_files(changed)} changed since, so it begins anew")
         ask_again(arguments, manifest.search)
         _begin(arguments, manifest.words, manifest.until)
         return
     if changed and not arguments.as_begun:
         raise WorkspaceError(
-            f"{manifest.id}: {listed(changed)} changed since it began; --as-begun goes on with what they were, "
+            f"{manifest.id}: {format_files(changed)} changed since it began; --as-begun goes on with what they were, "
             "--anew begins a new sweep of the same words"
         )
-    words = Words.of(manifest.words)
+    words = Words.split(manifest.words)
     if arguments.dry_run:
         return
     if require_sense(arguments, words):
@@ -190,27 +186,25 @@ def rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
 
 
 def _launch(manifest: "Manifest", rules: "Rules") -> None:
-    from bakeoff.sweep.launching import launch_of
-    from bakeoff.sweep.manifest import one_launcher, read
-    from bakeoff.sweep.telling import told
+    from bakeoff.sweep.launch import launch_of
+    from bakeoff.sweep.manifest import load_manifest, one_launcher
+    from bakeoff.sweep.parent_run import tell_mlflow
 
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder):
-        manifest = read(manifest.folder)  # another may have launched it until now
+        manifest = load_manifest(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
-        with told(manifest):
+        with tell_mlflow(manifest):
             manifest = launch_of(manifest, say_while_heard, rules).run()
     _end(manifest)
 
 
 def _end(manifest: "Manifest | None") -> None:
-    from bakeoff.sweep.launching import states_of
-
     if manifest is None:
         return
     show_results(manifest)
     say_how_it_ended(manifest)
-    states = states_of(manifest)
+    states = manifest.states
     if any(not state.is_final for state in states):
         say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
     leave_by(states)

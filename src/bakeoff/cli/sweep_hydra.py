@@ -15,8 +15,7 @@ from bakeoff.progress import say
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
     from bakeoff.sweep.manifest import Manifest
-    from bakeoff.sweep.points import Point
-    from bakeoff.sweep.words import Words
+    from bakeoff.sweep.points import Point, Words
 
 
 class Enough(BaseException):
@@ -29,7 +28,7 @@ class ByHydra:
         manifest: "Manifest | None" = None,
     ) -> None:  # fmt: skip
         """`manifest` of a sweep that goes on."""
-        from bakeoff.sweep.sweep_by_hydra import Gate
+        from bakeoff.sweep.hydra_plugins import Gate
 
         self._dry, self._words, self._until, self._rules = arguments.dry_run, words, until, rules
         self._gate = Gate(self._enter, self._run, manifest)
@@ -37,7 +36,7 @@ class ByHydra:
 
     def run(self) -> "Manifest | None":
         """As far as it came; None if nothing was to begin."""
-        from bakeoff.sweep.plugins import sweeper_of
+        from bakeoff.sweep.hydra_plugins import sweeper_of
 
         end_as_by_ctrl_c()
         place = workspace.sweeps() / "hydra"  # where the sweeper leaves its own notes
@@ -52,16 +51,14 @@ class ByHydra:
         return None if self._dry else self._gate.manifest
 
     def _enter(self, points: "Sequence[Point]", manifest: "Manifest | None") -> "Manifest":
-        from bakeoff.sweep.planned import begin
-        from bakeoff.sweep.preflight import preflight
-        from bakeoff.sweep.sweep_by_hydra import with_more
+        from bakeoff.sweep.preflight import begin, extend, preflight
 
         jobs = preflight(points, until=self._until)
         show_jobs(jobs, len(points))
         if self._dry:
             raise Enough
         if manifest is not None:
-            return with_more(manifest, jobs)
+            return extend(manifest, jobs)
         manifest = begin(jobs, [*self._words.variants, *self._words.hydra], self._until)
         self._hold(manifest)
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
@@ -74,14 +71,14 @@ class ByHydra:
         self._lock.enter_context(one_launcher(manifest.folder))
 
     def _run(self, manifest: "Manifest") -> "Manifest":
-        from bakeoff.sweep.launching import launch_of, states_of
+        from bakeoff.sweep.launch import launch_of
         from bakeoff.sweep.manifest import JobState
-        from bakeoff.sweep.telling import told
+        from bakeoff.sweep.parent_run import tell_mlflow
 
-        with told(manifest):
+        with tell_mlflow(manifest):
             manifest = launch_of(manifest, say_while_heard, self._rules).run()
         self._gate.manifest = manifest
-        if {state for state in states_of(manifest) if not state.is_final} - {JobState.FAILED}:
+        if {state for state in manifest.states if not state.is_final} - {JobState.FAILED}:
             raise Enough
         return manifest
 
@@ -90,7 +87,7 @@ def require_sense(arguments: argparse.Namespace, words: "Words") -> bool:
     """Of Hydra's own words; whether a sweeper is to propose the points."""
     if not words.hydra:
         return False
-    from bakeoff.sweep.plugins import Chosen
+    from bakeoff.sweep.hydra_plugins import Chosen
 
     chosen, said = Chosen.by(words.hydra), " ".join(words.hydra)
     if arguments.search is not None:

@@ -2,7 +2,7 @@
 
 from bakeoff import workspace
 from bakeoff.compare.points import Point
-from bakeoff.sweep.manifest import JobState, SweepJob, all_ids, read
+from bakeoff.sweep.manifest import JobState, SweepJob, all_ids, load_manifest
 
 STATES = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called
 OPTION = ".use"
@@ -12,12 +12,12 @@ def points_of(sweep: str) -> list[Point]:
     """None of a sweep of another workspace."""
     if sweep not in all_ids():
         return []
-    return [_point(job) for job in read(workspace.sweeps() / sweep).jobs]
+    return [_point(job) for job in load_manifest(workspace.sweeps() / sweep).jobs]
 
 
 def metric_of(sweep: str) -> str | None:
     """What a search was asked to make better, if it is one of this workspace."""
-    search = read(workspace.sweeps() / sweep).search if sweep in all_ids() else None
+    search = load_manifest(workspace.sweeps() / sweep).search if sweep in all_ids() else None
     return search.metric if search else None
 
 

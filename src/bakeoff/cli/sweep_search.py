@@ -49,9 +49,8 @@ class Asked:
     """A search that may begin: its corners are right."""
 
     def __init__(self, arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
-        from bakeoff.sweep.planned import headline_name, stages_of
         from bakeoff.sweep.points import MOST_AT_ALL, MOST_POINTS
-        from bakeoff.sweep.preflight import preflight
+        from bakeoff.sweep.preflight import headline_name, preflight, stages_of
         from bakeoff.sweep.search.settings import Search
         from bakeoff.sweep.search.space import space_of
 
@@ -80,7 +79,7 @@ class Asked:
         self._require_metric(headline_name(middle.derived))
 
     def _require_metric(self, headline: str) -> None:
-        from bakeoff.sweep.search.metric import is_looked_at, require_metric
+        from bakeoff.sweep.search.settings import is_looked_at, require_metric
 
         search, middle = self.search, self.corners[0]
         require_metric(search.metric, headline)
@@ -119,7 +118,7 @@ class Asked:
     def show_first(self) -> None:
         """Suggestions that wait for no result: TPE's own first ones are drawn at random."""
         from bakeoff.sweep.manifest import SweepJob
-        from bakeoff.sweep.search.suggest import suggestion
+        from bakeoff.sweep.search.study import suggestion
 
         jobs: list[SweepJob] = []
         for number in range(1, min(SHOWN, self.search.trials) + 1):
@@ -145,12 +144,11 @@ def say_how_it_ended(manifest: "Manifest") -> None:
     """The best of a search, and why it ended if that was before all its trials."""
     if manifest.search is None:
         return
-    from bakeoff.sweep.launching import trials_left
     from bakeoff.sweep.standing import best
 
     if (first := best(manifest)) is not None:
         say(f"the best is {first.number} of {len(manifest.jobs)}: {first.name}, {first.metric}")
-    if not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
+    if not manifest.undrawn and len(manifest.jobs) < manifest.expected:
         say(f"the first {len(manifest.jobs)} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
 

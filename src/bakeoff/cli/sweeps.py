@@ -11,7 +11,7 @@ from bakeoff.cli.columns import say_columns
 from bakeoff.cli.sweep_search import in_words
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
-from bakeoff.sweep.manifest import Manifest, SweepJob, all_ids, named, read
+from bakeoff.sweep.manifest import Manifest, SweepJob, all_ids, find_manifest, load_manifest
 
 
 def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> None:
@@ -23,13 +23,13 @@ def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> 
     if word == "list":
         _list()
     else:
-        WORDS[word](named(words[0] if words else None), arguments)
+        WORDS[word](find_manifest(words[0] if words else None), arguments)
 
 
 def _list() -> None:
     rows = [("sweep", "began", "jobs", "question")]
     for name in all_ids():
-        manifest = read(workspace.sweeps() / name)
+        manifest = load_manifest(workspace.sweeps() / name)
         began = f"{duration(max(0, time.time() - manifest.began))} ago"
         rows.append((name, began, manifest.counts, " ".join(manifest.words)))
     if len(rows) == 1:
@@ -50,25 +50,25 @@ def _row(job: SweepJob) -> tuple[str, ...]:
 
 
 def _best(manifest: Manifest, arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.winner import apply, winner
+    from bakeoff.sweep.standing import apply_point, require_best
 
-    job = winner(manifest)
+    job = require_best(manifest)
     left = sum(not other.state.is_final for other in manifest.jobs)
     among = f", of those that are done; {left} are not" if left else ""
     say(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:
-        apply(manifest, job)
+        apply_point(manifest, job)
         say("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
     else:
         say("--apply takes it into the workspace")
 
 
 def _prune(manifest: Manifest, arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.pruning import prunable
+    from bakeoff.sweep.standing import find_prunable
 
     if arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
-    found = prunable(manifest, arguments.keep)
+    found = find_prunable(manifest, arguments.keep)
     going = [item for item in found if item.stays is None]
     if found:
         say_columns(

@@ -1,4 +1,4 @@
-"""Which job may begin beside those that run, and on which cores: memory, and whether one of them trains the same."""
+"""What a launch asks before it begins a job: which comes next, whether there is room for it, and on which cores."""
 
 import itertools
 import os
@@ -6,7 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff import machine
-from bakeoff.sweep.manifest import SweepJob
+from bakeoff.sweep.manifest import Manifest, SweepJob
+
+
+class Source:
+    """Where jobs come from: here all stand in the manifest before the first begins; a search draws them."""
+
+    def more(self, manifest: Manifest, seats: int) -> Sequence[SweepJob]:
+        """Return jobs that shall wait from now on, with the numbers that come next; there is room for `seats`."""
+        return ()
+
+    def is_dry(self, manifest: Manifest) -> bool:
+        """Whether none will come any more."""
+        return True
+
+    def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
+        """Why a job that runs is not worth its end; None if it may go on."""
+        return None
+
+    def complete(self, job: SweepJob) -> SweepJob:
+        """Return a job that is over with what is known of it besides."""
+        return job
 
 
 @dataclass(frozen=True)
@@ -22,7 +42,7 @@ class Admission:
         return cls(side_by_side, machine.available_memory(), tuple(cores))
 
     def admits(self, job: SweepJob, running: Sequence[SweepJob]) -> bool:
-        """One by itself always: whether there is room for it is asked by training, and said in its words."""
+        """One by itself always: training asks whether there is room for it, and refuses in its own words."""
         if not running:
             return True
         together = job.memory_bytes + sum(other.memory_bytes for other in running)
@@ -30,7 +50,7 @@ class Admission:
         return len(running) < self.side_by_side and together <= self.memory_bytes and not alike
 
     def share(self, seat: int) -> tuple[int, ...]:
-        """The cores of one of those side by side, from 0; with more of them than cores, some share one."""
+        """Return the cores of one of those side by side, from 0; with more of them than cores, some share one."""
         if self.side_by_side == 1 or not self.cores:
             return self.cores
         each = max(1, len(self.cores) // self.side_by_side)
@@ -58,7 +78,7 @@ class Seats:
         return self._admission.admits(job, list(self._jobs.values()))
 
     def take(self, job: SweepJob) -> tuple[int, ...]:
-        """The cores that are its own as long as it runs."""
+        """Return the cores that are its own as long as it runs."""
         self._jobs[job.experiment] = job
         number = next(number for number in itertools.count() if number not in self._numbers.values())
         self._numbers[job.experiment] = number

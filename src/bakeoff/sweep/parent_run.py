@@ -1,17 +1,38 @@
-"""The sweep itself as a run of MLflow, under which it shows the points: the question, the manifest, the results."""
+"""What MLflow hears of a sweep: a run with its question, its manifest and its results, above the runs of its points."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from bakeoff.sweep.manifest import FILE, JobState, Manifest
+from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
-from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.dispatch import all_journals
+from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.reconcile import reconcile, send_beside
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.target import Target
 
 RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
+EXPERIMENT = "DVC_EXP_NAME"
+
+
+@contextmanager
+def tell_mlflow(manifest: Manifest) -> Iterator[None]:
+    """When a sweep begins to run, and when it ends for now."""
+    parent = ParentRun.from_track(manifest.track)
+    parent.began(manifest)
+    try:
+        yield
+    finally:
+        manifest = load_manifest(manifest.folder)
+        parent.ended(manifest)
+        reconcile()  # points that came from DVC's cache ran nothing that could have told of them
+        tag_points(manifest)
+        send_beside()
 
 
 @dataclass
@@ -22,7 +43,7 @@ class ParentRun:
     _open: Journal | None = None  # from its beginning to its end, or whoever looks takes the sweep for interrupted
 
     @classmethod
-    def of(cls, track: dict[str, Any]) -> "ParentRun":
+    def from_track(cls, track: dict[str, Any]) -> "ParentRun":
         if track.get("kind") != "mlflow":
             return cls(None)
         return cls(Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))))
@@ -76,5 +97,29 @@ def _search_tags(manifest: Manifest) -> dict[str, str]:
     search = manifest.search
     if search is None:
         return {}
-    told = {"": search.kind, "_metric": search.metric, "_direction": search.direction, "_seed": str(search.seed)}
-    return {f"bakeoff.search{name}": value for name, value in told.items()}
+    tags = {"": search.kind, "_metric": search.metric, "_direction": search.direction, "_seed": str(search.seed)}
+    return {f"bakeoff.search{name}": value for name, value in tags.items()}
+
+
+def tag_points(manifest: Manifest) -> None:
+    """Tag each point's run with its sweep, its number and what was changed.
+
+    Those that came from DVC's cache have runs of their own by now. A tag that is there is not told again.
+    """
+    jobs = {job.experiment: job for job in manifest.jobs}
+    for folder in all_journals():
+        job = jobs.get(_experiment(folder) or "")
+        if job is not None:
+            journal = Journal(folder.name)
+            journal.tags({
+                "bakeoff.sweep": manifest.id,
+                "bakeoff.sweep_job": str(job.number),
+                "bakeoff.sweep_point": job.name,
+            })  # fmt: skip
+            journal.close()
+
+
+def _experiment(folder: Path) -> str | None:
+    """It is among the first that a run tells."""
+    tags = (entry["values"] for entry, _ in entries(folder) if entry and entry["kind"] == "tags")
+    return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
