@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.sweep.manifest import JobState
-from bakeoff.sweep.parent_run import ParentRun, tag_points
+from bakeoff.sweep.parent_run import parent_run, tag_points
 from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.target import Target, target_in
@@ -25,11 +25,9 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     done = sweep_job(1, state=JobState.DONE, value=0.5, fingerprint="ab12", run_id="7f")
     manifest = sweep(done, sweep_job(2), track={"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None})
     manifest.write()
-    parent = ParentRun.from_track(manifest.track)
     for state in ("KILLED", "FINISHED"):
-        parent.began(manifest)
-        assert tell_interrupted() == []  # whoever looks meanwhile
-        parent.ended(manifest)
+        with parent_run(manifest):
+            assert tell_interrupted() == []  # whoever looks meanwhile
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         assert told[-1]["state"] == state
         manifest = manifest.with_job(sweep_job(2, state=JobState.DONE, value=0.75))
@@ -72,7 +70,6 @@ def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path
 def test_a_sweep_that_is_not_tracked_is_told_to_nobody(place: Path) -> None:
     manifest = sweep(sweep_job(1))
     manifest.write()
-    parent = ParentRun.from_track(manifest.track)
-    parent.began(manifest)
-    parent.ended(manifest)
+    with parent_run(manifest):
+        pass
     assert not journals().exists()

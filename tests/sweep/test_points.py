@@ -7,7 +7,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from bakeoff.errors import ConfigError
-from bakeoff.sweep.points import Words, load_words, points_of, require_none_of_hydra
+from bakeoff.sweep.points import Words, load_words, points_of
 from imports import ROOT
 
 
@@ -106,10 +106,6 @@ def test_points_are_those_of_hydras_own_sweeper_in_its_order() -> None:
 def test_words_of_hydra_itself_are_told_from_those_of_variants() -> None:
     words = ("lr=cosine,exponential", "hydra/launcher=joblib", "+hydra.job.env_set.A=1", "hydra.launcher.n_jobs=2")
     assert Words.split(words) == Words((words[0],), words[1:])
-    with pytest.raises(
-        ConfigError, match=r"^queue add: must stand without words of Hydra's own, got hydra\.verbose=1;"
-    ):
-        require_none_of_hydra(["seed=1", "hydra.verbose=1"], "queue add")
 
 
 def test_a_file_says_what_the_command_line_would(tmp_path: Path) -> None:

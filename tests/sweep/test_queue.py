@@ -9,7 +9,7 @@ import pytest
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import STOP_FILE
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, load_manifest, one_launcher
 from bakeoff.sweep.queue import QueueRun, add_sweep, find_in_line, line_up, remove_sweep, sweeps_in_line
@@ -41,7 +41,7 @@ def added(sweep_id: str, *numbers: int, words: tuple[str, ...] = (), **more: obj
 def run(said: list[str] | None = None, side_by_side: int = 1, **more: bool) -> QueueRun:
     queue = QueueRun(
         [].append if said is None else said.append, Rules(side_by_side, again=False, queued=True, **more),
-        seats=Seats(Admission(side_by_side, 100)),
+        seats=Seats(side_by_side, 100),
     )  # fmt: skip
     queue.run()
     return queue
@@ -232,6 +232,10 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
     [
         (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("add", "seed=1", "hydra/launcher=x"), "queue add: must stand without words of Hydra's own, got hydra/launch"),
+        (
+            ("add", "seed=1", "hydra.verbose=1"),
+            "queue add: must stand without words of Hydra's own, got hydra.verbose=1;",
+        ),
         (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
     ],
 )

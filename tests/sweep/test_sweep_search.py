@@ -12,7 +12,7 @@ from bakeoff.planning.estimate import Estimate
 from bakeoff.runs.status import State
 from bakeoff.sweep import preflight, snapshot
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
-from bakeoff.sweep.parent_run import ParentRun
+from bakeoff.sweep.parent_run import parent_run
 from bakeoff.sweep.search import searching
 from bakeoff.sweep.search.settings import Search
 from bakeoff.tracking import git
@@ -184,13 +184,12 @@ def test_resume_draws_what_is_left(
 def test_mlflow_is_told_how_a_search_looks_and_that_it_is_not_over(place: Path) -> None:
     track = {"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None}
     manifest = sweep(judged(1, 0.5), judged(2, 0.25), words=(WORD,), search=SEARCH, track=track)
-    manifest.write()
-    parent = ParentRun.from_track(manifest.track)
     states = []
     for more in ([], [judged(3, 0.75)]):
         manifest = manifest.with_more(more)
-        parent.began(manifest)
-        parent.ended(manifest)
+        manifest.write()
+        with parent_run(manifest):
+            pass
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         states.append(told[-1]["state"])
     tags: dict[str, str] = {}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.columns import say_columns
+from bakeoff.cli.terminal import say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
-from bakeoff.cli.sweep_table import show_jobs
+from bakeoff.cli.sweep_plan import show_jobs
+from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import ConfigError
 from bakeoff.progress import say
 
@@ -24,13 +24,13 @@ class Enough(BaseException):
 
 class ByHydra:
     def __init__(
-        self, arguments: argparse.Namespace, words: "Words", until: str | None, rules: "Rules",
-        manifest: "Manifest | None" = None,
+        self, rules: "Rules", words: "Words", until: str | None, manifest: "Manifest | None" = None, *,
+        is_dry: bool = False,
     ) -> None:  # fmt: skip
         """`manifest` of a sweep that goes on."""
         from bakeoff.sweep.hydra_plugins import Gate
 
-        self._dry, self._words, self._until, self._rules = arguments.dry_run, words, until, rules
+        self._rules, self._words, self._until, self._is_dry = rules, words, until, is_dry
         self._gate = Gate(self._enter, self._run, manifest)
         self._lock = ExitStack()
 
@@ -48,14 +48,14 @@ class ByHydra:
                 sweeper.sweep(list(self._words.variants))
             except Exception as error:  # a plugin may raise anything, most often for a job that came to nothing
                 say(f"the sweeper ends, for {error}")
-        return None if self._dry else self._gate.manifest
+        return None if self._is_dry else self._gate.manifest
 
     def _enter(self, points: "Sequence[Point]", manifest: "Manifest | None") -> "Manifest":
         from bakeoff.sweep.preflight import begin, extend, preflight
 
         jobs = preflight(points, until=self._until)
         show_jobs(jobs, len(points))
-        if self._dry:
+        if self._is_dry:
             raise Enough
         if manifest is not None:
             return extend(manifest, jobs)
@@ -84,14 +84,14 @@ class ByHydra:
 
 
 def require_sense(arguments: argparse.Namespace, words: "Words") -> bool:
-    """Of Hydra's own words; whether a sweeper is to propose the points."""
+    """Whether Hydra's own words let a sweeper propose the points; refuse those that other options contradict."""
     if not words.hydra:
         return False
     from bakeoff.sweep.hydra_plugins import Chosen
 
-    chosen, said = Chosen.by(words.hydra), " ".join(words.hydra)
+    chosen, own = Chosen.by(words.hydra), " ".join(words.hydra)
     if arguments.search is not None:
-        raise ConfigError(f"--search: must stand without words of Hydra's own, got {said}")
+        raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
     if chosen.has_launcher and arguments.jobs > 1:
-        raise ConfigError(f"--jobs: must stand without {said}: the launcher's own settings say how many run at once")
+        raise ConfigError(f"--jobs: must stand without {own}: the launcher's own settings say how many run at once")
     return chosen.has_sweeper

@@ -17,7 +17,7 @@ from bakeoff.errors import one_line
 from bakeoff.runs.queue import dequeue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
@@ -49,7 +49,7 @@ class LaunchByHydra(Launch):
     """How many run at once, and when one begins, is the launcher's."""
 
     def __init__(self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher) -> None:
-        super().__init__(manifest, say, rules, Seats(Admission(len(manifest.jobs) + 1, 0)))
+        super().__init__(manifest, say, rules, Seats(len(manifest.jobs) + 1, 0))
         self._launcher = launcher
         self._thread: Thread | None = None
         self._handed: dict[int, Following] = {}  # by number: from where on its log is new

@@ -10,7 +10,7 @@ from bakeoff import dvc
 from bakeoff.runs.queue import dequeue, enqueue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
-from bakeoff.sweep.admission import Admission, Seats, Source
+from bakeoff.sweep.admission import Seats, Source
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
@@ -41,7 +41,7 @@ class Launch:
         self, manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, source: Source | None = None
     ) -> None:
         self.manifest, self._say, self._rules = manifest, say, rules
-        self._seats = seats or Seats(Admission.here(rules.side_by_side))
+        self._seats = seats or Seats.here(rules.side_by_side)
         self._source = source or Source()
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.page import write_page
@@ -23,74 +21,61 @@ EXPERIMENT = "DVC_EXP_NAME"
 @contextmanager
 def tell_mlflow(manifest: Manifest) -> Iterator[None]:
     """When a sweep begins to run, and when it ends for now."""
-    parent = ParentRun.from_track(manifest.track)
-    parent.began(manifest)
     try:
-        yield
+        with parent_run(manifest):
+            yield
     finally:
-        manifest = load_manifest(manifest.folder)
-        parent.ended(manifest)
         reconcile()  # points that came from DVC's cache ran nothing that could have told of them
-        tag_points(manifest)
+        tag_points(load_manifest(manifest.folder))
         send_beside()
 
 
-@dataclass
-class ParentRun:
-    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name."""
+@contextmanager
+def parent_run(manifest: Manifest) -> Iterator[None]:
+    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name.
 
-    target: Target | None  # None: the variants are not tracked
-    _open: Journal | None = None  # from its beginning to its end, or whoever looks takes the sweep for interrupted
-
-    @classmethod
-    def from_track(cls, track: dict[str, Any]) -> "ParentRun":
-        if track.get("kind") != "mlflow":
-            return cls(None)
-        return cls(Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))))
-
-    def began(self, manifest: Manifest) -> None:
-        """Again, if it is resumed."""
-        if self.target is None:
-            return
-        self._open = journal = self._journal(manifest, self.target)
-        journal.tags({
-            "bakeoff.sweep": manifest.id,
-            "bakeoff.sweep_question": " ".join(manifest.words),
-            "bakeoff.sweep_jobs": str(manifest.expected),
-            **_search_tags(manifest),
-            "bakeoff.git_commit": manifest.baseline,
-        })  # fmt: skip
-        journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
-        journal.state("RUNNING")
-
-    def ended(self, manifest: Manifest) -> None:
-        """For now, if something is left to do."""
-        if self.target is None:
-            return
-        journal, self._open = self._open or self._journal(manifest, self.target), None
-        states = [job.state for job in manifest.jobs]
-        journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
-        if (first := best(manifest)) is not None:
-            journal.tags({
-                "bakeoff.best": first.experiment,
-                "bakeoff.best_point": first.name,
-                f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
-            })  # fmt: skip
-        write_results(manifest, manifest.folder / RESULTS)
-        write_page(manifest, manifest.folder / REPORT)
-        for name in (FILE, RESULTS, REPORT):
-            journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
-        failed = JobState.FAILED in states
-        over = all(state.is_final for state in states) and len(states) >= manifest.expected
-        journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
+    The journal stays open as long as the sweep runs, or whoever looks takes it for interrupted.
+    """
+    track = manifest.track
+    if track.get("kind") != "mlflow":
+        yield
+        return
+    journal = Journal(manifest.id)
+    Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))).write(journal.folder)
+    if journal.is_new:
+        journal.run(manifest.id)
+    journal.tags({
+        "bakeoff.sweep": manifest.id,
+        "bakeoff.sweep_question": " ".join(manifest.words),
+        "bakeoff.sweep_jobs": str(manifest.expected),
+        **_search_tags(manifest),
+        "bakeoff.git_commit": manifest.baseline,
+    })  # fmt: skip
+    journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
+    journal.state("RUNNING")
+    try:
+        yield
+    finally:
+        _tell_end(journal, load_manifest(manifest.folder))
         journal.close()
 
-    def _journal(self, manifest: Manifest, target: Target) -> Journal:
-        journal = Journal(manifest.id)
-        target.write(journal.folder)
-        if journal.is_new:
-            journal.run(manifest.id)
-        return journal
+
+def _tell_end(journal: Journal, manifest: Manifest) -> None:
+    """For now, if something is left to do."""
+    states = [job.state for job in manifest.jobs]
+    journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
+    if (first := best(manifest)) is not None:
+        journal.tags({
+            "bakeoff.best": first.experiment,
+            "bakeoff.best_point": first.name,
+            f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
+        })  # fmt: skip
+    write_results(manifest, manifest.folder / RESULTS)
+    write_page(manifest, manifest.folder / REPORT)
+    for name in (FILE, RESULTS, REPORT):
+        journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
+    over = all(state.is_final for state in states) and len(states) >= manifest.expected
+    journal.state("FINISHED" if over else "FAILED" if JobState.FAILED in states else "KILLED")
 
 
 def _search_tags(manifest: Manifest) -> dict[str, str]:

@@ -5,7 +5,7 @@ lr=cosine,exponential seed=range(0,3) 'model=glob(ssd*)' +lr.warmup_steps=0
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,9 @@ class Words:
     def split(cls, words: Iterable[str]) -> "Words":
         texts = list(words)
         keys = [override.key_or_group for override in read_words(texts)]
-        hydra = [text for text, key in zip(texts, keys, strict=True) if _is_hydras(key)]
+        pairs = zip(texts, keys, strict=True)
+        hydra = [text for text, key in pairs if key == "hydra" or key.startswith(("hydra.", "hydra/"))]
         return cls(tuple(text for text in texts if text not in hydra), tuple(hydra))
-
-
-def require_none_of_hydra(words: Sequence[str], where: str) -> None:
-    if hydra := Words.split(words).hydra:
-        raise ConfigError(f"{where}: must stand without words of Hydra's own, got {' '.join(hydra)}; leave them out")
-
-
-def _is_hydras(key: str) -> bool:
-    return key == "hydra" or key.startswith(("hydra.", "hydra/"))
 
 
 def load_words(file: Path) -> list[str]:

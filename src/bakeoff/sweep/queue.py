@@ -13,10 +13,9 @@ from filelock import FileLock
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.runs.queue import dequeue, enqueue
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all, launch_of
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest, one_launcher
-from bakeoff.sweep.parent_run import tell_mlflow
 
 DIGITS = 6
 SECONDS_BETWEEN_LOOKS_AT_THE_LINE = 1.0
@@ -82,7 +81,7 @@ class QueueRun:
     ) -> None:
         """`wait`: for more, when the line is empty."""
         self._say, self._rules, self._wait = say, rules, wait
-        self._seats = seats or Seats(Admission.here(rules.side_by_side))
+        self._seats = seats or Seats.here(rules.side_by_side)
         self._open: dict[str, tuple[Launch, ExitStack]] = {}
         self._looked = -SECONDS_BETWEEN_LOOKS_AT_THE_LINE
         self._line: list[str] = []
@@ -125,6 +124,8 @@ class QueueRun:
                     self._say(f"{sweep}: was taken out of the queue; what runs of it comes to its end")
 
     def _begin(self, sweep: str) -> None:
+        from bakeoff.sweep.parent_run import tell_mlflow  # with NumPy, which a look at the line does not need
+
         try:
             with ExitStack() as stack:
                 stack.enter_context(one_launcher(workspace.sweeps() / sweep))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff.sweep import launch, running
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.search import searching
@@ -73,7 +73,7 @@ def search(kind: str = "tpe", trials: int = 14, **more: Any) -> Manifest:
 
 def launcher(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Launch:
     manifest.write()
-    return Launch(manifest, say, Rules(side_by_side), Seats(Admission(side_by_side, 100)), Searching(manifest))
+    return Launch(manifest, say, Rules(side_by_side), Seats(side_by_side, 100), Searching(manifest))
 
 
 def launched(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Manifest:

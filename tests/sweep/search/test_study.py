@@ -118,7 +118,7 @@ def test_trials_that_were_given_up_count_by_what_they_saw() -> None:
 
 
 def test_optuna_is_loaded_by_nothing_but_a_search() -> None:
-    loads = "import sys, bakeoff.cli, bakeoff.cli.sweeps, bakeoff.sweep.launch, bakeoff.sweep.manifest"
+    loads = "import sys, bakeoff.cli, bakeoff.sweep.launch, bakeoff.sweep.manifest"
     done = subprocess.run(
         [sys.executable, "-c", f"{loads}, bakeoff.sweep.preflight; print('optuna' in sys.modules)"],
         cwd=ROOT, capture_output=True, text=True,

@@ -45,6 +45,10 @@ class Search:
         if self.kind == "asha" and not self.prunes:
             raise ConfigError("--no-pruning: must stand without --search asha, which is a way of pruning; use random")
 
+    def __str__(self) -> str:
+        best = "most" if self.direction == "max" else "least"
+        return f"{self.kind}, {self.trials} trials for the {best} {self.metric}, seed {self.seed}"
+
     @property
     def watched(self) -> str:
         """The name that training gives the metric on its way."""
