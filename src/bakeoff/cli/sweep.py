@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli import sweeps
-from bakeoff.cli.sweep_hydra import ByHydra, require_sense
+from bakeoff.cli.sweep_hydra import require_sense, sweep_by_hydra
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_sweep, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import WorkspaceError
@@ -109,7 +109,7 @@ def _begin(arguments: argparse.Namespace, words: tuple[str, ...], until: str | N
 
     split = Words.split(words)
     if require_sense(arguments, split):
-        sweeps.finish(ByHydra(read_rules(arguments), split, until, is_dry=arguments.dry_run).run())
+        sweeps.finish(sweep_by_hydra(read_rules(arguments), split, until, is_dry=arguments.dry_run))
     elif (manifest := plan_sweep(arguments, words, until)) is not None:
         _launch(manifest, read_rules(arguments))
 
@@ -139,7 +139,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         return
     if require_sense(arguments, words):
-        sweeps.finish(ByHydra(read_rules(arguments), words, manifest.until, manifest).run())
+        sweeps.finish(sweep_by_hydra(read_rules(arguments), words, manifest.until, manifest))
     elif left:
         _launch(manifest, read_rules(arguments))
 

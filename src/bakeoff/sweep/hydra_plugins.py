@@ -120,6 +120,10 @@ class Worthless(RuntimeError):
     """What a sweeper gets instead of a number."""
 
 
+class Enough(BaseException):
+    """The sweeper is to propose no more; no error, which a plugin may catch."""
+
+
 class Gate(Launcher):
     """What the sweeper takes for its launcher. A point that the sweep has already is not run again."""
 
@@ -138,6 +142,8 @@ class Gate(Launcher):
         assert self.manifest is not None
         if any(not job.state.is_final for job in map(self._job_of, points) if job):
             self.manifest = self._run(self.manifest)
+            if any(not state.is_final for state in self.manifest.states - {JobState.FAILED}):
+                raise Enough
         return [self._answer(point) for point in points]
 
     def _job_of(self, point: Point) -> SweepJob | None:

@@ -57,7 +57,7 @@ class SweepJob:
     steps: int
     memory_bytes: int
     headline: str  # the metric by which its task is judged
-    training: str  # equal for jobs that train alike
+    training: str  # equal for jobs that end in the same weights; those of others may be the same, too
     state: JobState = JobState.WAITING
     attempts: tuple[Attempt, ...] = ()
     fingerprint: str | None = None
@@ -169,13 +169,11 @@ class Manifest:
 def load_manifest(folder: Path) -> Manifest:
     try:
         tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        version = tree.pop("version")
-        manifest = _parse(tree) if version == VERSION else None
+        if (version := tree.pop("version")) == VERSION:
+            return _parse(tree)
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
-    if manifest is None:
-        raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
-    return manifest
+    raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
 
 
 def _parse(tree: dict[str, Any]) -> Manifest:
@@ -208,9 +206,7 @@ def find_manifest(name: str | None) -> Manifest:
     ids = all_ids()
     if not ids:
         raise WorkspaceError("no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one")
-    found = [own for own in ids if own.startswith(name)] if name else ids[:1]
-    if name in found:
-        found = [str(name)]
+    found = [own for own in ids if own.startswith(name)] if name and name not in ids else [name or ids[0]]
     if len(found) != 1:
         many = f"must name one sweep, got {len(found)}; " if found else "no sweep has this id; "
         raise WorkspaceError(f"{name}: {many}{choices(str(name), found or ids)}")
@@ -220,12 +216,9 @@ def find_manifest(name: str | None) -> Manifest:
 @contextmanager
 def one_launcher(folder: Path) -> Iterator[None]:
     """The lock ends with its process, however that ends."""
-    lock = FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock = FileLock(folder / LOCK).acquire(timeout=0)
     except Timeout:
         raise WorkspaceError(f"{folder.name}: is being run by another process; wait for it or end it first") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()

@@ -113,10 +113,7 @@ def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: 
         jobs=(),
         search=search,
     )
-    if search is None:
-        return extend(manifest, jobs)
-    manifest.write()
-    return manifest
+    return extend(manifest, () if search else jobs)
 
 
 def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
@@ -146,6 +143,7 @@ def sweep_job(
     sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str]
 ) -> SweepJob:
     assert run.derived is not None
+    training = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
     return SweepJob(
         number=number,
         experiment=f"{sweep}-{number}",
@@ -156,18 +154,13 @@ def sweep_job(
         steps=run.derived.steps,
         memory_bytes=run.derived.memory_estimate_bytes,
         headline=headline_name(run.derived),
-        training=_training_key(run),
+        training=digest_of(training),
     )
 
 
 def stages_of(job: Job) -> tuple[str, ...]:
     """Return those that it runs by itself."""
     return tuple(stage for stage in job.stages if stage != RECORDS_STAGE) or (RECORDS_STAGE,)
-
-
-def _training_key(run: Run) -> str:
-    """Two that are equal end in the same weights; different ones may, too."""
-    return digest_of({group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING})
 
 
 def digest_of(tree: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A search as the source of a sweep's jobs: draws the next while others run, and gives up those that fall behind."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bakeoff import workspace
@@ -31,16 +31,14 @@ class Searching(Source):
         self._judged: dict[int, int] = {}  # looks of each trial that were judged
 
     def more(self, manifest: Manifest, seats: int) -> Sequence[SweepJob]:
-        return list(self._draw(manifest, seats))
-
-    def _draw(self, manifest: Manifest, seats: int) -> Iterator[SweepJob]:
         """What is over already takes no seat."""
+        drawn: list[SweepJob] = []
         while seats > 0 and not self.is_dry(manifest):
             point = self._space.point(suggestion(self._space, self._search, manifest.jobs))
-            job = trial_of(point, manifest, self._search)
-            manifest = manifest.with_more([job])
-            seats -= job.state == JobState.WAITING
-            yield job
+            drawn.append(trial_of(point, manifest, self._search))
+            manifest = manifest.with_more(drawn[-1:])
+            seats -= drawn[-1].state == JobState.WAITING
+        return drawn
 
     def is_dry(self, manifest: Manifest) -> bool:
         return manifest.undrawn == 0
