@@ -21,8 +21,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_written_is_read_and_each_attempt_stays() -> None:
-    job = sweep_job(1).begun(10.0).over(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
-    job = job.begun(20.0).over(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
+    job = sweep_job(1).begin(10.0).end(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
+    job = job.begin(20.0).end(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
     manifest = sweep(job, sweep_job(2, points=(("seed=2",), ("seed=02",))))
     manifest.write()
     assert load_manifest(manifest.folder) == manifest
@@ -60,7 +60,7 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypat
 
     monkeypatch.setattr(Path, "replace", kill)
     with pytest.raises(KeyboardInterrupt):
-        manifest.with_job(sweep_job(1).begun(1.0)).write()
+        manifest.with_job(sweep_job(1).begin(1.0)).write()
     assert load_manifest(manifest.folder) == manifest
 
 
@@ -116,7 +116,7 @@ def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: st
 
 
 def test_a_clock_that_is_set_back_makes_no_attempt_end_before_it_began() -> None:
-    job = sweep_job(1).begun(1000.0).over(400.0, JobState.DONE)
+    job = sweep_job(1).begin(1000.0).end(400.0, JobState.DONE)
     assert (job.attempts[0].began, job.attempts[0].ended) == (1000.0, 1000.0)
 
 

@@ -32,17 +32,17 @@ def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:
 
 def test_what_is_done_has_the_metric_of_its_task_if_it_was_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, state="SUCCEEDED")
-    job = settle(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 0, 9.0)
     assert (job.state, job.value, job.fingerprint, job.run_id) == (JobState.DONE, 0.5, "ab12", "7f")
     assert (job.attempts[0].began, job.attempts[0].ended) == (1.0, 9.0)
-    assert settle(sweep_job(1, stages=TRAINED[:2]).begun(1.0), 0, 9.0).value is None
-    rendered = settle(sweep_job(1).begun(1.0), 0, 9.0)
+    assert settle(sweep_job(1, stages=TRAINED[:2]).begin(1.0), 0, 9.0).value is None
+    rendered = settle(sweep_job(1).begin(1.0), 0, 9.0)
     assert (rendered.state, rendered.fingerprint) == (JobState.DONE, None)
 
 
 def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, state="STOPPED", step=120)
-    job = settle(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 0, 9.0)
     assert (job.state, job.attempts[0].why) == (JobState.STOPPED, "stopped after step 120 of 200")
 
 
@@ -70,18 +70,18 @@ def test_why_a_job_failed_says_whether_that_may_pass(
     made(runs, "0ther", State.FAILED, experiment=f"{ID}-2", failure=Failure("disk", "of another"), process=NOBODY)
     if said is not None:
         made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **said)
-    job = settle(sweep_job(1, stages=TRAINED).begun(time.time() - 900), code, time.time(), last_words=last_words)
+    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 900), code, time.time(), last_words=last_words)
     assert (job.state, job.attempts[0].why, is_passing(job)) == (JobState.FAILED, why, passing)
 
 
 def test_what_an_earlier_attempt_said_does_not_count(place: Path) -> None:
     made(place / ".bakeoff/runs", "ab12", State.FAILED, experiment=f"{ID}-1", failure=Failure("disk", "full"), ago=600)
-    job = settle(sweep_job(1, stages=TRAINED).begun(time.time() - 60), 1, time.time())
+    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 60), 1, time.time())
     assert job.attempts[0].why == "ended with code 1"
 
 
 def test_what_ctrl_c_or_a_stop_ended_is_stopped(place: Path) -> None:
-    job = sweep_job(1, stages=TRAINED).begun(time.time() - 900)
+    job = sweep_job(1, stages=TRAINED).begin(time.time() - 900)
     assert settle(job, 1, time.time(), interrupted=True).attempts[0].why == "stopped by Ctrl-C"
     made(place / ".bakeoff/runs", "ab12", State.CANCELED, experiment=f"{ID}-1")
     assert settle(job, 1, time.time()).state == JobState.STOPPED

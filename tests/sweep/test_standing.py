@@ -110,7 +110,7 @@ def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], message: str, b
 
 def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
     assert bakeoff("list") == (0, "no sweep has begun here yet\n", "")
-    failed = sweep_job(2).begun(1.0).over(2.0, FAILED, "killed")
+    failed = sweep_job(2).begin(1.0).end(2.0, FAILED, "killed")
     sweep(judged(1, 0.25), failed, words=("seed=1,2",)).write()
     [_, line] = bakeoff("list")[1].splitlines()
     assert re.split("  +", line)[::3] == [ID, "seed=1,2"] and "1 done, 1 failed" in line
@@ -168,8 +168,8 @@ def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_points(bakeoff: Bak
 def test_the_table_of_results_has_a_column_for_each_key(tmp_path: Path) -> None:
     job = (
         sweep_job(1, points=(("lr=cosine", "+lr.peak=0.1"),))
-        .begun(5.0)
-        .over(7.25, JobState.DONE, value=0.5, run_id="7f")
+        .begin(5.0)
+        .end(7.25, JobState.DONE, value=0.5, run_id="7f")
     )
     write_results(sweep(job, sweep_job(2, points=(("lr=constant", "+lr.peak=0.2"),))), tmp_path / "results.tsv")
     head, first, second = [line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines()]

@@ -164,7 +164,7 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     assert (again.state, again.training, again.rendered) == (JobState.WAITING, first.training, first.rendered)
     other = trial("lr=exponential", "lr.peak=0.02")
     assert other.rendered != first.rendered and other.training != first.training
-    manifest = manifest.with_job(first.begun(1.0).over(2.0, JobState.DONE, value=0.5, fingerprint="ab12"))
+    manifest = manifest.with_job(first.begin(1.0).end(2.0, JobState.DONE, value=0.5, fingerprint="ab12"))
     again = trial("lr=exponential", "lr.peak=1e-2")
     assert (again.number, again.state, again.value, again.fingerprint) == (2, JobState.DONE, 0.5, "ab12")
     assert again.attempts[-1].why == "the same run.yaml as 1"

@@ -169,7 +169,7 @@ def test_resume_draws_what_is_left(
     monkeypatch.setattr(searching, "folder_as_begun", lambda manifest: ROOT)
 
     def refused(*about: Any) -> Any:
-        return sweep_job(3).begun(1.0).over(1.0, JobState.REFUSED, "too much")
+        return sweep_job(3).begin(1.0).end(1.0, JobState.REFUSED, "too much")
 
     monkeypatch.setattr(searching, "trial_of", refused)
     instead({})

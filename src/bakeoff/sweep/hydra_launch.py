@@ -107,7 +107,7 @@ class LaunchByHydra(Launch):
         for number in sorted(self._handed):
             files = self._files(self.manifest.job(number))
             if is_held(files.lock) or files.exit_code() is not None:
-                self._change(self.manifest.job(number).begun(time.time()))
+                self._change(self.manifest.job(number).begin(time.time()))
                 dequeue(self.manifest.job(number).experiment)
                 self._running[number] = Running(files, self._handed.pop(number), None)
 
@@ -128,6 +128,6 @@ class LaunchByHydra(Launch):
         else:
             state, why = JobState.STOPPED, NOT_BEGUN
         dequeue(job.experiment)
-        self._change(job.over(time.time(), state, why))
+        self._change(job.end(time.time(), state, why))
         self._tell(job, f"{state}: {why}")
         self._retry(self.manifest.job(job.number))

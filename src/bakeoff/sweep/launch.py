@@ -76,7 +76,7 @@ class Launch:
                 self._running[job.number] = Running(files, following, None)
                 self._seats.keep(job)
                 self._tell(job, "still runs, from before")
-                self._change(job if job.state == JobState.RUNNING else job.begun(time.time()))
+                self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
             goes_again = self._rules.again or is_interrupted(job)
             if job.state == JobState.RUNNING:
@@ -183,12 +183,12 @@ class Launch:
         wanted = is_wanted(job.experiment)
         dequeue(job.experiment)
         if not wanted:
-            self._change(job.over(time.time(), JobState.STOPPED, NOT_BEGUN))
+            self._change(job.end(time.time(), JobState.STOPPED, NOT_BEGUN))
             self._tell(job, f"is {NOT_BEGUN}")
             return
         files = self._files(job)
         following = Following(files.log)
-        self._change(job.begun(time.time()))
+        self._change(job.begin(time.time()))
         child = jobs.start_job(files, self._cache, self._seats.take(job))
         self._running[job.number] = Running(files, following, child)
         self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")

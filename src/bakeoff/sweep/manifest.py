@@ -89,11 +89,12 @@ class SweepJob:
     def in_state(self, state: JobState) -> "SweepJob":
         return replace(self, state=state)
 
-    def begun(self, now: float) -> "SweepJob":
+    def begin(self, now: float) -> "SweepJob":
+        """Return the job with one attempt more."""
         return replace(self, state=JobState.RUNNING, attempts=(*self.attempts, Attempt(now)))
 
-    def over(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
-        """`found`: fingerprint, run_id, value."""
+    def end(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
+        """Return the job with its last attempt ended; `found` are its fingerprint, run_id, value."""
         *before, last = self.attempts or (Attempt(now),)
         ended = max(now, last.began)  # clocks are set back
         return replace(self, state=state, attempts=(*before, replace(last, ended=ended, state=state, why=why)), **found)

@@ -113,20 +113,20 @@ def settle(
             found = {"fingerprint": lineage.get("fingerprint"), "run_id": result.run_id, "value": _value(job, result)}
             if result.state.get("state") == State.STOPPED:
                 steps = f"stopped after step {result.state.get('step'):,} of {job.steps:,}"
-                return job.over(now, JobState.STOPPED, steps, **found)
-        return job.over(now, JobState.DONE, **found)
+                return job.end(now, JobState.STOPPED, steps, **found)
+        return job.end(now, JobState.DONE, **found)
     if interrupted:
-        return job.over(now, JobState.STOPPED, INTERRUPTED)
+        return job.end(now, JobState.STOPPED, INTERRUPTED)
     last = last_run(job, known_runs())
     if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
-        return job.over(now, JobState.STOPPED, "stopped")
-    return job.over(now, JobState.FAILED, _why(code, last, last_words))
+        return job.end(now, JobState.STOPPED, "stopped")
+    return job.end(now, JobState.FAILED, _why(code, last, last_words))
 
 
 def settle_pruned(job: SweepJob, now: float, why: str) -> SweepJob:
     """What it trained until then is known, so that it can be cleared away."""
     last = last_run(job, known_runs())
-    return job.over(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
+    return job.end(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
 
 
 def has_trained(job: SweepJob) -> bool:

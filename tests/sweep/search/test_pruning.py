@@ -16,7 +16,7 @@ from made_sweeps import ID, sweep_job
 
 MEDIAN, LEAST, ASHA = Search("tpe", 30, "mAP_50"), Search("random", 30, "loss", "min"), Search("asha", 30, "mAP_50")
 OTHERS = (0.1, 0.5, 0.3, 0.2, 0.4)  # median 0.3
-JOB = sweep_job(1).begun(1.0)
+JOB = sweep_job(1).begin(1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -139,4 +139,4 @@ def test_what_an_earlier_attempt_trained_elsewhere_is_not_this_one_s(place: Path
     journal = Journal("7f")
     journal.metrics(10, {"validation/mAP_50": 0.1})
     journal.close()
-    assert OnTheWay("validation/mAP_50").looks(sweep_job(1).begun(4e9)) == ()
+    assert OnTheWay("validation/mAP_50").looks(sweep_job(1).begin(4e9)) == ()

@@ -180,7 +180,7 @@ def test_what_is_no_variant_is_said_and_the_search_goes_on(instead: Instead, mon
 
     def refused(point: Any, manifest: Manifest, asked: Search) -> SweepJob:
         job = trial_of(point, manifest, asked)
-        return job.begun(1.0).over(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
+        return job.begin(1.0).end(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
 
     monkeypatch.setattr(searching, "trial_of", refused)
     said: list[str] = []

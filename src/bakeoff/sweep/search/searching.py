@@ -76,14 +76,14 @@ def trial_of(point: Point, manifest: Manifest, search: Search) -> SweepJob:
             number=number, experiment=f"{manifest.id}-{number}", variant="-", points=(point.varied,), options=(),
             stages=search.stages, steps=0, memory_bytes=0, headline=search.metric, training="",
         )  # fmt: skip
-        return refused.begun(now).over(now, JobState.REFUSED, "; ".join(str(error).splitlines()))
+        return refused.begin(now).end(now, JobState.REFUSED, "; ".join(str(error).splitlines()))
     # Beside one that still runs a job waits, and takes what it leaves from DVC's cache.
     over = (other for other in manifest.jobs if other.state in (JobState.DONE, JobState.PRUNED))
     twin = next((other for other in over if other.rendered == job.rendered), None)
     if twin is None:
         return job
     same = {"value": twin.value, "fingerprint": twin.fingerprint, "run_id": twin.run_id, "looks": twin.looks}
-    return job.begun(now).over(now, twin.state, f"the same run.yaml as {twin.number}", **same)
+    return job.begin(now).end(now, twin.state, f"the same run.yaml as {twin.number}", **same)
 
 
 def _plan_trial(number: int, point: Point, manifest: Manifest, search: Search) -> SweepJob:
