@@ -265,7 +265,7 @@ def test_on_a_terminal_clean_asks(
     made(runs, "5d1c9a3e77", State.CANCELED, ago=60)
     made(runs, "77aa000011", State.SUCCEEDED)
     asked: list[str] = []
-    monkeypatch.setattr("bakeoff.cli.clean._is_terminal", lambda: True)
+    monkeypatch.setattr("bakeoff.cli.terminal._is_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or answer)
     bakeoff("clean")
     assert len(list(runs.iterdir())) == left

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bakeoff.sweep.admission import Admission
+from bakeoff.sweep.admission import Seats
 from made_sweeps import sweep_job
 
 
@@ -21,7 +21,10 @@ def test_a_job_begins_if_there_is_room_beside_the_others(
     running: list[tuple[int, str]], memory: int, training: str, begins: bool
 ) -> None:
     others = [sweep_job(number, memory_bytes=size, training=name) for number, (size, name) in enumerate(running, 2)]
-    assert Admission(3, 100).admits(sweep_job(1, memory_bytes=memory, training=training), others) is begins
+    seats = Seats(3, 100)
+    for other in others:
+        seats.keep(other)
+    assert seats.admits(sweep_job(1, memory_bytes=memory, training=training)) is begins
 
 
 @pytest.mark.parametrize(
@@ -35,5 +38,5 @@ def test_a_job_begins_if_there_is_room_beside_the_others(
     ],
 )
 def test_cores_are_divided(side_by_side: int, cores: tuple[int, ...], shares: list[tuple[int, ...]]) -> None:
-    admission = Admission(side_by_side, 100, cores)
-    assert [admission.share(seat) for seat in range(side_by_side)] == shares
+    seats = Seats(side_by_side, 100, cores)
+    assert [seats.take(sweep_job(number)) for number in range(side_by_side)] == shares

@@ -10,14 +10,11 @@ from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
 from bakeoff.errors import ConfigError
-from bakeoff.sweep.launch import Rules
-from bakeoff.sweep.launch_by_hydra import LaunchByHydra
-from bakeoff.sweep.launching import launch_of
-from bakeoff.sweep.manifest import JobState, Manifest, read
-from bakeoff.sweep.plugins import Chosen, sweeper_of
+from bakeoff.sweep.hydra_launch import LaunchByHydra
+from bakeoff.sweep.hydra_plugins import Chosen, Gate, Worthless, sweeper_of
+from bakeoff.sweep.launch import Rules, launch_of
+from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.points import Point
-from bakeoff.sweep.sweep_by_hydra import Gate, Worthless
-from bakeoff.sweep.words import Words, require_none_of_hydra
 from bakeoff.workspace import STOP_FILE, queued
 from made_sweeps import ID, states, sweep, sweep_job
 
@@ -44,15 +41,6 @@ def launched(manifest: Manifest, said: list[str] | None = None, **rules: bool) -
     launch = launch_of(manifest, [].append if said is None else said.append, Rules(**rules))
     assert isinstance(launch, LaunchByHydra)
     return launch.run()
-
-
-def test_words_of_hydra_itself_are_told_from_those_of_variants() -> None:
-    words = ("lr=cosine,exponential", "hydra/launcher=joblib", "+hydra.job.env_set.A=1", "hydra.launcher.n_jobs=2")
-    assert Words.of(words) == Words((words[0],), words[1:])
-    with pytest.raises(
-        ConfigError, match=r"^queue add: must stand without words of Hydra's own, got hydra\.verbose=1;"
-    ):
-        require_none_of_hydra(["seed=1", "hydra.verbose=1"], "queue add")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +75,7 @@ def test_a_launcher_of_hydras_begins_each_job_and_the_manifest_knows_how_it_ende
     said: list[str] = []
     jobs = (sweep_job(1), sweep_job(2), sweep_job(3), sweep_job(4, state=DONE))
     end = launched(sweep(*jobs, words=ONE_BY_ONE), said, follow=True)
-    assert states(end) == states(read(end.folder)) == [DONE, FAILED, FAILED, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, FAILED, FAILED, DONE]
     assert [job.attempts[-1].why for job in end.jobs[:3]] == [None, "ended with code 3", "killed"]
     assert "1: one" in said and end.job(4).attempts == ()
     assert (end.folder / "hydra/0").is_dir()  # where Hydra keeps what a launcher writes
@@ -108,7 +96,7 @@ def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
         from bakeoff.sweep import session
         from bakeoff.sweep.job import JobFiles
         files = JobFiles(Path(".bakeoff/sweeps/{ID}"), 1)
-        session.note(files.process)
+        session.note_leader(files.process)
         with files.lock:
             try: print("ready", flush=True); time.sleep(60)
             except KeyboardInterrupt: pass

@@ -42,7 +42,7 @@ def main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_job_begins_with_the_workspace_as_it_was_taken(main: Path) -> None:
     before = git("status", "--porcelain")
-    taken = snapshot.take("sweep-1")
+    taken = snapshot.take_snapshot("sweep-1")
     (main / "params.yaml").write_text("edited later\n")
     place = JobWorkspace("sweep-1-1")
     folder = place.prepare(taken, main / "cache")
@@ -62,12 +62,12 @@ def test_a_job_begins_with_the_workspace_as_it_was_taken(main: Path) -> None:
 
 
 def test_what_stands_in_a_job_s_workspace_finds_the_main_one(main: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(JobWorkspace("sweep-1-1").prepare(snapshot.take("sweep-1"), main / "cache"))
+    monkeypatch.chdir(JobWorkspace("sweep-1-1").prepare(snapshot.take_snapshot("sweep-1"), main / "cache"))
     assert workspace.main_workspace() == main
 
 
 def test_an_experiment_lands_whole_and_in_the_place_of_an_earlier_one(main: Path) -> None:
-    taken, place = snapshot.take("sweep-1"), JobWorkspace("sweep-1-1")
+    taken, place = snapshot.take_snapshot("sweep-1"), JobWorkspace("sweep-1-1")
     assert not place.land()
     ref = f"refs/exps/{taken.baseline[:2]}/{taken.baseline[2:]}/sweep-1-1"
     landed = []
@@ -85,12 +85,12 @@ def test_an_experiment_lands_whole_and_in_the_place_of_an_earlier_one(main: Path
 
 def test_the_user_s_own_type_of_links_stays(main: Path) -> None:
     (main / ".dvc/config.local").write_text("[cache]\n    type = copy\n")
-    folder = JobWorkspace("sweep-1-1").prepare(snapshot.take("sweep-1"), main / "cache")
+    folder = JobWorkspace("sweep-1-1").prepare(snapshot.take_snapshot("sweep-1"), main / "cache")
     assert "type = copy\n" in (folder / ".dvc/config.local").read_text()
 
 
 def test_what_changed_since_is_named_unless_stages_wrote_it(main: Path) -> None:
-    taken = snapshot.take("sweep-1")
+    taken = snapshot.take_snapshot("sweep-1")
     assert snapshot.changed_since(taken.commit) == []
     (main / "models/x").write_text("trained\n")
     (main / "dvc.lock").write_text("trained\n")
@@ -103,7 +103,7 @@ def test_what_changed_since_is_named_unless_stages_wrote_it(main: Path) -> None:
 def test_a_repository_without_a_commit_is_refused(main: Path) -> None:
     (main / ".git/HEAD").write_text("ref: refs/heads/nothing\n")
     with pytest.raises(WorkspaceError, match="^git rev-parse: .*; `git status` says more$"):
-        snapshot.take("sweep-2")
+        snapshot.take_snapshot("sweep-2")
 
 
 def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared_before_dvc_reads_it(

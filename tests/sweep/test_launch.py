@@ -10,17 +10,15 @@ import pytest
 
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats, Source
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.launch import Launch, Rules
-from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, read
-from bakeoff.sweep.source import Planned
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, load_manifest
 from bakeoff.workspace import STOP_FILE
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
-ROOM = Admission(1, 100)
 Instead = Callable[[Mapping[int, str]], None]
 
 
@@ -31,18 +29,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def launched(
-    manifest: Manifest, said: list[str] | None = None, rules: Rules | None = None, room: Admission = ROOM
-) -> Manifest:
+def launched(manifest: Manifest, said: list[str] | None = None, rules: Rules | None = None) -> Manifest:
     manifest.write()
-    return Launch(manifest, [].append if said is None else said.append, rules or Rules(), Seats(room)).run()
+    return Launch(manifest, [].append if said is None else said.append, rules or Rules(), Seats(1, 100)).run()
 
 
 def test_a_job_that_fails_is_said_at_once_and_the_others_go_on(instead: Instead, place: Path) -> None:
     instead({1: "for n in range(99): print('line', n)\nend(3)", 2: "print('fine')\nend(0)"})
     said: list[str] = []
     end = launched(sweep(sweep_job(1), sweep_job(2)), said)
-    assert states(end) == states(read(end.folder)) == [FAILED, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [FAILED, DONE]
     assert end.job(1).attempts[-1].why == "ended with code 3"
     log = f".bakeoff/sweeps/{ID}/1.log"
     [at] = [at for at, line in enumerate(said) if line.endswith(f"s: ended with code 3; the end of {log}:")]
@@ -91,7 +87,7 @@ def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path)
 
     manifest = sweep(*(sweep_job(number, memory_bytes=40) for number in (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(side_by_side=3), Seats(Admission(3, 100, (0, 1, 2, 3, 4, 5)))).run()
+    end = Launch(manifest, say, Rules(side_by_side=3), Seats(3, 100, (0, 1, 2, 3, 4, 5))).run()
     assert states(end) == [DONE] * 3
     assert seen == [["1.began", "2.began"]]
     assert [(place / f"{number}.began").read_text() for number in (1, 2)] == ["0,1", "2,3"]
@@ -112,7 +108,7 @@ def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(follow=True), Seats(ROOM)).run()
+    end = Launch(manifest, say, Rules(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, WAITING]
     assert end.job(2).attempts[-1].why == "stopped by Ctrl-C"
     assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "ready\nsaved\n"
@@ -155,13 +151,13 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(follow=True), Seats(ROOM)).run()
+    end = Launch(manifest, say, Rules(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, DONE]
     assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
     assert list((place / ".bakeoff/queued").iterdir()) == []
 
 
-class OneByOne(Planned):
+class OneByOne(Source):
     """Gives the next job once there is room for it, and gives up the second as soon as it says that it is there."""
 
     def __init__(self, last: int) -> None:
@@ -187,8 +183,8 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
     instead({1: "end(0)", 2: waits, 3: "end(0)"})
     manifest, said, source = sweep(), list[str](), OneByOne(3)
     manifest.write()
-    end = Launch(manifest, said.append, Rules(follow=True), Seats(ROOM), source).run()
-    assert states(end) == states(read(end.folder)) == [DONE, JobState.PRUNED, DONE]
+    end = Launch(manifest, said.append, Rules(follow=True), Seats(1, 100), source).run()
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, JobState.PRUNED, DONE]
     assert end.job(2).attempts[-1].why == "worse than others"
     assert "saved" in said and any(line.endswith("s: worse than others") and "given up after" in line for line in said)
     assert source.seats == [1, 1, 1]
@@ -215,7 +211,7 @@ def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
         if line.startswith("2 of 2: "):
             made(place / ".bakeoff/runs", "ab12", State.STOPPED, experiment=f"{ID}-2", started=4e9, ago=9)
 
-    end = Launch(manifest, say, Rules(), Seats(ROOM), OneByOne(2)).run()
+    end = Launch(manifest, say, Rules(), Seats(1, 100), OneByOne(2)).run()
     assert states(end) == [DONE, JobState.PRUNED] and end.job(2).fingerprint == "ab12"
     assert (place / "evaluates").exists() and not JobWorkspace(f"{ID}-2")._clone.exists()
 
@@ -224,7 +220,7 @@ def test_after_a_failure_that_ends_all_none_comes_any_more(instead: Instead) -> 
     instead({1: "end(3)"})
     manifest = sweep()
     manifest.write()
-    assert states(Launch(manifest, [].append, Rules(fail_fast=True), Seats(ROOM), OneByOne(2)).run()) == [FAILED]
+    assert states(Launch(manifest, [].append, Rules(fail_fast=True), Seats(1, 100), OneByOne(2)).run()) == [FAILED]
 
 
 def test_a_queue_dies_with_its_sweep(place: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.sweep.manifest import FILE, JobState, all_ids, named, one_launcher, read
+from bakeoff.sweep.manifest import FILE, JobState, all_ids, find_manifest, load_manifest, one_launcher
 from bakeoff.sweep.search.settings import Search
 from made_sweeps import ID, sweep, sweep_job
 
@@ -21,11 +21,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_written_is_read_and_each_attempt_stays() -> None:
-    job = sweep_job(1).begun(10.0).over(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
-    job = job.begun(20.0).over(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
+    job = sweep_job(1).begin(10.0).end(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
+    job = job.begin(20.0).end(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
     manifest = sweep(job, sweep_job(2, points=(("seed=2",), ("seed=02",))))
     manifest.write()
-    assert read(manifest.folder) == manifest
+    assert load_manifest(manifest.folder) == manifest
     tree = json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))
     assert tree["jobs"][0]["attempts"] == [
         {"began": 10.0, "ended": 12.5, "state": "failed", "why": "killed"},
@@ -38,7 +38,7 @@ def test_what_a_search_knows_is_written_to_the_bit() -> None:
     job = sweep_job(1, state=JobState.PRUNED, rendered="5c", looks=((10, 0.1 + 0.2), (20, 1e-17)))
     manifest = sweep(job, search=Search("tpe", 3, "loss", "min", 7, False, ("train",)))
     manifest.write()
-    assert read(manifest.folder) == manifest
+    assert load_manifest(manifest.folder) == manifest
     assert (manifest.expected, sweep(job).expected) == (3, 1)
 
 
@@ -48,7 +48,7 @@ def test_a_manifest_of_before_there_were_searches_is_read() -> None:
     tree = json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))
     del tree["search"], tree["jobs"][0]["looks"], tree["jobs"][0]["rendered"]
     (manifest.folder / FILE).write_text(json.dumps(tree), encoding="utf-8")
-    assert read(manifest.folder) == manifest
+    assert load_manifest(manifest.folder) == manifest
 
 
 def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,28 +60,28 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypat
 
     monkeypatch.setattr(Path, "replace", kill)
     with pytest.raises(KeyboardInterrupt):
-        manifest.with_job(sweep_job(1).begun(1.0)).write()
-    assert read(manifest.folder) == manifest
+        manifest.with_job(sweep_job(1).begin(1.0)).write()
+    assert load_manifest(manifest.folder) == manifest
 
 
 def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
     with pytest.raises(
         WorkspaceError, match="^no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins"
     ):
-        named(None)
+        find_manifest(None)
     ids = ["sweep-20250101-000000", "sweep-20260102-030405", "sweep-20260102-040506"]
     for own in ids:
         replace(sweep(sweep_job(1)), id=own).write()
     assert all_ids() == ids[::-1]
-    assert named(None).id == ids[2]
-    assert named("sweep-2025").id == ids[0]
-    assert named(ids[1]).id == ids[1]
+    assert find_manifest(None).id == ids[2]
+    assert find_manifest("sweep-2025").id == ids[0]
+    assert find_manifest(ids[1]).id == ids[1]
     with pytest.raises(
         WorkspaceError, match=rf"^sweep-2026: must name one sweep, got 2; .*one of: {ids[1]}, {ids[2]}$"
     ):
-        named("sweep-2026")
+        find_manifest("sweep-2026")
     with pytest.raises(WorkspaceError, match="^sweep-2027: no sweep has this id; "):
-        named("sweep-2027")
+        find_manifest("sweep-2027")
 
 
 def test_only_one_launches_a_sweep() -> None:
@@ -112,11 +112,11 @@ def test_only_one_launches_a_sweep() -> None:
 def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: str, place: Path) -> None:
     (place / FILE).write_text(text, encoding="utf-8")
     with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep anew$"):
-        read(place)
+        load_manifest(place)
 
 
 def test_a_clock_that_is_set_back_makes_no_attempt_end_before_it_began() -> None:
-    job = sweep_job(1).begun(1000.0).over(400.0, JobState.DONE)
+    job = sweep_job(1).begin(1000.0).end(400.0, JobState.DONE)
     assert (job.attempts[0].began, job.attempts[0].ended) == (1000.0, 1000.0)
 
 

@@ -18,7 +18,7 @@ MANIFEST = sweep(
     job(1, "cosine", "0.1", 0.25),
     job(2, "cosine", "0.2", 0.5),
     job(3, "'a b'", "0.1", 0.9, state=JobState.PRUNED),
-    job(4, "'a b'", "0.2").begun(1.0).over(2.0, JobState.FAILED, "diverged: the loss is <nan>"),  # type: ignore[attr-defined]
+    job(4, "'a b'", "0.2").begin(1.0).end(2.0, JobState.FAILED, "diverged: the loss is <nan>"),  # type: ignore[attr-defined]
     words=("lr=cosine,'a b'", "+lr.peak=0.1,0.2"),
 )
 

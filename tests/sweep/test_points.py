@@ -1,4 +1,4 @@
-"""Hydra's words stand for the points that one would write down by hand."""
+"""Hydra's words, on the command line or in a file, stand for the points that one would write down by hand."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from bakeoff.errors import ConfigError
-from bakeoff.sweep.points import points_of
+from bakeoff.sweep.points import Words, load_words, points_of
 from imports import ROOT
 
 
@@ -101,3 +101,44 @@ def test_points_are_those_of_hydras_own_sweeper_in_its_order() -> None:
     words = ["lr=cosine,exponential", "+lr.warmup_steps=0", "seed=range(0,3)", "lr.peak=sort(3,1,2,reverse=true)"]
     [batch] = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
     assert lines(*words) == [" ".join(point) for point in batch]
+
+
+def test_words_of_hydra_itself_are_told_from_those_of_variants() -> None:
+    words = ("lr=cosine,exponential", "hydra/launcher=joblib", "+hydra.job.env_set.A=1", "hydra.launcher.n_jobs=2")
+    assert Words.split(words) == Words((words[0],), words[1:])
+
+
+def test_a_file_says_what_the_command_line_would(tmp_path: Path) -> None:
+    file = tmp_path / "rates.yaml"
+    file.write_text(
+        "lr: [cosine, exponential]\nlr.peak: 0.002,0.005\nseed: range(0,2)\n+train.notes: ['a, b', null, true, 1e-3]\n"
+        "train.steps: 7\nmodel.ratios: [[1, 2], [3]]\n~lr.floor:\n",
+        encoding="utf-8",
+    )
+    words = [
+        "lr=cosine,exponential", "lr.peak=0.002,0.005", "seed=range(0,2)", "+train.notes='a, b',null,true,0.001",
+        "train.steps=7", "model.ratios=[1,2],[3]", "~lr.floor",
+    ]  # fmt: skip
+    assert load_words(file) == words
+    assert len(points_of(load_words(file), tmp_path)) == 2 * 2 * 2 * 4 * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}\n", "must say what varies, such as `lr: .cosine, exponential.`, got nothing"),
+        ("lr: {peak: 0.1}\n", "lr: must be values or Hydra's words, got {'peak': 0.1}; write lr.peak"),
+        ("lr: []\n", r"lr: must be values or Hydra's words, got \[\]; write"),
+        ("~lr.floor: 1\n", "~lr.floor: takes a value away, so nothing may stand behind it, got 1"),
+    ],
+)
+def test_a_file_that_says_no_sweep_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "rates.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"rates.yaml: {message}"):
+        load_words(file)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="^--from: no such file, got conf/sweep/x.yaml; sweeps are kept in"):
+        load_words(Path("conf/sweep/x.yaml"))

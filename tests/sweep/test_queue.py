@@ -8,11 +8,10 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
-from bakeoff.sweep import line
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Rules
-from bakeoff.sweep.manifest import Attempt, JobState, Manifest, one_launcher, read
-from bakeoff.sweep.queue_run import QueueRun, add, remove
+from bakeoff.sweep.manifest import Attempt, JobState, Manifest, load_manifest, one_launcher
+from bakeoff.sweep.queue import QueueRun, add_sweep, find_in_line, line_up, remove_sweep, sweeps_in_line
 from bakeoff.tracking import git
 from bakeoff.workspace import STOP_FILE
 from commands import run_bakeoff
@@ -35,14 +34,14 @@ def added(sweep_id: str, *numbers: int, words: tuple[str, ...] = (), **more: obj
     jobs = [sweep_job(number, experiment=f"{sweep_id}-{number}", training=f"{sweep_id}-{number}") for number in numbers]
     manifest = sweep(*jobs, id=sweep_id, words=words, **more)
     manifest.write()
-    add(manifest)
+    add_sweep(manifest)
     return manifest
 
 
 def run(said: list[str] | None = None, side_by_side: int = 1, **more: bool) -> QueueRun:
     queue = QueueRun(
         [].append if said is None else said.append, Rules(side_by_side, again=False, queued=True, **more),
-        seats=Seats(Admission(side_by_side, 100)),
+        seats=Seats(side_by_side, 100),
     )  # fmt: skip
     queue.run()
     return queue
@@ -61,8 +60,8 @@ def test_sweeps_run_in_the_order_in_which_they_were_added(instead: Instead, plac
         "sweep-1: 2 done",
         "sweep-2: params.yaml", "sweep-2: 1 of 1: seed=1  (sweep-2-1)", "sweep-2: 1 done",
     ]  # fmt: skip
-    assert states(read(first.folder)) == [DONE, DONE] and states(read(second.folder)) == [DONE]
-    assert line.line() == [] and list((place / ".bakeoff/queued").iterdir()) == []
+    assert states(load_manifest(first.folder)) == [DONE, DONE] and states(load_manifest(second.folder)) == [DONE]
+    assert sweeps_in_line() == [] and list((place / ".bakeoff/queued").iterdir()) == []
 
 
 def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
@@ -76,7 +75,7 @@ def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
     jobs = [sweep_job(1, state=DONE), sweep_job(2, experiment="sweep-2-2")]
     manifest = sweep(*jobs, id=SECOND)
     manifest.write()
-    add(manifest)
+    add_sweep(manifest)
     assert run(side_by_side=2).states == {DONE}
 
 
@@ -100,20 +99,21 @@ def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(inste
     assert said[-2:] == [
         "stopped by Ctrl-C; what runs is saved, and stays in the queue", "sweep-1: 1 waiting, 1 failed, 1 stopped"
     ]  # fmt: skip
-    assert line.line() == [FIRST, SECOND]
+    assert sweeps_in_line() == [FIRST, SECOND]
     assert {run.fingerprint for run in known_runs() if run.waits} == {"sweep-1-3", "sweep-2-1"}
     instead({1: "end(0)", 2: "end(0)", 3: "end(0)"})
     assert run().states == {FAILED, DONE}
-    assert states(read(manifest.folder)) == [FAILED, DONE, DONE] and states(read(other.folder)) == [DONE]
-    assert len(read(manifest.folder).job(1).attempts) == 1
-    assert line.line() == []
+    assert states(load_manifest(manifest.folder)) == [FAILED, DONE, DONE]
+    assert states(load_manifest(other.folder)) == [DONE]
+    assert len(load_manifest(manifest.folder).job(1).attempts) == 1
+    assert sweeps_in_line() == []
 
 
 def test_a_job_that_was_killed_with_its_runner_goes_on(instead: Instead) -> None:
     instead({1: "end(0)"})
     manifest = sweep(sweep_job(1, state=JobState.RUNNING, attempts=(Attempt(1.0),)), id=FIRST)
     manifest.write()
-    add(manifest)
+    add_sweep(manifest)
     said: list[str] = []
     assert run(said).states == {DONE}
     assert said[1] == "sweep-1: 1 of 1 failed meanwhile: killed"
@@ -124,13 +124,13 @@ def test_what_bakeoff_stop_takes_off_is_not_begun_also_if_nobody_ran_the_queue_t
     manifest = added(FIRST, 1, 2)
     (next(run for run in known_runs() if run.fingerprint == "sweep-1-1").folder / STOP_FILE).touch()
     assert run().states == {STOPPED, DONE}
-    assert read(manifest.folder).job(1).attempts[-1].why == "not begun, as `bakeoff stop` asked"
-    assert line.line() == []
+    assert load_manifest(manifest.folder).job(1).attempts[-1].why == "not begun, as `bakeoff stop` asked"
+    assert sweeps_in_line() == []
 
 
 def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first job adds a sweep, takes the last out, and then the rest of its own."""
-    monkeypatch.setattr("bakeoff.sweep.queue_run.SECONDS_BETWEEN_LOOKS_AT_THE_LINE", 0.0)
+    monkeypatch.setattr("bakeoff.sweep.queue.SECONDS_BETWEEN_LOOKS_AT_THE_LINE", 0.0)
     instead({1: "print('now', flush=True)\ntime.sleep(1)\nend(0)", 2: "end(0)"})
     own, last = added(FIRST, 1, 2), added(SECOND, 1)
 
@@ -138,15 +138,15 @@ def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.Mo
         def append(self, text: str) -> None:
             if text == "sweep-1: now":
                 added("sweep-3", 1)
-                remove(SECOND)
-                remove(FIRST)
+                remove_sweep(SECOND)
+                remove_sweep(FIRST)
             super().append(text)
 
     said = Busy()
     assert run(said, follow=True).states == {DONE, WAITING}
     assert said.count("sweep-1: was taken out of the queue; what runs of it comes to its end") == 1
-    assert states(read(own.folder)) == [DONE, WAITING] and states(read(last.folder)) == [WAITING]
-    assert "sweep-3: 1 done" in said and line.line() == []
+    assert states(load_manifest(own.folder)) == [DONE, WAITING] and states(load_manifest(last.folder)) == [WAITING]
+    assert "sweep-3: 1 done" in said and sweeps_in_line() == []
 
 
 def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: Instead) -> None:
@@ -167,10 +167,10 @@ def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: In
 )
 def test_a_name_must_be_that_of_one(name: str, message: str) -> None:
     for sweep_id in (FIRST, SECOND):
-        line.add(sweep_id)
+        line_up(sweep_id)
     with pytest.raises(WorkspaceError, match=message):
-        line.named(name)
-    assert line.named("sweep-2") == SECOND
+        find_in_line(name)
+    assert find_in_line("sweep-2") == SECOND
 
 
 def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
@@ -178,12 +178,14 @@ def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
     for number in range(4):
         if not (child := os.fork()):
             for count in range(5):
-                line.add(f"sweep-{number}-{count}")
+                line_up(f"sweep-{number}-{count}")
             os._exit(0)
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
-    assert len(line.line()) == 20
-    assert [name for name in line.line() if name.startswith("sweep-2")] == [f"sweep-2-{count}" for count in range(5)]
+    assert len(sweeps_in_line()) == 20
+    assert [name for name in sweeps_in_line() if name.startswith("sweep-2")] == [
+        f"sweep-2-{count}" for count in range(5)
+    ]
     places = [file.name[:6] for file in (place / ".bakeoff/queue").glob("*sweep*")]
     assert sorted(places) == [f"{number:06}" for number in range(1, 21)]
 
@@ -218,8 +220,8 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
         added(name, 1)
     code, said = bakeoff("remove", "sweep-2")
     assert (code, said) == (0, "sweep-2: is out of the queue; `bakeoff sweep --resume sweep-2` runs it by itself\n")
-    assert line.line() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
-    assert bakeoff("remove", "--all")[0] == 0 and line.line() == []
+    assert sweeps_in_line() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
+    assert bakeoff("remove", "--all")[0] == 0 and sweeps_in_line() == []
     for words in (("remove",), ("remove", "sweep-1", "--all")):
         code, said = bakeoff(*words)
         assert code == 2 and "queue remove: must be given either ids of sweeps or --all" in said
@@ -230,12 +232,16 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
     [
         (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("add", "seed=1", "hydra/launcher=x"), "queue add: must stand without words of Hydra's own, got hydra/launch"),
+        (
+            ("add", "seed=1", "hydra.verbose=1"),
+            "queue add: must stand without words of Hydra's own, got hydra.verbose=1;",
+        ),
         (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
     ],
 )
 def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, words: tuple[str, ...], message: str) -> None:
     code, said = bakeoff(*words)
-    assert code == 2 and message in said and line.line() == []
+    assert code == 2 and message in said and sweeps_in_line() == []
 
 
 def test_one_at_a_time_runs_the_line(bakeoff: Bakeoff, place: Path) -> None:

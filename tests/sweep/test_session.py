@@ -17,7 +17,7 @@ HEAD = """
 import subprocess, sys, time
 from pathlib import Path
 from bakeoff.sweep import session
-session.note(Path(sys.argv[1]))
+session.note_leader(Path(sys.argv[1]))
 own = subprocess.Popen([sys.executable, "-c", sys.argv[2]], stdout=subprocess.PIPE)
 away = subprocess.Popen(["sleep", "60"], start_new_session=True)
 own.stdout.readline()
@@ -35,6 +35,10 @@ except KeyboardInterrupt:
 DEAF = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nprint(1, flush=True); time.sleep(60)"
 
 
+def pids(number: int) -> set[int]:
+    return {process.pid for process in session.members(number)}
+
+
 @pytest.mark.parametrize("stage", ["listens", "is deaf"])
 def test_what_a_killed_job_leaves_is_asked_and_then_killed(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -47,12 +51,12 @@ def test_what_a_killed_job_leaves_is_asked_and_then_killed(
     )
     assert head.stdout
     own, away = map(int, head.stdout.readline().split())
-    assert set(session.members(head.pid)) == {head.pid, own} and session.noted(noted) == head.pid
+    assert pids(head.pid) == {head.pid, own} and session.noted_session(noted) == head.pid
     head.kill()
     head.wait()
-    assert session.noted(noted) == head.pid and session.members(head.pid) == [own]
+    assert session.noted_session(noted) == head.pid and pids(head.pid) == {own}
     session.end(head.pid)
-    assert session.members(head.pid) == []
+    assert pids(head.pid) == set()
     assert saved.exists() == (stage == "listens")
     sender = session.psutil.Process(away)
     assert sender.status() != "zombie"
@@ -66,8 +70,8 @@ def test_what_a_killed_job_leaves_is_asked_and_then_killed(
 def test_a_number_that_another_process_has_now_is_nobody_s(other: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "process.json"
     file.write_text(json.dumps(asdict(replace(Process.own(), **other))))
-    assert session.noted(file) is None
+    assert session.noted_session(file) is None
     file.write_text(json.dumps(asdict(Process.own())))
-    assert session.noted(file) == Process.own().pid
+    assert session.noted_session(file) == Process.own().pid
     file.write_text("{")
-    assert session.noted(file) is None and session.noted(tmp_path / "none") is None
+    assert session.noted_session(file) is None and session.noted_session(tmp_path / "none") is None

@@ -2,14 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from bakeoff.sweep import snapshot
 from bakeoff.sweep.manifest import JobState, SweepJob
 from bakeoff.sweep.points import Point
+from bakeoff.sweep.preflight import headline_name
+from bakeoff.sweep.search.searching import trial_of
 from bakeoff.sweep.search.settings import Search
-from bakeoff.sweep.search.trial import trial_of
+from imports import SRC
 from made_sweeps import sweep
 from workspace_copy import Workspace, tiny_workspace
 
@@ -144,7 +148,7 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     monkeypatch.chdir(workspace.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     search = Search("tpe", 9, "mAP", stages=("render_config", "train", "evaluate"))
-    manifest = sweep(search=search, snapshot=snapshot.take("sweep-1").commit)
+    manifest = sweep(search=search, snapshot=snapshot.take_snapshot("sweep-1").commit)
     manifest.folder.mkdir(parents=True)
     workspace.edit("params.yaml", "seed: 0", "seed: 77")
     (workspace.folder / "conf/lr/exponential.yaml").unlink()
@@ -160,7 +164,7 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     assert (again.state, again.training, again.rendered) == (JobState.WAITING, first.training, first.rendered)
     other = trial("lr=exponential", "lr.peak=0.02")
     assert other.rendered != first.rendered and other.training != first.training
-    manifest = manifest.with_job(first.begun(1.0).over(2.0, JobState.DONE, value=0.5, fingerprint="ab12"))
+    manifest = manifest.with_job(first.begin(1.0).end(2.0, JobState.DONE, value=0.5, fingerprint="ab12"))
     again = trial("lr=exponential", "lr.peak=1e-2")
     assert (again.number, again.state, again.value, again.fingerprint) == (2, JobState.DONE, 0.5, "ab12")
     assert again.attempts[-1].why == "the same run.yaml as 1"
@@ -187,3 +191,18 @@ def test_files_and_records_that_an_experiment_would_not_have_are_named(built: Wo
         "data/records/: must be what params.yaml asks for, before points are planned with them; "
         "run `dvc repro build_records`\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "cls", "derived"),
+    [
+        ("detection", "Detection", {"task": "detection"}),
+        ("labels", "OneLabel", {"task": "classification", "multi_label": False}),
+        ("labels", "SeveralLabels", {"task": "video", "multi_label": True}),
+    ],
+)
+def test_the_headline_metric_is_the_one_that_the_task_says(file: str, cls: str, derived: dict[str, Any]) -> None:
+    """Read from the tasks' own files, for they load TensorFlow."""
+    source = (SRC / f"tasks/{file}.py").read_text(encoding="utf-8")
+    [said] = re.findall(rf'^class {cls}\b.*?^    headline: ClassVar\[str\] = "(\w+)"', source, re.DOTALL | re.MULTILINE)
+    assert headline_name(cast(Any, SimpleNamespace(**derived))) == said

@@ -11,8 +11,8 @@ import pytest
 from bakeoff.planning.estimate import Estimate
 from bakeoff.runs.status import State
 from bakeoff.sweep import preflight, snapshot
-from bakeoff.sweep.manifest import JobState, Manifest, read
-from bakeoff.sweep.parent_run import ParentRun
+from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
+from bakeoff.sweep.parent_run import parent_run
 from bakeoff.sweep.search import searching
 from bakeoff.sweep.search.settings import Search
 from bakeoff.tracking import git
@@ -148,7 +148,7 @@ def searching_sweep(*jobs: Any) -> Manifest:
 
 def test_the_least_is_best_and_a_search_is_shown_with_what_it_looks_for(bakeoff: Bakeoff) -> None:
     manifest = searching_sweep(judged(1, 0.5), judged(2, 0.25))
-    assert read(manifest.folder) == manifest
+    assert load_manifest(manifest.folder) == manifest
     assert bakeoff("best")[1].startswith(f"lr.peak=0.03: loss 0.250  ({ID}-2)\n")
     assert bakeoff("show")[1].splitlines()[1] == "tpe, 3 trials for the least loss, seed 0; 2 drawn"
 
@@ -166,10 +166,10 @@ def test_resume_draws_what_is_left(
 ) -> None:
     """One is drawn; it is refused, so nothing runs, and the sweep is not a success."""
     manifest = searching_sweep(judged(1, 0.5), judged(2, 0.25))
-    monkeypatch.setattr(searching, "as_begun", lambda manifest: ROOT)
+    monkeypatch.setattr(searching, "folder_as_begun", lambda manifest: ROOT)
 
     def refused(*about: Any) -> Any:
-        return sweep_job(3).begun(1.0).over(1.0, JobState.REFUSED, "too much")
+        return sweep_job(3).begin(1.0).end(1.0, JobState.REFUSED, "too much")
 
     monkeypatch.setattr(searching, "trial_of", refused)
     instead({})
@@ -177,20 +177,19 @@ def test_resume_draws_what_is_left(
     assert (code, err) == (1, "")
     assert out.startswith(f"{ID}: 2 of 3 jobs are done\n") and "\n3 of 3 is refused: too much: seed=3\n" in out
     assert out.endswith("\nthe best is 2 of 3: lr.peak=0.03, loss 0.250\n")
-    assert read(manifest.folder).job(3).state == JobState.REFUSED
+    assert load_manifest(manifest.folder).job(3).state == JobState.REFUSED
     assert bakeoff("--resume") == (0, f"{ID}: 3 of 3 jobs are done\n", "")
 
 
 def test_mlflow_is_told_how_a_search_looks_and_that_it_is_not_over(place: Path) -> None:
     track = {"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None}
     manifest = sweep(judged(1, 0.5), judged(2, 0.25), words=(WORD,), search=SEARCH, track=track)
-    manifest.write()
-    parent = ParentRun.of(manifest.track)
     states = []
     for more in ([], [judged(3, 0.75)]):
         manifest = manifest.with_more(more)
-        parent.began(manifest)
-        parent.ended(manifest)
+        manifest.write()
+        with parent_run(manifest):
+            pass
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         states.append(told[-1]["state"])
     tags: dict[str, str] = {}

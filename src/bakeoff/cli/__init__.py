@@ -5,35 +5,24 @@ import os
 import sys
 
 from bakeoff import workspace
-from bakeoff.cli import better, clean, compare, config, plan, predict, queue, reproduce, status, stop, sweep, track, ui
+from bakeoff.cli import better, compare, predict, queue, reproduce, status, stop, sweep, track, variant
 from bakeoff.errors import said_plainly
 from bakeoff.object_detection_api import command as import_config
 
-# In the order of --help; each adds itself and says what it runs.
+# In the order of --help; each adds a command and says what it runs.
 COMMANDS = (
-    plan,
-    config,
-    sweep,
-    queue,
-    predict,
-    status,
-    stop,
-    clean,
-    compare,
-    better,
-    reproduce,
-    track,
-    import_config,
-    ui,
-)
+    variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, status.add_to, stop.add_stop,
+    stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track, import_config.add_to,
+    track.add_ui,
+)  # fmt: skip
 SEEN_ENOUGH = 141  # what a shell reports for a program whose reader went away, such as `head`
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_to(commands)
+    for add_command in COMMANDS:
+        add_command(commands)
     arguments, rest = parser.parse_known_args()
     if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
         arguments.overrides += rest  # argparse takes words of a list up to the first option only

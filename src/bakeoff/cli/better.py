@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.columns import say_columns
+from bakeoff.cli.terminal import say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -85,10 +85,8 @@ def _say(found: "Verdict") -> None:
         say(f"{letter}  {one.label}{f': {values}' if values else ''}")
     for sentence in _sentences(found):
         say(sentence)
-    rows = {
-        name: found.found.numbers[name] for name in sorted(found.found.numbers, key=lambda name: name != found.metric)
-    }
-    say_columns([HEAD, *_rows(rows)])
+    rows = sorted(found.found.numbers.items(), key=lambda row: row[0] != found.metric)
+    say_columns([HEAD, *_rows(dict(rows))])
     if found.by_class:
         say(f"{found.metric} of each class; these intervals hold for all classes at once")
         say_columns([HEAD, *_rows(found.by_class)])

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.errors import WorkspaceError
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
+    from bakeoff.compare.points import Point
     from bakeoff.compare.table import Table
 
 NEWEST = 20
@@ -38,10 +40,9 @@ def add_to(commands: Any) -> None:
     compare.add_argument("--top", type=int, metavar="K", help="no more than K rows, the best")
     compare.add_argument("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
     compare.add_argument(
-        "--all-keys",
-        action="store_true",
+        "--all-keys", action="store_true",
         help="also keys that only follow from others: derived ones, those of one option",
-    )
+    )  # fmt: skip
     compare.add_argument("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
     compare.add_argument("--json", action="store_true", help="everything, for scripts")
     compare.add_argument("--md", action="store_true", help="as a table in Markdown")
@@ -105,17 +106,15 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     if arguments.which:
         contenders = chosen(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
-        from bakeoff.cli.sweep_points import metric_of, points_of
-
-        sought = metric_of(arguments.sweep)
-        contenders = of_sweep(gathered, arguments.sweep, points_of(arguments.sweep), by_class=by_class)
+        points, sought = _sweep_points(arguments.sweep)
+        contenders = of_sweep(gathered, arguments.sweep, points, by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
         contenders = recent(gathered, number, by_class=by_class)
     for condition in conditions:
         require_known("--filter", condition.key, contenders)
     for name in arguments.metric:
-        require_metric(name, contenders)
+        _require_metric(name, contenders)
     contenders = [one for one in contenders if all(condition.holds(one) for condition in conditions)]
     if not contenders:
         raise WorkspaceError(f"--filter: no run has {' and '.join(arguments.filter)}")
@@ -139,9 +138,29 @@ def _name_a_sweep(arguments: argparse.Namespace) -> None:
         arguments.which = []
 
 
-def require_metric(name: str, contenders: list["Contender"]) -> None:
+def _sweep_points(sweep: str) -> tuple[list["Point"], str | None]:
+    """Return a sweep's points as its manifest has them, and what its search was asked to make better.
+
+    There are none of a sweep of another workspace.
+    """
+    from bakeoff.compare.points import Point
+    from bakeoff.sweep.manifest import JobState, all_ids, load_manifest
+
+    if sweep not in all_ids():
+        return [], None
+    manifest, points = load_manifest(workspace.sweeps() / sweep), []
+    states = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called
+    for job in manifest.jobs:
+        values = {
+            f"{key}.use" if (workspace.CONF / key).is_dir() else key: value.strip("'\"")
+            for key, value in job.varied.items()
+        }
+        points.append(Point(job.experiment, job.variant, states.get(job.state, job.state.upper()), values, job.run_id))
+    return points, manifest.search.metric if manifest.search else None
+
+
+def _require_metric(name: str, contenders: list["Contender"]) -> None:
     from bakeoff.compare.metric import names_in
-    from bakeoff.errors import choices
 
     if not any(one.number(name) for one in contenders):
         known = {known for one in contenders for known in names_in(one.metrics)}

@@ -5,7 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.signals import end_as_by_ctrl_c
+from bakeoff.cli.terminal import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -86,13 +86,8 @@ def _as_json(attempt: "Attempt", why_not: str | None) -> str:
         "because": found.said if found else why_not,
         "missing": [{"said": lack.said, "fatal": lack.is_fatal} for lack in attempt.lacks],
         "stages": [
-            {
-                "stage": entry.stage,
-                "same": entry.same,
-                "said": entry.said,
-                "seconds": round(attempt.seconds[entry.stage]),
-            }
-            for entry in attempt.compared
+            {"stage": one.stage, "same": one.same, "said": one.said, "seconds": round(attempt.seconds[one.stage])}
+            for one in attempt.compared
         ],
         "workspace": str(attempt.kept) if attempt.kept else None,
     }

@@ -1,24 +1,30 @@
-"""`bakeoff stop`: asks a run to end after the step it is at, from any terminal."""
+"""`bakeoff stop` and `bakeoff clean`: end a run after the step it is at, and remove what is not wanted any more."""
 
 import argparse
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.run_table import in_a_line
+from bakeoff.cli.status import line_of
+from bakeoff.cli.terminal import confirm, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.runs.known import KnownRun, known, known_runs, named
 from bakeoff.runs.status import State
 from bakeoff.workspace import STOP_FILE
 
+if TYPE_CHECKING:
+    from bakeoff.runs.leftovers import Leftover
+
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
 END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
+HEAD = ("", "what", "state", "last heard of", "size", "named by", "")
+NAMES_SHOWN = 3
 
 
-def add_to(commands: Any) -> None:
+def add_stop(commands: Any) -> None:
     stop = commands.add_parser("stop", help="end a run after the step it is at; it is saved, and can train more")
     stop.add_argument(
         "which", nargs="?", metavar="RUN",
@@ -30,17 +36,17 @@ def add_to(commands: Any) -> None:
 
 
 def stop_runs(arguments: argparse.Namespace) -> None:
-    runs = _chosen(arguments.which, everything=arguments.all)
+    runs = _choose(arguments.which, everything=arguments.all)
     for run in runs:
         (run.folder / STOP_FILE).touch()
         say(f"{run.label}: {NOT_BEGIN if run.waits else END}")
     if arguments.wait:
-        ends = [_end_of(run) for run in runs]
+        ends = [_wait_for(run) for run in runs]
         if any(end.state == State.FAILED for end in ends):
             sys.exit(SOME_FAILED)
 
 
-def _chosen(which: str | None, *, everything: bool) -> list[KnownRun]:
+def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:
     runs = known_runs()
     live = [run for run in runs if run.state.is_live]
     if which and everything:
@@ -48,7 +54,7 @@ def _chosen(which: str | None, *, everything: bool) -> list[KnownRun]:
     if which:
         run = named(which, live if _is_name_of_one(which, live) else runs)
         if not run.state.is_live:
-            raise WorkspaceError(f"{in_a_line(run)}; it is not under way, so there is nothing to stop")
+            raise WorkspaceError(f"{line_of(run)}; it is not under way, so there is nothing to stop")
         return [run]
     if not live and everything:
         say("no run is under way")
@@ -66,10 +72,83 @@ def _is_name_of_one(which: str, live: list[KnownRun]) -> bool:
     return sum(any(name.startswith(which) for name in run.names) for run in live) == 1
 
 
-def _end_of(run: KnownRun) -> KnownRun:
-    """Of one that waits, at the latest when its turn comes."""
-    while run.folder.is_dir() and (now := known(run.folder)).state.is_live:
-        run = now
+def _wait_for(run: KnownRun) -> KnownRun:
+    """Wait for its end; of one that waits it comes at the latest when its turn does."""
+    while run.folder.is_dir() and (run := known(run.folder)).state.is_live:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    say(in_a_line(now))
-    return now
+    say(line_of(run))
+    return run
+
+
+def add_clean(commands: Any) -> None:
+    clean = commands.add_parser("clean", help="list old work in .bakeoff, and remove what is finished, after a yes")
+    clean.add_argument(
+        "which", nargs="*", metavar="RUN",
+        help="these, whatever the rules say: the beginning of a fingerprint, a variant's name or an experiment's",
+    )  # fmt: skip
+    clean.add_argument("--keep", type=int, metavar="N", help="the N newest runs stay (1)")
+    clean.add_argument("--older-than", metavar="AGE", help="only what was not heard of for so long: 30d, 12h, 2w")
+    states = [state.value for state in State if not state.is_live]
+    clean.add_argument(
+        "--state", action="append", choices=states, metavar="STATE",
+        help=f"only runs in this state, again for others: {', '.join(states)}; "
+        "without it those that SUCCEEDED and those that have nothing to go on from",
+    )  # fmt: skip
+    clean.add_argument("--yes", action="store_true", help="remove without asking")
+    clean.set_defaults(run=clean_up)
+
+
+def clean_up(arguments: argparse.Namespace) -> None:
+    found = _find(arguments)
+    going = [leftover for leftover in found if leftover.stays is None]
+    if not found:
+        say("nothing is in .bakeoff/runs or .bakeoff/fetched")
+        return
+    say_columns([HEAD, *map(_row, found)])
+    if not going:
+        say("nothing to remove by these rules")
+        return
+    wanted = f"{len(going)} of {len(found)}, {format_size(sum(leftover.bytes for leftover in going))}"
+    if not arguments.yes and not confirm(f"remove {wanted}? (yes/no) "):
+        say(f"nothing was removed; --yes removes {wanted}")
+        return
+    freed = 0
+    for leftover in going:
+        if leftover.remove():
+            freed += leftover.bytes
+        else:
+            say(f"{_name(leftover)}: a process trains it right now, so it stays")
+    say(f"freed {format_size(freed)}")
+
+
+def _find(arguments: argparse.Namespace) -> list["Leftover"]:
+    from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
+    from bakeoff.runs.named_by import named_by
+
+    runs, names = [run for run in known_runs() if not run.waits], named_by()
+    if arguments.which:
+        if arguments.keep is not None or arguments.older_than or arguments.state:
+            raise WorkspaceError("clean: must be told either runs or rules, got both")
+        chosen = {run.fingerprint: run for run in (named(which, runs) for which in arguments.which)}
+        return these_runs(list(chosen.values()), runs, names)
+    if arguments.keep is not None and arguments.keep < 0:
+        raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
+    age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
+    rules = Rules(
+        keep=1 if arguments.keep is None else arguments.keep,
+        older_than=age,
+        states=tuple(State(state) for state in arguments.state or ()),
+    )
+    return [*old_runs(runs, rules, names), *([] if arguments.state else other_leftovers(age))]
+
+
+def _row(leftover: "Leftover") -> tuple[str, ...]:
+    state = leftover.run.state.value if leftover.run else ""
+    heard = f"{format_duration(max(0, time.time() - leftover.updated))} ago"
+    size, names = format_size(leftover.bytes), format_names(leftover.named_by, NAMES_SHOWN)
+    fate = f"stays: {leftover.stays}" if leftover.stays else "goes"
+    return (_name(leftover), leftover.what, state, heard, size, names, fate)
+
+
+def _name(leftover: "Leftover") -> str:
+    return leftover.run.short if leftover.run else leftover.path.name[:24]

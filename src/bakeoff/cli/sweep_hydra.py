@@ -7,94 +7,67 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
-from bakeoff.cli.sweep_table import show_jobs
+from bakeoff.cli.sweep_plan import show_jobs
+from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import ConfigError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
     from bakeoff.sweep.manifest import Manifest
-    from bakeoff.sweep.points import Point
-    from bakeoff.sweep.words import Words
+    from bakeoff.sweep.points import Point, Words
 
 
-class Enough(BaseException):
-    """The sweeper is to propose no more; no error, which a plugin may catch."""
+def sweep_by_hydra(
+    rules: "Rules", words: "Words", until: str | None, going_on: "Manifest | None" = None, *, is_dry: bool = False
+) -> "Manifest | None":
+    """Return the sweep as far as it came, a new one or the one that is `going_on`; None if nothing was to begin."""
+    from bakeoff.sweep.hydra_plugins import Enough, Gate, sweeper_of
+    from bakeoff.sweep.launch import launch_of
+    from bakeoff.sweep.manifest import one_launcher
+    from bakeoff.sweep.parent_run import tell_mlflow
+    from bakeoff.sweep.preflight import begin, extend, preflight
 
+    lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
 
-class ByHydra:
-    def __init__(
-        self, arguments: argparse.Namespace, words: "Words", until: str | None, rules: "Rules",
-        manifest: "Manifest | None" = None,
-    ) -> None:  # fmt: skip
-        """`manifest` of a sweep that goes on."""
-        from bakeoff.sweep.sweep_by_hydra import Gate
-
-        self._dry, self._words, self._until, self._rules = arguments.dry_run, words, until, rules
-        self._gate = Gate(self._enter, self._run, manifest)
-        self._lock = ExitStack()
-
-    def run(self) -> "Manifest | None":
-        """As far as it came; None if nothing was to begin."""
-        from bakeoff.sweep.plugins import sweeper_of
-
-        end_as_by_ctrl_c()
-        place = workspace.sweeps() / "hydra"  # where the sweeper leaves its own notes
-        sweeper = sweeper_of(self._words.hydra, place, workspace.CONF.resolve(), self._gate)
-        with self._lock, suppress(Enough):
-            if self._gate.manifest is not None:
-                self._hold(self._gate.manifest)
-            try:
-                sweeper.sweep(list(self._words.variants))
-            except Exception as error:  # a plugin may raise anything, most often for a job that came to nothing
-                say(f"the sweeper ends, for {error}")
-        return None if self._dry else self._gate.manifest
-
-    def _enter(self, points: "Sequence[Point]", manifest: "Manifest | None") -> "Manifest":
-        from bakeoff.sweep.planned import begin
-        from bakeoff.sweep.preflight import preflight
-        from bakeoff.sweep.sweep_by_hydra import with_more
-
-        jobs = preflight(points, until=self._until)
+    def enter(points: "Sequence[Point]", manifest: "Manifest | None") -> "Manifest":
+        jobs = preflight(points, until=until)
         show_jobs(jobs, len(points))
-        if self._dry:
+        if is_dry:
             raise Enough
         if manifest is not None:
-            return with_more(manifest, jobs)
-        manifest = begin(jobs, [*self._words.variants, *self._words.hydra], self._until)
-        self._hold(manifest)
+            return extend(manifest, jobs)
+        manifest = begin(jobs, [*words.variants, *words.hydra], until)
+        lock.enter_context(one_launcher(manifest.folder))
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         return manifest
 
-    def _hold(self, manifest: "Manifest") -> None:
-        """As long as the sweeper is at work, also between its batches."""
-        from bakeoff.sweep.manifest import one_launcher
+    def run(manifest: "Manifest") -> "Manifest":
+        with tell_mlflow(manifest):
+            return launch_of(manifest, say_while_heard, rules).run()
 
-        self._lock.enter_context(one_launcher(manifest.folder))
-
-    def _run(self, manifest: "Manifest") -> "Manifest":
-        from bakeoff.sweep.launching import launch_of, states_of
-        from bakeoff.sweep.manifest import JobState
-        from bakeoff.sweep.telling import told
-
-        with told(manifest):
-            manifest = launch_of(manifest, say_while_heard, self._rules).run()
-        self._gate.manifest = manifest
-        if {state for state in states_of(manifest) if not state.is_final} - {JobState.FAILED}:
-            raise Enough
-        return manifest
+    end_as_by_ctrl_c()
+    gate, place = Gate(enter, run, going_on), workspace.sweeps() / "hydra"  # where the sweeper leaves its own notes
+    sweeper = sweeper_of(words.hydra, place, workspace.CONF.resolve(), gate)
+    with lock, suppress(Enough):
+        if going_on is not None:
+            lock.enter_context(one_launcher(going_on.folder))
+        try:
+            sweeper.sweep(list(words.variants))
+        except Exception as error:  # a plugin may raise anything, most often for a job that came to nothing
+            say(f"the sweeper ends, for {error}")
+    return None if is_dry else gate.manifest
 
 
 def require_sense(arguments: argparse.Namespace, words: "Words") -> bool:
-    """Of Hydra's own words; whether a sweeper is to propose the points."""
+    """Whether Hydra's own words let a sweeper propose the points; refuse those that other options contradict."""
     if not words.hydra:
         return False
-    from bakeoff.sweep.plugins import Chosen
+    from bakeoff.sweep.hydra_plugins import Chosen
 
-    chosen, said = Chosen.by(words.hydra), " ".join(words.hydra)
+    chosen, own = Chosen.by(words.hydra), " ".join(words.hydra)
     if arguments.search is not None:
-        raise ConfigError(f"--search: must stand without words of Hydra's own, got {said}")
+        raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
     if chosen.has_launcher and arguments.jobs > 1:
-        raise ConfigError(f"--jobs: must stand without {said}: the launcher's own settings say how many run at once")
+        raise ConfigError(f"--jobs: must stand without {own}: the launcher's own settings say how many run at once")
     return chosen.has_sweeper

@@ -1,21 +1,65 @@
-"""`bakeoff sweep list`, `show`, `best`, `prune`: sweeps that have begun."""
+"""Sweeps that have begun: what came of one at its end, and `bakeoff sweep list`, `show`, `best`, `prune`."""
 
 import argparse
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.cli.amounts import duration, size
-from bakeoff.cli.clean import says_yes
-from bakeoff.cli.columns import say_columns
-from bakeoff.cli.sweep_search import in_words
-from bakeoff.errors import WorkspaceError, choices
+from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
+from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
-from bakeoff.sweep.manifest import Manifest, SweepJob, all_ids, named, read
+
+if TYPE_CHECKING:
+    from bakeoff.sweep.manifest import JobState, Manifest
+
+SOME_FAILED = 1
+
+
+def finish(manifest: "Manifest | None") -> None:
+    """Show what came of a sweep, if it began, and leave with the exit code that says how its jobs are."""
+    if manifest is None:
+        return
+    rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
+    say_columns([("point", "experiment", "metric", "state"), *rows])
+    say(
+        "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
+        "`bakeoff sweep best --apply` takes the best into it"
+    )
+    if manifest.search is not None:
+        _say_how_it_ended(manifest)
+    if any(not state.is_final for state in manifest.states):
+        say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
+    leave_by(manifest.states)
+
+
+def _say_how_it_ended(manifest: "Manifest") -> None:
+    """The best of a search, and why it ended if that was before all its trials."""
+    from bakeoff.sweep.standing import best
+
+    drawn = len(manifest.jobs)
+    if (first := best(manifest)) is not None:
+        say(f"the best is {first.number} of {drawn}: {first.name}, {first.metric}")
+    if not manifest.undrawn and drawn < manifest.expected:
+        say(f"the first {drawn} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
+
+
+def leave_by(states: Set["JobState"]) -> None:
+    """With the exit code that says how the jobs are."""
+    from bakeoff.sweep.manifest import JobState
+
+    left = {state for state in states if not state.is_final}
+    if left - {JobState.FAILED}:
+        sys.exit(INTERRUPTED)
+    if left or JobState.REFUSED in states:
+        sys.exit(SOME_FAILED)
 
 
 def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> None:
     """`words` are what follows it."""
+    from bakeoff.sweep.manifest import find_manifest
+
     if word not in ALL_WORDS:
         raise WorkspaceError(f"{word}: must be a change such as lr=cosine,exponential, or {choices(word, ALL_WORDS)}")
     if len(words) > 1:
@@ -23,14 +67,16 @@ def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> 
     if word == "list":
         _list()
     else:
-        WORDS[word](named(words[0] if words else None), arguments)
+        WORDS[word](find_manifest(words[0] if words else None), arguments)
 
 
 def _list() -> None:
+    from bakeoff.sweep.manifest import all_ids, load_manifest
+
     rows = [("sweep", "began", "jobs", "question")]
     for name in all_ids():
-        manifest = read(workspace.sweeps() / name)
-        began = f"{duration(max(0, time.time() - manifest.began))} ago"
+        manifest = load_manifest(workspace.sweeps() / name)
+        began = f"{format_duration(max(0, time.time() - manifest.began))} ago"
         rows.append((name, began, manifest.counts, " ".join(manifest.words)))
     if len(rows) == 1:
         say("no sweep has begun here yet")
@@ -38,51 +84,51 @@ def _list() -> None:
         say_columns(rows)
 
 
-def _show(manifest: Manifest, arguments: argparse.Namespace) -> None:
+def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     say(f"{manifest.id}: {' '.join(manifest.words)}")
     if manifest.search is not None:
-        say(f"{in_words(manifest.search)}; {len(manifest.jobs)} drawn")
-    say_columns([("", "point", "experiment", "metric", "state", "attempts", ""), *map(_row, manifest.jobs)])
+        say(f"{manifest.search}; {len(manifest.jobs)} drawn")
+    rows = [
+        (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), job.why)
+        for job in manifest.jobs
+    ]
+    say_columns([("", "point", "experiment", "metric", "state", "attempts", ""), *rows])
 
 
-def _row(job: SweepJob) -> tuple[str, ...]:
-    return (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), job.why)
+def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.standing import apply_point, require_best
 
-
-def _best(manifest: Manifest, arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.winner import apply, winner
-
-    job = winner(manifest)
+    job = require_best(manifest)
     left = sum(not other.state.is_final for other in manifest.jobs)
     among = f", of those that are done; {left} are not" if left else ""
     say(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:
-        apply(manifest, job)
+        apply_point(manifest, job)
         say("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
     else:
         say("--apply takes it into the workspace")
 
 
-def _prune(manifest: Manifest, arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.pruning import prunable
+def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.standing import find_prunable
 
     if arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
-    found = prunable(manifest, arguments.keep)
+    found = find_prunable(manifest, arguments.keep)
     going = [item for item in found if item.stays is None]
     if found:
         say_columns(
-            ("" if item.stays else "goes", item.job.name, item.what, size(item.bytes), item.stays or "")
+            ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
             for item in found
         )
-    wanted = f"{len(going)} of {len(found)}, {size(sum(item.bytes for item in going))}"
+    wanted = f"{len(going)} of {len(found)}, {format_size(sum(item.bytes for item in going))}"
     if not going:
         say("nothing to remove; experiments and their weights are DVC's")
-    elif arguments.yes or says_yes(f"remove {wanted}? (yes/no) "):
-        say(f"freed {size(sum(item.bytes for item in going if item.remove()))}")
+    elif arguments.yes or confirm(f"remove {wanted}? (yes/no) "):
+        say(f"freed {format_size(sum(item.bytes for item in going if item.remove()))}")
     else:
         say(f"nothing was removed; --yes removes {wanted}")
 
 
-WORDS: dict[str, Callable[[Manifest, argparse.Namespace], None]] = {"show": _show, "best": _best, "prune": _prune}
+WORDS: dict[str, Callable[["Manifest", argparse.Namespace], None]] = {"show": _show, "best": _best, "prune": _prune}
 ALL_WORDS = ("list", *WORDS)

@@ -2,12 +2,7 @@
 
     python -m bakeoff.sweep.job .bakeoff/sweeps/sweep-20260102-030405 7
 
-It needs no launcher to come to its end; whoever launches the sweep again finds what it left beside the manifest:
-
-    7.log            what it said, of all attempts
-    7.lock           held as long as it runs
-    7.process.json   which process it was
-    7.outcome.json   how it ended; missing if it was killed
+It needs no launcher to come to its end; whoever launches the sweep again finds what it left beside the manifest.
 """
 
 import json
@@ -27,7 +22,7 @@ from bakeoff.errors import said_plainly
 from bakeoff.files import write_whole
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
-from bakeoff.sweep.manifest import SweepJob, read
+from bakeoff.sweep.manifest import SweepJob, load_manifest
 from bakeoff.sweep.snapshot import Snapshot
 
 ALREADY_RUNS = 4
@@ -43,18 +38,22 @@ class JobFiles:
 
     @property
     def log(self) -> Path:
+        """What it said, of all attempts."""
         return self.folder / f"{self.number}.log"
 
     @property
     def process(self) -> Path:
+        """Which process it was."""
         return self.folder / f"{self.number}.process.json"
 
     @property
     def lock(self) -> FileLock:
+        """Held as long as it runs."""
         return FileLock(self.folder / f"{self.number}.lock")
 
     @property
     def _outcome(self) -> Path:
+        """How it ended; missing if it was killed."""
         return self.folder / f"{self.number}.outcome.json"
 
     def forget_outcome(self) -> None:
@@ -71,7 +70,7 @@ class JobFiles:
             return None
 
 
-def start(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
+def start_job(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
     files.forget_outcome()
     with files.log.open("ab") as log:
@@ -93,25 +92,39 @@ def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> di
     return threads | dvc.environment(own) | {CACHE: str(cache)}
 
 
-def stay_on(cores: str) -> None:
-    """This process and all that it starts."""
-    if cores:
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
         os.sched_setaffinity(0, map(int, cores.split(",")))
+    workspace.enter()
+    files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
+    try:
+        with files.lock.acquire(timeout=1), said_plainly():  # whoever asks whether a job runs holds it for a moment
+            if before := session.noted_session(files.process):  # it was killed, its stage may not have been
+                session.end(before)
+            session.note_leader(files.process)
+            manifest = load_manifest(files.folder)
+            job = manifest.job(files.number)
+            code = 1
+            try:
+                code = run_job(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
+            finally:
+                files.write_outcome(code)
+    except Timeout:
+        sys.exit(ALREADY_RUNS)
+    sys.exit(code)
 
 
-def exp_run(job: SweepJob) -> list[str]:
-    """Each stage by itself, for the records are what they were when the sweep was planned: no job builds them again."""
-    changes = [part for option in job.options for part in ("-S", option)]
-    return dvc.command("exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages)
-
-
-def run(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
+def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     place = JobWorkspace(job.experiment)
     if place.land():  # a kill came just before
         place.remove()
         return 0
     folder = place.prepare(snapshot, cache)
-    code = called(exp_run(job), folder)
+    hear = _hear_signals if session.POSIX else None
+    # Ctrl-C is for DVC; this process notes how it ends.
+    code = subprocess.Popen(exp_run(job), cwd=folder, stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
     session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
@@ -120,41 +133,16 @@ def run(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     return code
 
 
-def called(command: Sequence[str], folder: Path) -> int:
-    """Ctrl-C is for it; this process notes how it ends."""
-    child = subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, preexec_fn=_hear_signals if session.POSIX else None
-    )
-    return child.wait()
+def exp_run(job: SweepJob) -> list[str]:
+    """Each stage by itself, for the records are what they were when the sweep was planned: no job builds them again."""
+    changes = [part for option in job.options for part in ("-S", option)]
+    return dvc.command("exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages)
 
 
 def _hear_signals() -> None:
     """What this process ignores its child would, too; as a shell does that starts a sweep in the background."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-
-
-def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    stay_on(os.environ.pop(CORES, ""))
-    workspace.enter()
-    files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
-    try:
-        with files.lock.acquire(timeout=1), said_plainly():  # whoever asks whether a job runs holds it for a moment
-            if before := session.noted(files.process):  # it was killed, its stage may not have been
-                session.end(before)
-            session.note(files.process)
-            manifest = read(files.folder)
-            job = manifest.job(files.number)
-            code = 1
-            try:
-                code = run(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
-            finally:
-                files.write_outcome(code)
-    except Timeout:
-        sys.exit(ALREADY_RUNS)
-    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
-from bakeoff.sweep.snapshot import Snapshot, git
+from bakeoff.sweep.snapshot import Snapshot, experiment_ref, git
 
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
 SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of DVC's run cache
@@ -24,7 +24,7 @@ class JobWorkspace:
         self._clone = all_job_workspaces() / experiment
 
     def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
-        """Anew, whatever an earlier attempt left. Returns the folder to run DVC in."""
+        """Make it anew, whatever an earlier attempt left; return the folder to run DVC in."""
         self.remove()
         clear_half_written(cache)
         self._clone.parent.mkdir(parents=True, exist_ok=True)
@@ -44,39 +44,37 @@ class JobWorkspace:
         """Bring the experiment to the main workspace, whole or not at all; whether there is one."""
         if not self._clone.is_dir():
             return False
-        refs = git("for-each-ref", "--format=%(refname)", "refs/exps", folder=self._clone).splitlines()
-        own = [ref for ref in refs if ref.endswith(f"/{self.experiment}")]
-        if own:
-            git("push", "--quiet", "origin", f"+{own[0]}:{own[0]}", folder=self._clone)
-        return bool(own)
+        ref = experiment_ref(self.experiment, self._clone)
+        if ref is not None:
+            git("push", "--quiet", "origin", f"+{ref}:{ref}", folder=self._clone)
+        return ref is not None
 
     def remove(self) -> None:
         if self._clone.exists():
             shutil.rmtree(self._clone)
 
     def _copy_author(self) -> None:
-        """As said for this repository alone; what is said for all is found anyway."""
+        """Set what is set for this repository alone; what is set for all is found anyway."""
         for key in ("user.name", "user.email"):
             try:
                 git("config", "--local", key, git("config", "--local", key), folder=self._clone)
-            except WorkspaceError:  # not said
+            except WorkspaceError:  # not set
                 continue
 
     def _configure(self, dvc: Path, cache: Path) -> None:
-        own, shared = dvc / "config.local", workspace.main_workspace() / ".dvc"
+        shared = workspace.main_workspace() / ".dvc"
         config = ConfigParser(interpolation=None, strict=False)
         config.read(shared / "config.local", encoding="utf-8")
-        said = ConfigParser(interpolation=None, strict=False)
-        said.read([shared / "config", shared / "config.local"], encoding="utf-8")
-        settings = {"cache": {"dir": str(cache)}, "core": {"site_cache_dir": str(dvc / "tmp" / "site")}}
-        if not said.has_option("cache", "type"):
-            settings["cache"]["type"] = LINKS
-        for section, values in settings.items():
+        whole = ConfigParser(interpolation=None, strict=False)
+        whole.read([shared / "config", shared / "config.local"], encoding="utf-8")
+        settings = {("cache", "dir"): str(cache), ("core", "site_cache_dir"): str(dvc / "tmp" / "site")}
+        if not whole.has_option("cache", "type"):
+            settings["cache", "type"] = LINKS
+        for (section, key), value in settings.items():
             if not config.has_section(section):
                 config.add_section(section)
-            for key, value in values.items():
-                config.set(section, key, f'"{value}"')
-        with own.open("w", encoding="utf-8") as file:
+            config.set(section, key, f'"{value}"')
+        with (dvc / "config.local").open("w", encoding="utf-8") as file:
             config.write(file)
 
 

@@ -1,24 +1,20 @@
-"""A manifest's unfinished jobs -> processes, as many at once as there is room for; what ends is said at once."""
+"""A manifest's unfinished jobs -> processes, as many at once as there is room for; what ends is reported at once."""
 
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from bakeoff import dvc
 from bakeoff.runs.queue import dequeue, enqueue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
-from bakeoff.sweep.admission import Admission, Seats
-from bakeoff.sweep.following import Following
+from bakeoff.sweep.admission import Seats, Source
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.sweep.outcome import has_trained, is_interrupted, is_passing, pruned, settled
-from bakeoff.sweep.running import Running
-from bakeoff.sweep.source import Planned, Source
+from bakeoff.sweep.running import Following, Running, is_interrupted, is_passing, settle, settle_pruned
 from bakeoff.tracking.journal import is_held
 
 SECONDS_BETWEEN_LOOKS = 0.1
@@ -39,12 +35,14 @@ class Rules:
 
 
 class Launch:
+    """Whoever runs it, alone or beside others: `take_up`, then `look` and `start` until it `is_over`, then `close`."""
+
     def __init__(
         self, manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, source: Source | None = None
     ) -> None:
         self.manifest, self._say, self._rules = manifest, say, rules
-        self._seats = seats or Seats(Admission.here(rules.side_by_side))
-        self._source = source or Planned()
+        self._seats = seats or Seats.here(rules.side_by_side)
+        self._source = source or Source()
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}
         self._not_before: dict[int, float] = {}
@@ -66,10 +64,8 @@ class Launch:
             self.close()
         return self.manifest
 
-    # By whoever runs it, alone or beside others.
-
     def take_up(self) -> None:
-        """What an earlier launcher left."""
+        """Take up what an earlier launcher left."""
         self._cache = Path(dvc.answer("cache", "dir"))
         for job in self.manifest.jobs:
             files = self._files(job)
@@ -79,15 +75,15 @@ class Launch:
             if is_held(files.lock):
                 self._running[job.number] = Running(files, following, None)
                 self._seats.keep(job)
-                self._say(f"{self._of(job)} still runs, from before")
-                self._change(job if job.state == JobState.RUNNING else job.begun(time.time()))
+                self._tell(job, "still runs, from before")
+                self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
             goes_again = self._rules.again or is_interrupted(job)
             if job.state == JobState.RUNNING:
-                job = settled(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
-                job = self._source.settled(job)
+                job = settle(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
+                job = self._source.complete(job)
                 self._change(job)
-                self._say(f"{self._of(job)} {job.state} meanwhile{_because(job)}")
+                self._tell(job, f"{job.state} meanwhile{_because(job)}")
                 goes_again = goes_again or is_passing(job)
             if self._rules.again:
                 dequeue(job.experiment)  # and with it, that somebody asked not to begin it
@@ -99,7 +95,7 @@ class Launch:
         return not self._running and not self._waiting() and self._is_dry()
 
     def look(self) -> None:
-        """What was said, what has ended."""
+        """Show what was said, settle what has ended."""
         for number, running in list(self._running.items()):
             over = running.is_over()
             if self._rules.follow:
@@ -110,10 +106,15 @@ class Launch:
                 del self._running[number]
                 self._seats.leave(self.manifest.job(number))
                 self._settle(self.manifest.job(number), running)
-        self._give_up()
+        for number, running in self._running.items():
+            job = self.manifest.job(number)
+            if running.given_up is not None:
+                running.insist(job)
+            elif why := self._source.gives_up(self.manifest, job):
+                running.give_up(why)
 
     def start(self) -> None:
-        """What there is room for."""
+        """Start what there is room for."""
         self._take_in()
         for job in self._waiting():
             if not self._seats.free:
@@ -122,7 +123,7 @@ class Launch:
                 self._start(job)
 
     def interrupt(self) -> list[Running]:
-        """Asked to end, as Ctrl-C asks; those that were running."""
+        """Ask those that run to end, as Ctrl-C asks; return them."""
         for running in self._running.values():
             running.ask(session.INTERRUPT)
         return list(self._running.values())
@@ -133,7 +134,7 @@ class Launch:
                 running.child.wait()
             job = self.manifest.job(number)
             self._seats.leave(job)
-            self._change(settled(job, running.files.exit_code(), time.time(), interrupted=True))
+            self._change(settle(job, running.files.exit_code(), time.time(), interrupted=True))
         self._running.clear()
 
     def call_off(self) -> bool:
@@ -148,8 +149,6 @@ class Launch:
             for job in self.manifest.jobs:
                 dequeue(job.experiment)
 
-    # What happens.
-
     def _line_up(self, job: SweepJob) -> None:
         enqueue(job.experiment, job.variant, job.steps, lasting=self._rules.queued)
         self._change(job, JobState.WAITING)
@@ -161,72 +160,62 @@ class Launch:
     def _is_dry(self) -> bool:
         return self._begins_no_more() or self._source.is_dry(self.manifest)
 
-    def _take_in(self) -> None:
-        seats = self._seats.free - len(self._waiting())
-        if seats <= 0 or self._is_dry():
-            return
-        if more := self._source.more(self.manifest, seats):
-            self.manifest = self.manifest.with_more(more)
-            for job in more:
-                self._take(job)
-
-    def _take(self, job: SweepJob) -> None:
-        if job.state == JobState.WAITING:
-            self._line_up(job)
-        else:  # it is over without having begun
-            self._change(job)
-            self._say(f"{self._of(job)} is {job.state}{_because(job)}: {job.name}")
-
     def _waiting(self) -> list[SweepJob]:
         if self._begins_no_more():
             return []
         return [job for job in self.manifest.jobs if job.state == JobState.WAITING]
 
+    def _take_in(self) -> None:
+        """Take what comes next from the source; some of it may be over without having begun."""
+        seats = self._seats.free - len(self._waiting())
+        if seats <= 0 or self._is_dry():
+            return
+        more = self._source.more(self.manifest, seats)
+        self.manifest = self.manifest.with_more(more)
+        for job in more:
+            if job.state == JobState.WAITING:
+                self._line_up(job)
+            else:
+                self._change(job)
+                self._tell(job, f"is {job.state}{_because(job)}: {job.name}")
+
     def _start(self, job: SweepJob) -> None:
         wanted = is_wanted(job.experiment)
         dequeue(job.experiment)
         if not wanted:
-            self._change(job.over(time.time(), JobState.STOPPED, NOT_BEGUN))
-            self._say(f"{self._of(job)} is {NOT_BEGUN}")
+            self._change(job.end(time.time(), JobState.STOPPED, NOT_BEGUN))
+            self._tell(job, f"is {NOT_BEGUN}")
             return
         files = self._files(job)
         following = Following(files.log)
-        self._change(job.begun(time.time()))
-        child = jobs.start(files, self._cache, self._seats.take(job))
+        self._change(job.begin(time.time()))
+        child = jobs.start_job(files, self._cache, self._seats.take(job))
         self._running[job.number] = Running(files, following, child)
-        self._say(f"{self._of(job)}: {job.name}  ({job.experiment})")
-
-    def _give_up(self) -> None:
-        for number, running in self._running.items():
-            job = self.manifest.job(number)
-            if running.given_up is not None:
-                running.insist(partial(has_trained, job))
-            elif why := self._source.gives_up(self.manifest, job):
-                running.give_up(why)
+        self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
         if code is None:
-            running.clear()
+            running.end()
         last_words = running.following.last_lines(LAST_LINES)
-        found = settled(job, code, time.time(), last_words=last_words)
+        found = settle(job, code, time.time(), last_words=last_words)
         if running.given_up is not None and found.state != JobState.DONE:
-            found = pruned(job, time.time(), running.given_up)
+            found = settle_pruned(job, time.time(), running.given_up)
             JobWorkspace(job.experiment).remove()  # if it had to be killed
-        job = self._source.settled(found)
+        job = self._source.complete(found)
         self._change(job)
-        taken = f"{job.attempts[-1].ended - job.attempts[-1].began:.0f} s" if job.attempts[-1].ended else ""
+        last = job.attempts[-1]
+        taken = "" if last.ended is None else f"{last.ended - last.began:.0f} s"
         match job.state:
             case JobState.DONE:
-                value = "" if job.value is None else f", {job.metric}"
-                self._say(f"{self._of(job)} done in {taken}{value}")
+                self._tell(job, f"done in {taken}{'' if job.value is None else f', {job.metric}'}")
             case JobState.PRUNED:
-                self._say(f"{self._of(job)} is given up after {taken}{_because(job)}")
+                self._tell(job, f"is given up after {taken}{_because(job)}")
             case JobState.STOPPED:
-                self._say(f"{self._of(job)} is {job.why}; --resume goes on")
+                self._tell(job, f"is {job.why}; --resume goes on")
             case _:
                 log = os.path.relpath(running.files.log)
-                self._say(f"{self._of(job)} failed after {taken}{_because(job)}; the end of {log}:")
+                self._tell(job, f"failed after {taken}{_because(job)}; the end of {log}:")
                 for line in last_words:
                     self._say(f"  {line}")
                 self._retry(job)
@@ -237,9 +226,7 @@ class Launch:
             self._retried[job.number] = done + 1
             self._not_before[job.number] = time.monotonic() + SECONDS_BEFORE_RETRY
             self._change(job, JobState.WAITING)
-            self._say(f"{self._of(job)} is tried again, {done + 1} of {self._rules.retries}")
-
-    # The manifest.
+            self._tell(job, f"is tried again, {done + 1} of {self._rules.retries}")
 
     def _change(self, job: SweepJob, state: JobState | None = None) -> None:
         self.manifest = self.manifest.with_job(job if state is None else job.in_state(state))
@@ -248,15 +235,15 @@ class Launch:
     def _files(self, job: SweepJob) -> JobFiles:
         return JobFiles(self.manifest.folder, job.number)
 
-    def _of(self, job: SweepJob) -> str:
-        return f"{job.number} of {self.manifest.expected}"
+    def _tell(self, job: SweepJob, what: str) -> None:
+        self._say(f"{job.number} of {self.manifest.expected} {what}")
 
 
 def end_all(launches: Sequence[Launch]) -> None:
     """All at once, so that none waits for another."""
     try:
         for running in [one for launch in launches for one in launch.interrupt()]:
-            running.end()
+            running.end(asked=True)
     except KeyboardInterrupt:  # again, by somebody who will not wait
         for running in [one for launch in launches for one in launch.interrupt()]:
             running.ask(session.KILL)
@@ -264,8 +251,21 @@ def end_all(launches: Sequence[Launch]) -> None:
         launch.settle_interrupted()
 
 
-def unfinished(jobs: Sequence[SweepJob]) -> list[SweepJob]:
-    return [job for job in jobs if not job.state.is_final]
+def launch_of(manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None) -> Launch:
+    """Return the launch that fits a sweep: where its jobs come from, and who begins them."""
+    from bakeoff.sweep.points import Words
+
+    if hydra := Words.split(manifest.words).hydra:
+        from bakeoff.sweep.hydra_launch import LaunchByHydra, run_one
+        from bakeoff.sweep.hydra_plugins import launcher_of
+
+        if (launcher := launcher_of(hydra, manifest.folder, run_one)) is not None:
+            return LaunchByHydra(manifest, say, rules, launcher)
+    if manifest.search is None:
+        return Launch(manifest, say, rules, seats)
+    from bakeoff.sweep.search.searching import Searching
+
+    return Launch(manifest, say, rules, seats, Searching(manifest))
 
 
 def _because(job: SweepJob) -> str:

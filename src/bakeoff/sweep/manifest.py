@@ -1,9 +1,7 @@
 """`.bakeoff/sweeps/<id>/manifest.json`: what a sweep is made of and how far each of its jobs is.
 
-    {"version": 1, "id": "sweep-20260102-030405", "words": ["lr=cosine,exponential"], "snapshot": "8df53e…", "jobs": [
-      {"number": 1, "experiment": "sweep-20260102-030405-1", "state": "done", "attempts": [{"began": 1767323045.1}]}]}
-
-Its launcher alone writes it, the old content or the new; everybody may read it.
+{"version": 1, "id": "sweep-20260102-030405", "words": ["lr=cosine,exponential"], "snapshot": "8df53e…", "jobs": [
+  {"number": 1, "experiment": "sweep-20260102-030405-1", "state": "done", "attempts": [{"began": 1767323045.1}]}]}
 """
 
 import json
@@ -22,6 +20,7 @@ from bakeoff.files import write_whole
 from bakeoff.sweep.search.settings import Search
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
+FAILURES = 5  # from the first on, after which a search ends
 Look = tuple[int, float]  # a step, and what validation saw there
 
 
@@ -59,7 +58,7 @@ class SweepJob:
     steps: int
     memory_bytes: int
     headline: str  # the metric by which its task is judged
-    training: str  # equal for jobs that train alike
+    training: str  # equal for jobs that end in the same weights; those of others may be the same, too
     state: JobState = JobState.WAITING
     attempts: tuple[Attempt, ...] = ()
     fingerprint: str | None = None
@@ -91,11 +90,12 @@ class SweepJob:
     def in_state(self, state: JobState) -> "SweepJob":
         return replace(self, state=state)
 
-    def begun(self, now: float) -> "SweepJob":
+    def begin(self, now: float) -> "SweepJob":
+        """Return the job with one attempt more."""
         return replace(self, state=JobState.RUNNING, attempts=(*self.attempts, Attempt(now)))
 
-    def over(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
-        """`found`: fingerprint, run_id, value."""
+    def end(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
+        """Return the job with its last attempt ended; `found` are its fingerprint, run_id, value."""
         *before, last = self.attempts or (Attempt(now),)
         ended = max(now, last.began)  # clocks are set back
         return replace(self, state=state, attempts=(*before, replace(last, ended=ended, state=state, why=why)), **found)
@@ -103,6 +103,8 @@ class SweepJob:
 
 @dataclass(frozen=True)
 class Manifest:
+    """Its launcher alone writes it, the old content or the new; everybody may read it."""
+
     id: str
     words: tuple[str, ...]  # of the command line
     until: str | None
@@ -114,13 +116,34 @@ class Manifest:
     search: Search | None = None  # None: its jobs are all there from the beginning
 
     @property
+    def folder(self) -> Path:
+        return workspace.sweeps() / self.id
+
+    @property
     def expected(self) -> int:
         """Jobs, those included that a search will draw."""
         return max(len(self.jobs), self.search.trials if self.search else 0)
 
     @property
-    def folder(self) -> Path:
-        return workspace.sweeps() / self.id
+    def is_hopeless(self) -> bool:
+        """Whether a search's first trials were all lost, so that the others will most likely be, too."""
+        lost = (JobState.FAILED, JobState.REFUSED)
+        return self.search is not None and len(self.jobs) >= FAILURES and all(job.state in lost for job in self.jobs)
+
+    @property
+    def undrawn(self) -> int:
+        """Trials that a search has not drawn yet, and will."""
+        return 0 if self.is_hopeless else self.expected - len(self.jobs)
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that are left to do, those included that are still to be drawn."""
+        return self.undrawn + sum(not job.state.is_final for job in self.jobs)
+
+    @property
+    def states(self) -> set[JobState]:
+        """Those of its jobs; what is still to be drawn waits."""
+        return {job.state for job in self.jobs} | ({JobState.WAITING} if self.undrawn else set())
 
     @property
     def counts(self) -> str:
@@ -145,30 +168,34 @@ class Manifest:
         write_whole(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
 
 
-def read(folder: Path) -> Manifest:
+def load_manifest(folder: Path) -> Manifest:
     try:
         tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        version = tree.pop("version")
-        jobs = [_job(entry) for entry in tree.pop("jobs")] if version == VERSION else []
-        words, search = tuple(tree.pop("words")), tree.pop("search", None)
-        if version == VERSION and search is not None:
-            search = Search(**(search | {"stages": tuple(search.get("stages", ()))}))
-        manifest = Manifest(words=words, jobs=tuple(jobs), search=search, **tree) if version == VERSION else None
+        if (version := tree.pop("version")) == VERSION:
+            return _parse(tree)
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
-    if manifest is None:
-        raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
-    return manifest
+    raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
 
 
-def _job(tree: dict[str, Any]) -> SweepJob:
-    attempts = tuple(Attempt(**(entry | {"state": JobState(entry["state"])})) for entry in tree.pop("attempts"))
-    points = tuple(tuple(point) for point in tree.pop("points"))
-    options, stages = tuple(tree.pop("options")), tuple(tree.pop("stages"))
-    state, looks = JobState(tree.pop("state")), tuple((step, value) for step, value in tree.pop("looks", ()))
-    return SweepJob(
-        points=points, options=options, stages=stages, state=state, attempts=attempts, looks=looks, **tree
-    )  # fmt: skip
+def _parse(tree: dict[str, Any]) -> Manifest:
+    words, search = tuple(tree.pop("words")), tree.pop("search", None)
+    jobs = tuple(_parse_job(entry) for entry in tree.pop("jobs"))
+    if search is not None:
+        search = Search(**(search | {"stages": tuple(search.get("stages", ()))}))
+    return Manifest(words=words, jobs=jobs, search=search, **tree)
+
+
+def _parse_job(tree: dict[str, Any]) -> SweepJob:
+    known = {
+        "attempts": tuple(Attempt(**(entry | {"state": JobState(entry["state"])})) for entry in tree["attempts"]),
+        "points": tuple(map(tuple, tree["points"])),
+        "options": tuple(tree["options"]),
+        "stages": tuple(tree["stages"]),
+        "state": JobState(tree["state"]),
+        "looks": tuple((step, value) for step, value in tree.get("looks", ())),
+    }
+    return SweepJob(**(tree | known))
 
 
 def all_ids() -> list[str]:
@@ -176,29 +203,24 @@ def all_ids() -> list[str]:
     return sorted((file.parent.name for file in workspace.sweeps().glob(f"*/{FILE}")), reverse=True)
 
 
-def named(name: str | None) -> Manifest:
+def find_manifest(name: str | None) -> Manifest:
     """By its id, or the beginning of it; the newest without a name."""
     ids = all_ids()
     if not ids:
         raise WorkspaceError("no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one")
-    found = [own for own in ids if own.startswith(name)] if name else ids[:1]
-    if name in found:
-        found = [str(name)]
+    found = [own for own in ids if own.startswith(name)] if name and name not in ids else [name or ids[0]]
     if len(found) != 1:
         many = f"must name one sweep, got {len(found)}; " if found else "no sweep has this id; "
         raise WorkspaceError(f"{name}: {many}{choices(str(name), found or ids)}")
-    return read(workspace.sweeps() / found[0])
+    return load_manifest(workspace.sweeps() / found[0])
 
 
 @contextmanager
 def one_launcher(folder: Path) -> Iterator[None]:
     """The lock ends with its process, however that ends."""
-    lock = FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock = FileLock(folder / LOCK).acquire(timeout=0)
     except Timeout:
         raise WorkspaceError(f"{folder.name}: is being run by another process; wait for it or end it first") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()

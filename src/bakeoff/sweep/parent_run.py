@@ -1,80 +1,110 @@
-"""The sweep itself as a run of MLflow, under which it shows the points: the question, the manifest, the results."""
+"""What MLflow hears of a sweep: a run with its question, its manifest and its results, above the runs of its points."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from bakeoff.run.track import Mlflow
-from bakeoff.sweep.manifest import FILE, JobState, Manifest
+from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
-from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.dispatch import all_journals
+from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.reconcile import reconcile, send_beside
 from bakeoff.tracking.target import Target
 
 RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
+EXPERIMENT = "DVC_EXP_NAME"
 
 
-@dataclass
-class ParentRun:
-    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name."""
+@contextmanager
+def tell_mlflow(manifest: Manifest) -> Iterator[None]:
+    """When a sweep begins to run, and when it ends for now."""
+    try:
+        with parent_run(manifest):
+            yield
+    finally:
+        reconcile()  # points that came from DVC's cache ran nothing that could have told of them
+        tag_points(load_manifest(manifest.folder))
+        send_beside()
 
-    target: Target | None  # None: the variants are not tracked
-    _open: Journal | None = None  # from its beginning to its end, or whoever looks takes the sweep for interrupted
 
-    @classmethod
-    def of(cls, track: dict[str, Any]) -> "ParentRun":
-        if track.get("kind") != "mlflow":
-            return cls(None)
-        return cls(Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))))
+@contextmanager
+def parent_run(manifest: Manifest) -> Iterator[None]:
+    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name.
 
-    def began(self, manifest: Manifest) -> None:
-        """Again, if it is resumed."""
-        if self.target is None:
-            return
-        self._open = journal = self._journal(manifest, self.target)
-        journal.tags({
-            "bakeoff.sweep": manifest.id,
-            "bakeoff.sweep_question": " ".join(manifest.words),
-            "bakeoff.sweep_jobs": str(manifest.expected),
-            **_search_tags(manifest),
-            "bakeoff.git_commit": manifest.baseline,
-        })  # fmt: skip
-        journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
-        journal.state("RUNNING")
-
-    def ended(self, manifest: Manifest) -> None:
-        """For now, if something is left to do."""
-        if self.target is None:
-            return
-        journal, self._open = self._open or self._journal(manifest, self.target), None
-        states = [job.state for job in manifest.jobs]
-        journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
-        if (first := best(manifest)) is not None:
-            journal.tags({
-                "bakeoff.best": first.experiment,
-                "bakeoff.best_point": first.name,
-                f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
-            })  # fmt: skip
-        write_results(manifest, manifest.folder / RESULTS)
-        write_page(manifest, manifest.folder / REPORT)
-        for name in (FILE, RESULTS, REPORT):
-            journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
-        failed = JobState.FAILED in states
-        over = all(state.is_final for state in states) and len(states) >= manifest.expected
-        journal.state("FINISHED" if over else "FAILED" if failed else "KILLED")
+    The journal stays open as long as the sweep runs, or whoever looks takes it for interrupted.
+    """
+    track = manifest.track
+    if track.get("kind") != "mlflow":
+        yield
+        return
+    journal = Journal(manifest.id)
+    Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))).write(journal.folder)
+    if journal.is_new:
+        journal.run(manifest.id)
+    journal.tags({
+        "bakeoff.sweep": manifest.id,
+        "bakeoff.sweep_question": " ".join(manifest.words),
+        "bakeoff.sweep_jobs": str(manifest.expected),
+        **_search_tags(manifest),
+        "bakeoff.git_commit": manifest.baseline,
+    })  # fmt: skip
+    journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
+    journal.state("RUNNING")
+    try:
+        yield
+    finally:
+        _tell_end(journal, load_manifest(manifest.folder))
         journal.close()
 
-    def _journal(self, manifest: Manifest, target: Target) -> Journal:
-        journal = Journal(manifest.id)
-        target.write(journal.folder)
-        if journal.is_new:
-            journal.run(manifest.id)
-        return journal
+
+def _tell_end(journal: Journal, manifest: Manifest) -> None:
+    """For now, if something is left to do."""
+    states = [job.state for job in manifest.jobs]
+    journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
+    if (first := best(manifest)) is not None:
+        journal.tags({
+            "bakeoff.best": first.experiment,
+            "bakeoff.best_point": first.name,
+            f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
+        })  # fmt: skip
+    write_results(manifest, manifest.folder / RESULTS)
+    write_page(manifest, manifest.folder / REPORT)
+    for name in (FILE, RESULTS, REPORT):
+        journal.file(manifest.folder / name, f"{ARTIFACTS}/{name}")
+    over = all(state.is_final for state in states) and len(states) >= manifest.expected
+    journal.state("FINISHED" if over else "FAILED" if JobState.FAILED in states else "KILLED")
 
 
 def _search_tags(manifest: Manifest) -> dict[str, str]:
     search = manifest.search
     if search is None:
         return {}
-    told = {"": search.kind, "_metric": search.metric, "_direction": search.direction, "_seed": str(search.seed)}
-    return {f"bakeoff.search{name}": value for name, value in told.items()}
+    tags = {"": search.kind, "_metric": search.metric, "_direction": search.direction, "_seed": str(search.seed)}
+    return {f"bakeoff.search{name}": value for name, value in tags.items()}
+
+
+def tag_points(manifest: Manifest) -> None:
+    """Tag each point's run with its sweep, its number and what was changed.
+
+    Those that came from DVC's cache have runs of their own by now. A tag that is there is not told again.
+    """
+    jobs = {job.experiment: job for job in manifest.jobs}
+    for folder in all_journals():
+        job = jobs.get(_experiment(folder) or "")
+        if job is not None:
+            journal = Journal(folder.name)
+            journal.tags({
+                "bakeoff.sweep": manifest.id,
+                "bakeoff.sweep_job": str(job.number),
+                "bakeoff.sweep_point": job.name,
+            })  # fmt: skip
+            journal.close()
+
+
+def _experiment(folder: Path) -> str | None:
+    """It is among the first that a run tells."""
+    tags = (entry["values"] for entry, _ in entries(folder) if entry and entry["kind"] == "tags")
+    return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)

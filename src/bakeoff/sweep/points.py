@@ -1,4 +1,4 @@
-"""Hydra's words with several values at once -> the points of a sweep, each a list of plain overrides.
+"""A sweep's words, from the command line or a file -> its points, each a list of plain overrides.
 
 lr=cosine,exponential seed=range(0,3) 'model=glob(ssd*)' +lr.warmup_steps=0
 """
@@ -8,13 +8,62 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hydra.core.override_parser.types import Glob, Override
 
 from bakeoff.config.overrides import read_words
 from bakeoff.errors import ConfigError
+from bakeoff.run.yaml_file import read_mapping
+from bakeoff.sweep.parameters import as_words
 
 MOST_POINTS, MOST_AT_ALL = 1000, 100_000  # by oneself, and if one is sure
+
+
+@dataclass(frozen=True)
+class Words:
+    """Those of the variants, and those of Hydra itself, such as hydra/launcher=joblib."""
+
+    variants: tuple[str, ...]
+    hydra: tuple[str, ...]
+
+    @classmethod
+    def split(cls, words: Iterable[str]) -> "Words":
+        texts = list(words)
+        keys = [override.key_or_group for override in read_words(texts)]
+        pairs = zip(texts, keys, strict=True)
+        hydra = [text for text, key in pairs if key == "hydra" or key.startswith(("hydra.", "hydra/"))]
+        return cls(tuple(text for text in texts if text not in hydra), tuple(hydra))
+
+
+def load_words(file: Path) -> list[str]:
+    """Return a file's sweep as one would write it on the command line.
+
+    # conf/sweep/rates.yaml
+    lr: [cosine, exponential]        these values
+    lr.peak: 0.002,0.005             or Hydra's own words
+    seed: range(0,3)
+    ~lr.floor:                       taken away
+    """
+    if not file.is_file():
+        raise ConfigError(f"--from: no such file, got {file.as_posix()}; sweeps are kept in conf/sweep/<name>.yaml")
+    words = [_as_word(file, key, value) for key, value in read_mapping(file).items()]
+    if not words:
+        raise ConfigError(f"{file.as_posix()}: must say what varies, such as `lr: [cosine, exponential]`, got nothing")
+    return words
+
+
+def _as_word(file: Path, key: Any, value: Any) -> str:
+    where = f"{file.as_posix()}: {key}"
+    if isinstance(key, str) and key.startswith("~"):
+        if value is not None:
+            raise ConfigError(f"{where}: takes a value away, so nothing may stand behind it, got {value!r}")
+        return key
+    if isinstance(value, dict) or value == []:
+        raise ConfigError(f"{where}: must be values or Hydra's words, got {value!r}; write lr.peak: 0.1,0.2")
+    if isinstance(value, list):
+        return f"{key}={','.join(map(as_words, value))}"
+    return f"{key}={value if isinstance(value, str) else as_words(value)}"
 
 
 @dataclass(frozen=True)
@@ -28,7 +77,10 @@ class Point:
 
 
 def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[Point]:
-    """In the order of Hydra's own sweeper: the last word varies first. Of a key said twice, the last counts."""
+    """Combine all values in the order of Hydra's own sweeper: the last word varies first.
+
+    Of a key that is set twice the last counts.
+    """
     most = MOST_AT_ALL if sure else MOST_POINTS
     overrides = {override.get_key_element(): override for override in read_words(words)}
     several = {key for key, override in overrides.items() if override.is_sweep_override()}
@@ -36,9 +88,9 @@ def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[P
         key: values_of(override, conf, most) if key in several else [line_of(override)]
         for key, override in overrides.items()
     }
-    number = math.prod(len(axis) for axis in axes.values())
-    if number > most:
-        sizes = " x ".join(_size(axes[key], most) for key in axes if key in several)
+    if math.prod(len(axis) for axis in axes.values()) > most:
+        counts = [len(axes[key]) for key in axes if key in several]  # no more than one above the most
+        sizes = " x ".join(f"{count:,}" if count <= most else f"over {most:,}" for count in counts)
         remedy = "sweep fewer values" if sure else f"sweep fewer values, or --yes for up to {MOST_AT_ALL:,}"
         raise ConfigError(f"command line: must be at most {most:,} points, got {sizes}; {remedy}")
     return [
@@ -48,39 +100,31 @@ def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[P
 
 
 def values_of(override: Override, conf: Path, most: int) -> list[str]:
-    """As overrides; one more than `most` if there are more."""
-    said = f"command line: {line_of(override)}"
+    """Return an override for each value; one more than `most` if there are more."""
+    where = f"command line: {line_of(override)}"
     if override.is_interval_sweep():
         raise ConfigError(
-            f"{said}: an interval has no points to run; write values or range(start,stop,step), or --search tpe"
+            f"{where}: an interval has no points to run; write values or range(start,stop,step), or --search tpe"
         )
     if isinstance(override.value(), Glob):
-        values = _options(override, conf)
+        values = _options(override, conf, where)
     else:
         values = list(itertools.islice(override.sweep_string_iterator(), most + 1))
     if not values:
-        raise ConfigError(f"{said}: must stand for one value or more, got none")
+        raise ConfigError(f"{where}: must stand for one value or more, got none")
     return [f"{override.get_key_element()}={value}" for value in values]
 
 
-def _size(axis: list[str], most: int) -> str:
-    """Of one that is longer nobody counts on."""
-    return f"{len(axis):,}" if len(axis) <= most else f"over {most:,}"
-
-
-def _options(override: Override, conf: Path) -> list[str]:
-    folder = conf / override.key_or_group
+def _options(override: Override, conf: Path, where: str) -> list[str]:
+    folder, pattern = conf / override.key_or_group, override.value()
     if not folder.is_dir():
         groups = ", ".join(sorted(path.name for path in conf.iterdir() if path.is_dir()))
-        raise ConfigError(f"command line: {line_of(override)}: glob(…) is for options of a group; one of: {groups}")
+        raise ConfigError(f"{where}: glob(…) is for options of a group; one of: {groups}")
     names = sorted(file.stem for file in folder.glob("*.yaml"))
-    pattern = override.value()
     assert isinstance(pattern, Glob)
     found = pattern.filter(names)
     if not found:
-        raise ConfigError(
-            f"command line: {line_of(override)}: matches none of {folder.as_posix()}/: {', '.join(names)}"
-        )
+        raise ConfigError(f"{where}: matches none of {folder.as_posix()}/: {', '.join(names)}")
     return found
 
 

@@ -1,8 +1,14 @@
-"""Points -> jobs: every point is read and resolved before the first runs, and every mistake is said in one list."""
+"""Points -> jobs -> a sweep that has begun: its id, its snapshot, its manifest.
 
+Every point is read and resolved before the first runs, and every mistake is reported in one list.
+"""
+
+import hashlib
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
@@ -13,12 +19,15 @@ from bakeoff.planning.estimate import Estimate
 from bakeoff.progress import progress
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import read_mapping
-from bakeoff.sweep.capture import require_capturable
+from bakeoff.sweep.manifest import Manifest, SweepJob
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
+from bakeoff.sweep.search.settings import Search
+from bakeoff.sweep.snapshot import require_capturable, take_snapshot
 from bakeoff.training.variant import Derived
 
 RECORDS_STAGE = "build_records"
+NOT_OF_TRAINING = ("evaluate", "export", "track", "variant")  # groups of run.yaml
 
 
 @dataclass(frozen=True)
@@ -45,19 +54,19 @@ def preflight(points: Sequence[Point], *, until: str | None = None) -> list[Job]
     with progress("sweep: reading", len(points), "points") as bar:
         for point in points:
             try:
-                job = _job(len(jobs) + 1, point, now, known, until)
+                job = _plan_job(len(jobs) + 1, point, now, known, until)
                 same = json.dumps(as_tree(job.run), sort_keys=True)
-                jobs[same] = _together(jobs[same], point) if same in jobs else job
+                jobs[same] = replace(jobs[same], points=(*jobs[same].points, point)) if same in jobs else job
             except BakeoffError as error:
                 for line in str(error).splitlines():
                     mistakes.setdefault(line, []).append(point)
             bar.advance()
     if mistakes:
-        raise ConfigError("\n".join(f"{_named(where, points)}{line}" for line, where in mistakes.items()))
+        raise ConfigError("\n".join(f"{_name(where, points)}{line}" for line, where in mistakes.items()))
     return list(jobs.values())
 
 
-def _job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None) -> Job:
+def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None) -> Job:
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=point.overrides
     )
@@ -77,24 +86,90 @@ def _job(number: int, point: Point, now: dict[str, Any], known: Known, until: st
         )
     stages = stages_ahead(files, known, until=until)
     return Job(
-        number,
-        (point,),
-        run,
-        run.derived,
-        tuple(set_options(now, wanted)),
-        stages,
-        tuple(variant.problems.warnings),
-        Estimate.of(run, run.derived, stages),
-    )
+        number, (point,), run, run.derived, tuple(set_options(now, wanted)), stages,
+        tuple(variant.problems.warnings), Estimate.of(run, run.derived, stages),
+    )  # fmt: skip
 
 
-def _together(job: Job, point: Point) -> Job:
-    return replace(job, points=(*job.points, point))
-
-
-def _named(where: Sequence[Point], points: Sequence[Point]) -> str:
-    """What all points have in common is no point's own."""
+def _name(where: Sequence[Point], points: Sequence[Point]) -> str:
+    """Name the points that a mistake is of; one that all have in common is no point's own."""
     if len(where) == len(points):
         return ""
     more = f" and {len(where) - 1} more" if len(where) > 1 else ""
     return f"{where[0].name}{more}: "
+
+
+def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None) -> Manifest:
+    """Begin a sweep of these jobs; of a search they are its corners, and it has none yet."""
+    folder = _new_folder(workspace.sweeps())
+    snapshot = take_snapshot(folder.name)
+    manifest = Manifest(
+        id=folder.name,
+        words=tuple(words),
+        until=until,
+        began=time.time(),
+        baseline=snapshot.baseline,
+        snapshot=snapshot.commit,
+        track=as_tree(jobs[0].run)["track"],
+        jobs=(),
+        search=search,
+    )
+    return extend(manifest, () if search else jobs)
+
+
+def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
+    """Write the manifest with these jobs, under the numbers after those that it has."""
+    more = [
+        sweep_job(manifest.id, number, job.points, job.run, job.options, stages_of(job))
+        for number, job in enumerate(jobs, len(manifest.jobs) + 1)
+    ]
+    manifest = manifest.with_more(more)
+    manifest.write()
+    return manifest
+
+
+def _new_folder(sweeps: Path) -> Path:
+    """Make a folder named by the time; its name is the sweep's id, and experiments are named after it."""
+    while True:
+        folder = sweeps / time.strftime("sweep-%Y%m%d-%H%M%S")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:  # another sweep began in this second
+            time.sleep(1)
+        else:
+            return folder
+
+
+def sweep_job(
+    sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str]
+) -> SweepJob:
+    assert run.derived is not None
+    training = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
+    return SweepJob(
+        number=number,
+        experiment=f"{sweep}-{number}",
+        variant=run.name,
+        points=tuple(point.varied or point.overrides for point in points),
+        options=tuple(options),
+        stages=tuple(stages),
+        steps=run.derived.steps,
+        memory_bytes=run.derived.memory_estimate_bytes,
+        headline=headline_name(run.derived),
+        training=digest_of(training),
+    )
+
+
+def stages_of(job: Job) -> tuple[str, ...]:
+    """Return those that it runs by itself."""
+    return tuple(stage for stage in job.stages if stage != RECORDS_STAGE) or (RECORDS_STAGE,)
+
+
+def digest_of(tree: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def headline_name(derived: Derived) -> str:
+    """Return the metric of the task. The tasks know it, but they compute, and a sweep does not load TensorFlow."""
+    if derived.task == "detection":
+        return "mAP_50"
+    return "mean_average_precision" if derived.multi_label else "accuracy"

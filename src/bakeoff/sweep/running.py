@@ -1,16 +1,57 @@
-"""One job that runs, as its launcher sees it: a child of ours, or what an earlier launcher left running."""
+"""One job as its launcher sees it: what it says, whether it still runs, and how it ended."""
 
+import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from bakeoff.runs.failures import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
+from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.status import State
 from bakeoff.sweep import session
-from bakeoff.sweep.following import Following
 from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.sweep.manifest import JobState, SweepJob
 from bakeoff.tracking.journal import is_held
+from bakeoff.tracking.result import Result, result_of
 
+KILLED = "killed"
+INTERRUPTED = "stopped by Ctrl-C"
+PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
+STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
+TRAIN, EVALUATE = "train", "evaluate"
+SECONDS_TO_LEAVE = 1.0  # it still has to close its journal
 SECONDS_BETWEEN_REMINDERS = 2.0
+
+
+class Following:
+    """Reads a log as it grows."""
+
+    def __init__(self, log: Path, *, has_begun: bool = False) -> None:
+        """From here on; what it holds already was of an earlier attempt, or said before we came if it `has_begun`."""
+        self._log = log
+        self._offset = log.stat().st_size if log.is_file() else 0
+        self._start = 0 if has_begun else self._offset
+
+    def lines(self, *, ended: bool = False) -> Iterator[str]:
+        """Those that were written since; when it has `ended` also one without an end."""
+        content = self._read(self._offset)
+        whole = content if ended else content[: content.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        yield from whole.decode("utf-8", errors="replace").splitlines()
+
+    def last_lines(self, number: int) -> list[str]:
+        """Of this attempt, whoever began it."""
+        return self._read(self._start).decode("utf-8", errors="replace").splitlines()[-number:]
+
+    def _read(self, offset: int) -> bytes:
+        if not self._log.is_file():
+            return b""
+        with self._log.open("rb") as file:
+            file.seek(offset)
+            return file.read()
 
 
 @dataclass
@@ -24,7 +65,7 @@ class Running:
 
     @property
     def session(self) -> int | None:
-        return session.noted(self.files.process) if self.child is None else self.child.pid
+        return session.noted_session(self.files.process) if self.child is None else self.child.pid
 
     def is_over(self) -> bool:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
@@ -32,13 +73,13 @@ class Running:
         return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
 
     def give_up(self, why: str) -> None:
-        """Asked as Ctrl-C asks, so that what was learned is kept."""
+        """Ask as Ctrl-C asks, so that what was learned is kept."""
         self.given_up = why
         self._asked = self._reminded = time.monotonic()
         self.ask(session.INTERRUPT)
 
-    def insist(self, has_trained: Callable[[], bool]) -> None:
-        """Ended if it was asked and does not listen.
+    def insist(self, job: SweepJob) -> None:
+        """End it if it was asked and does not listen.
 
         DVC does not while a stage runs, and goes on to the next: once training is saved, that is asked, too.
         """
@@ -47,19 +88,81 @@ class Running:
             self.ask(session.KILL)
         elif now - self._reminded > SECONDS_BETWEEN_REMINDERS:
             self._reminded = now
-            if has_trained():
+            if has_trained(job):
                 self.ask(session.INTERRUPT)
 
     def ask(self, number: int) -> None:
         if (found := self.session) is not None:
             session.ask(found, number)
 
-    def end(self) -> None:
-        """It has been asked. Waits, and insists in the end."""
+    def end(self, *, asked: bool = False) -> None:
+        """End what runs of it, or what is left after it was killed; if it was `asked`, wait first."""
         if (found := self.session) is not None:
-            session.end(found, asked=True)
+            session.end(found, asked=asked)
 
-    def clear(self) -> None:
-        """What is left of it after it was killed."""
-        if (found := self.session) is not None:
-            session.end(found)
+
+def settle(
+    job: SweepJob, code: int | None, now: float, *, last_words: Sequence[str] = (), interrupted: bool = False
+) -> SweepJob:
+    """Return the job as it ended: `code` is None if it was killed; `last_words` are the end of its log."""
+    if code == 0:
+        result = result_of(job.experiment)
+        found: dict[str, Any] = {"fingerprint": None, "run_id": None, "value": None}
+        if TRAIN in job.stages:
+            lineage = result.state.get("lineage") or {}
+            found = {"fingerprint": lineage.get("fingerprint"), "run_id": result.run_id, "value": _value(job, result)}
+            if result.state.get("state") == State.STOPPED:
+                steps = f"stopped after step {result.state.get('step'):,} of {job.steps:,}"
+                return job.end(now, JobState.STOPPED, steps, **found)
+        return job.end(now, JobState.DONE, **found)
+    if interrupted:
+        return job.end(now, JobState.STOPPED, INTERRUPTED)
+    last = last_run(job, known_runs())
+    if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
+        return job.end(now, JobState.STOPPED, "stopped")
+    return job.end(now, JobState.FAILED, _why(code, last, last_words))
+
+
+def settle_pruned(job: SweepJob, now: float, why: str) -> SweepJob:
+    """What it trained until then is known, so that it can be cleared away."""
+    last = last_run(job, known_runs())
+    return job.end(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
+
+
+def has_trained(job: SweepJob) -> bool:
+    """Whether its training said its last word, and had the time to leave."""
+    last = last_run(job, known_runs())
+    return last is not None and not last.state.is_live and time.time() - last.updated > SECONDS_TO_LEAVE
+
+
+def is_passing(job: SweepJob) -> bool:
+    """Whether it failed for a reason that may be gone the next time."""
+    return job.state == JobState.FAILED and job.why.split(":")[0] in PASSING
+
+
+def is_interrupted(job: SweepJob) -> bool:
+    """By the end of its launcher; nobody wanted the job itself to end."""
+    return job.state == JobState.STOPPED and job.why == INTERRUPTED
+
+
+def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
+    """What its training said, if the last attempt came to that."""
+    began = job.attempts[-1].began if job.attempts else 0.0
+    own = [run for run in runs if run.said and run.said.experiment == job.experiment and run.said.started >= began]
+    return max(own, key=lambda run: run.updated, default=None)
+
+
+def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> str:
+    if code is None or code < 0:  # the job itself, or DVC in it
+        return KILLED
+    if last is not None and last.failure is not None and last.failure.kind != ERROR:
+        return f"{last.failure.kind}: {last.failure.message}"
+    if stage := next((line for line in last_words if STAGE_KILLED.search(line)), None):
+        return f"{KILLED}: {stage.removeprefix('ERROR: ')}"
+    return last.failure.message if last is not None and last.failure is not None else f"ended with code {code}"
+
+
+def _value(job: SweepJob, result: Result) -> float | None:
+    # Without the stage that evaluates, the experiment holds the metrics of the commit that it started from.
+    value = result.metrics.get(job.headline) if EVALUATE in job.stages else None
+    return None if value is None else float(value)

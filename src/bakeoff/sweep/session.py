@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,18 +18,18 @@ from bakeoff.runs.process import Process
 
 SECONDS_TO_END = 60.0  # training saves its state first
 SECONDS_BETWEEN_LOOKS = 0.1
-INTERRUPT = signal.SIGINT
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
 POSIX = os.name == "posix"
+INTERRUPT = signal.SIGINT if POSIX else signal.SIGTERM  # Windows has but the one
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-def note(file: Path) -> None:
-    """This process leads."""
+def note_leader(file: Path) -> None:
+    """Write down that this process leads."""
     write_whole(file, json.dumps(asdict(Process.own())))
 
 
-def noted(file: Path) -> int | None:
-    """The number of the session whose leader noted itself there; None if there can be nothing left of it.
+def noted_session(file: Path) -> int | None:
+    """Return the number of the session whose leader noted itself there; None if there can be nothing left of it.
 
     A number is not given again as long as the session has a process; if another process has it, nothing is left.
     """
@@ -39,17 +40,21 @@ def noted(file: Path) -> int | None:
     own = Process.own()
     if (leader.host, leader.boot, leader.namespace) != (own.host, own.boot, own.namespace):
         return None
-    return leader.pid if leader.is_alive() or _is_ended(leader.pid) else None
+    return leader.pid if leader.is_alive() or _find_running(leader.pid) is None else None
 
 
-def members(session: int) -> list[int]:
-    """Those that run; a process that asks this of its own session is not meant."""
-    found = [pid for pid in psutil.pids() if _session_of(pid) == session] if POSIX else _family(session)
-    return [pid for pid in found if pid != os.getpid() and not _is_ended(pid)]
+def members(session: int) -> list[psutil.Process]:
+    """Those that run; a process that asks this of its own session is not meant.
+
+    psutil recognises each by number and start, so that a signal does not reach one that got its number meanwhile.
+    """
+    numbers = [pid for pid in psutil.pids() if _session_of(pid) == session] if POSIX else _family(session)
+    found = (_find_running(pid) for pid in numbers if pid != os.getpid())
+    return [process for process in found if process is not None]
 
 
 def end(session: int, *, asked: bool = False) -> None:
-    """All of it: asked first, as Ctrl-C does, so that training saves; killed if it does not listen."""
+    """End all of it: asked first, as Ctrl-C does, so that training saves; killed if it does not listen."""
     for number in (INTERRUPT, signal.SIGTERM):
         if not (asked and number == INTERRUPT):
             ask(session, number)
@@ -60,21 +65,29 @@ def end(session: int, *, asked: bool = False) -> None:
 
 
 def ask(session: int, number: int) -> None:
-    for pid in members(session):
-        try:
-            os.kill(pid, number)
-        except OSError:  # it has just ended
-            continue
+    for process in members(session):
+        with suppress(psutil.Error):  # it has just ended
+            process.send_signal(number)
 
 
 def wait(session: int, seconds: float) -> bool:
     """Whether it has ended by then."""
     until = time.monotonic() + seconds
+    # Members may begin others meanwhile; and psutil.wait_procs would take a child's exit code from its Popen.
     while members(session):
         if time.monotonic() > until:
             return False
         time.sleep(SECONDS_BETWEEN_LOOKS)
     return True
+
+
+def _find_running(pid: int) -> psutil.Process | None:
+    """None if it has ended, also if its entry is left."""
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process
+    except psutil.Error:
+        return None
 
 
 def _session_of(pid: int) -> int | None:
@@ -89,11 +102,3 @@ def _family(pid: int) -> list[int]:
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     except psutil.Error:
         return []
-
-
-def _is_ended(pid: int) -> bool:
-    """Or of which only the entry is left."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True

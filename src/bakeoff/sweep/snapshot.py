@@ -6,6 +6,7 @@ resets. A kill in that moment leaves the user's workspace without the edits, and
 
 import os
 import subprocess
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,19 @@ from tempfile import TemporaryDirectory
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.git import OUTPUTS
+from bakeoff.files import building
+from bakeoff.sweep.manifest import Manifest
+from bakeoff.tracking.git import OUTPUTS, untracked
 
 AUTHOR = {
     f"GIT_{role}_{part}": word
     for role in ("AUTHOR", "COMMITTER")
     for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
+PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
+NEEDED_OF_IGNORED = (".py", ".yaml")  # what else git ignores there is made again
+SUBMODULE = "160000"  # the mode that git lists it with
+BEGUN = "begun"
 SHOWN = 5  # files
 
 
@@ -29,8 +36,8 @@ class Snapshot:
     commit: str
 
 
-def take(name: str) -> Snapshot:
-    """Named, so that git keeps it."""
+def take_snapshot(name: str) -> Snapshot:
+    """Under a name, so that git keeps it."""
     baseline = git("rev-parse", "HEAD")
     commit = git("commit-tree", _tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
     git("update-ref", f"refs/bakeoff/{name}", commit)
@@ -43,7 +50,7 @@ def changed_since(commit: str) -> list[str]:
 
 
 def _tree() -> str:
-    """Of what git knows, as it lies there; the user's own index stays as it is."""
+    """Write what git knows, as it lies there; the user's own index stays as it is."""
     with TemporaryDirectory() as folder:
         own, copy = Path(git("rev-parse", "--absolute-git-dir")) / "index", Path(folder) / "index"
         if own.is_file():
@@ -53,7 +60,79 @@ def _tree() -> str:
         return git("write-tree", more=index)
 
 
-def listed(files: Sequence[str]) -> str:
+def folder_as_begun(manifest: Manifest) -> Path:
+    """Return a folder beside the manifest with params.yaml and conf/ as they were when the sweep began.
+
+    What is drawn later is read with these, not with edits. It is made from the snapshot where it is missing.
+    """
+    folder = manifest.folder / BEGUN
+    if not folder.is_dir():
+        names = (workspace.PARAMS.as_posix(), workspace.CONF.as_posix())
+        with TemporaryDirectory() as place, building(folder) as partial:
+            packed = Path(place) / "begun.tar"
+            git("archive", "--format=tar", f"--output={packed}", manifest.snapshot, *names)
+            with tarfile.open(packed) as tar:
+                tar.extractall(partial, filter="data")
+    return folder
+
+
+def require_capturable() -> None:
+    """Refuse a workspace that git cannot hold as it is now: no job would have what it cannot."""
+    _require_commit()
+    lines = git("ls-files", "--unmerged").splitlines()
+    if files := list(dict.fromkeys(line.partition("\t")[2] for line in lines)):
+        raise WorkspaceError(
+            f"{format_files(files)}: must be merged, got both sides of a conflict; "
+            "end the merge, or `git merge --abort`"
+        )
+    if files := untracked(*PLACES):
+        raise WorkspaceError(f"{format_files(files)}: must be known to git, or no experiment has it; `git add` it")
+    ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", *PLACES).splitlines()
+    if files := [file for file in ignored if file.endswith(NEEDED_OF_IGNORED)]:
+        raise WorkspaceError(
+            f"{format_files(files)}: must be known to git, which is told to ignore it, or no experiment has it; "
+            "`git add --force` it, or move it away"
+        )
+    if files := [line[2:] for line in git("ls-files", "-v", "--", *PLACES).splitlines() if _is_unseen(line)]:
+        raise WorkspaceError(
+            f"{format_files(files)}: git is told not to look for changes in it, so an experiment may have another; "
+            "`git update-index --no-assume-unchanged --no-skip-worktree` on it"
+        )
+    staged = git("ls-files", "--stage", "--", *PLACES).splitlines()
+    if files := [line.partition("\t")[2] for line in staged if line.startswith(SUBMODULE)]:
+        raise WorkspaceError(f"{format_files(files)}: must not be a submodule of git, whose files no experiment has")
+
+
+def _require_commit() -> None:
+    try:
+        git("rev-parse", "--verify", "HEAD")
+    except FileNotFoundError:
+        raise WorkspaceError("git: must be installed, for every point is an experiment in it") from None
+    except WorkspaceError as error:
+        try:
+            git("rev-parse", "--show-toplevel")
+        except WorkspaceError:
+            raise WorkspaceError(
+                f"{workspace.main_workspace()}: must be in a git repository, for every point is an experiment in it; "
+                f"git says: {error}"
+            ) from None
+        raise WorkspaceError(
+            "git: must have a commit, for experiments are listed under it; `git add --all && git commit` makes one"
+        ) from None
+
+
+def _is_unseen(line: str) -> bool:
+    """`h` and `S` before a name: assumed to be unchanged, or not to be in the working tree, where it is though."""
+    return (line[0].islower() or line[0] == "S") and Path(line[2:]).is_file()
+
+
+def experiment_ref(name: str, folder: Path | None = None) -> str | None:
+    """Where git keeps this experiment of DVC's; None if there is none."""
+    refs = git("for-each-ref", "--format=%(refname)", "refs/exps", folder=folder).splitlines()
+    return next((ref for ref in refs if ref.endswith(f"/{name}")), None)
+
+
+def format_files(files: Sequence[str]) -> str:
     """For a sentence; not all of many."""
     more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
     return ", ".join(files[:SHOWN]) + more

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.sweep import launch, outcome
-from bakeoff.sweep.admission import Admission, Seats
+from bakeoff.sweep import launch, running
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Launch, Rules
-from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, read
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.search import searching
 from bakeoff.sweep.search.searching import Searching
 from bakeoff.sweep.search.settings import Search
@@ -45,9 +45,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(launch, "SECONDS_BETWEEN_LOOKS", 0.02)
-    monkeypatch.setattr(searching, "as_begun", lambda manifest: ROOT)
+    monkeypatch.setattr(searching, "folder_as_begun", lambda manifest: ROOT)
     monkeypatch.setattr(searching, "trial_of", trial_of)
-    for module in (outcome, searching):
+    for module in (running, searching):
         monkeypatch.setattr(module, "result_of", result_of)
     return tmp_path
 
@@ -73,7 +73,7 @@ def search(kind: str = "tpe", trials: int = 14, **more: Any) -> Manifest:
 
 def launcher(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Launch:
     manifest.write()
-    return Launch(manifest, say, Rules(side_by_side), Seats(Admission(side_by_side, 100)), Searching(manifest))
+    return Launch(manifest, say, Rules(side_by_side), Seats(side_by_side, 100), Searching(manifest))
 
 
 def launched(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Manifest:
@@ -94,7 +94,7 @@ def test_a_search_that_was_killed_goes_on_with_the_suggestions_that_it_would_hav
 ) -> None:
     instead(Codes())
     whole = launched(search(kind, trials))
-    assert states(whole) == states(read(whole.folder)) == [DONE] * trials
+    assert states(whole) == states(load_manifest(whole.folder)) == [DONE] * trials
     assert len({*points(whole)}) == trials
     cut = search(kind, trials)
     for number in kills:
@@ -106,10 +106,10 @@ def test_a_search_that_was_killed_goes_on_with_the_suggestions_that_it_would_hav
         cut_short = launcher(cut, say=say)
         with pytest.raises(Kill):
             cut_short.run()
-        cut = read(cut.folder)
+        cut = load_manifest(cut.folder)
         assert len(cut.jobs) == number and cut.job(number).state == JobState.RUNNING
-        for running in cut_short._running.values():  # its job comes to its end without it
-            assert running.child is not None and running.child.wait() == 0
+        for one in cut_short._running.values():  # its job comes to its end without it
+            assert one.child is not None and one.child.wait() == 0
     end = launched(cut)
     assert points(end) == points(whole)
     assert [job.value for job in end.jobs] == [job.value for job in whole.jobs]
@@ -167,7 +167,7 @@ def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place:
     instead({1: code[0], 2: code[1], 3: third})
     said: list[str] = []
     end = launched(search("asha", 3), 2, said.append)
-    assert states(end) == states(read(end.folder)) == [DONE, PRUNED, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, PRUNED, DONE]
     pruned = end.job(2)
     why = "mAP_50 0.100 at step 50, not among the best of 3 there"
     assert pruned.attempts[-1].why == why and pruned.looks == ((50, 0.1),) and pruned.fingerprint == "f2"
@@ -180,12 +180,12 @@ def test_what_is_no_variant_is_said_and_the_search_goes_on(instead: Instead, mon
 
     def refused(point: Any, manifest: Manifest, asked: Search) -> SweepJob:
         job = trial_of(point, manifest, asked)
-        return job.begun(1.0).over(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
+        return job.begin(1.0).end(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
 
     monkeypatch.setattr(searching, "trial_of", refused)
     said: list[str] = []
     end = launched(search(trials=5), say=said.append)
-    assert states(end) == states(read(end.folder)) == [DONE, REFUSED, REFUSED, DONE, DONE]
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, REFUSED, REFUSED, DONE, DONE]
     assert [line for line in said if "refused" in line] == [
         f"{number} of 5 is refused: lr.peak: too much: {end.job(number).name}" for number in (2, 3)
     ]

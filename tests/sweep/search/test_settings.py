@@ -11,8 +11,7 @@ from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.sweep.search.metric import METRICS, is_looked_at, require_metric
-from bakeoff.sweep.search.settings import Search
+from bakeoff.sweep.search.settings import METRICS, Search, is_looked_at, require_metric
 
 
 @pytest.mark.parametrize(

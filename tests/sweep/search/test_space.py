@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.sweep.search.axes import Choice, Interval, Steps
-from bakeoff.sweep.search.space import space_of
+from bakeoff.sweep.search.space import Choice, Interval, Steps, space_of
 from imports import ROOT
 from made_sweeps import sweep_job
 
@@ -41,7 +40,7 @@ def test_a_point_has_the_words_in_their_order_and_is_named_by_the_drawn_ones() -
     point = space.point(drawn)
     assert point.overrides == ("lr=exponential", "train.steps=50", "lr.peak=0.3333333333333333", "seed=5")
     assert point.varied == ("lr=exponential", "lr.peak=0.3333333333333333", "seed=5")
-    assert space.drawn(sweep_job(1, points=(point.varied,))) == drawn
+    assert space.parse_job(sweep_job(1, points=(point.varied,))) == drawn
 
 
 def test_corners_are_the_middle_and_from_there_every_end_and_every_choice() -> None:

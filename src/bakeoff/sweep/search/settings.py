@@ -8,6 +8,19 @@ from bakeoff.errors import ConfigError, choices
 KINDS = ("asha", "random", "tpe")
 DIRECTIONS = ("max", "min")
 VALIDATION = "validation/"
+SIZES = ("small", "medium", "large")
+ONLY_EVALUATED = {"mAP_50": ("loss",)}  # what training does not count when it looks at validation
+# By the headline of the task. The tasks know them, but they compute, and a sweep does not load TensorFlow.
+METRICS = {
+    "mAP_50": (
+        "mAP", "mAP_50", "mAP_75", *(f"mAP_{size}" for size in SIZES), "AR_1", "AR_10", "AR_100",
+        *(f"AR_{size}" for size in SIZES), "mAP_voc", "mAP_voc_11", "f1", "precision", "recall", "threshold", "loss",
+    ),
+    "accuracy": ("accuracy", "top_5", "loss", "ece", "macro_precision", "macro_recall", "macro_f1"),
+    "mean_average_precision": (
+        "mean_average_precision", "mean_auc", "f1", "precision", "recall", "loss", "best_f1", "best_threshold",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,9 +45,13 @@ class Search:
         if self.kind == "asha" and not self.prunes:
             raise ConfigError("--no-pruning: must stand without --search asha, which is a way of pruning; use random")
 
+    def __str__(self) -> str:
+        best = "most" if self.direction == "max" else "least"
+        return f"{self.kind}, {self.trials} trials for the {best} {self.metric}, seed {self.seed}"
+
     @property
     def watched(self) -> str:
-        """What training says of the metric on its way."""
+        """The name that training gives the metric on its way."""
         return f"{VALIDATION}{self.short}"
 
     @property
@@ -49,3 +66,17 @@ class Search:
     def best(self, values: Iterable[float]) -> float | None:
         pick = max if self.direction == "max" else min
         return pick(values, default=None)
+
+
+def require_metric(name: str, headline: str) -> None:
+    """Refuse a metric that no stage of a task with that headline writes."""
+    written = METRICS[headline]
+    looked_at = [f"{VALIDATION}{one}" for one in written if is_looked_at(one, headline)]
+    if name not in (*written, *looked_at):
+        allowed = looked_at if name.startswith(VALIDATION) else written
+        raise ConfigError(f"--metric: no stage writes {name!r}; {choices(name, allowed)}")
+
+
+def is_looked_at(name: str, headline: str) -> bool:
+    """Whether training counts it on its way, not only once it is over."""
+    return name not in ONLY_EVALUATED.get(headline, ())

@@ -5,7 +5,7 @@ lr.peak=tag(log,interval(0.001,0.3)) seed=range(0,5) lr=cosine,exponential train
 
 import itertools
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +15,119 @@ from bakeoff.config.overrides import read_words
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.manifest import SweepJob
 from bakeoff.sweep.points import MOST_AT_ALL, Point, line_of, values_of
-from bakeoff.sweep.search.axes import Axis, Choice, Interval, Steps, Value
 
 LOG = "log"
+Value = str | int | float
 Drawn = tuple[Value, ...]  # one of each axis
 
 
 @dataclass(frozen=True)
+class _Counted:
+    """An axis of so many values, as they are written."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @property
+    def size(self) -> float:
+        return len(self.values)
+
+
+class Choice(_Counted):
+    """Values without an order."""
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return self.values
+
+    @property
+    def middle(self) -> Value:
+        return self.values[0]
+
+    def all(self) -> Iterable[Value]:
+        return self.values
+
+    def text(self, value: Value) -> str:
+        return str(value)
+
+    def parse(self, text: str) -> Value:
+        return text
+
+    def __str__(self) -> str:
+        return ", ".join(self.values)
+
+
+class Steps(_Counted):
+    """The values of a range, each by its place, so that it is written as a grid would write it."""
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return (0, len(self.values) - 1)
+
+    @property
+    def middle(self) -> Value:
+        return len(self.values) // 2
+
+    def all(self) -> Iterable[Value]:
+        return range(len(self.values))
+
+    def text(self, value: Value) -> str:
+        return self.values[int(value)]
+
+    def parse(self, text: str) -> Value:
+        return self.values.index(text)
+
+    def __str__(self) -> str:
+        return f"{self.values[0]} to {self.values[-1]}, {len(self.values)} values"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """With both ends; `whole`: of integers."""
+
+    key: str
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    @property
+    def size(self) -> float:
+        return self.high - self.low + 1 if self.whole else math.inf
+
+    @property
+    def corners(self) -> Sequence[Value]:
+        return (self.low, self.high)
+
+    @property
+    def middle(self) -> Value:
+        """A number about there that is easy to read."""
+        middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+        if self.whole:
+            return round(middle)
+        plain = float(f"{middle:.3g}")
+        return plain if self.low <= plain <= self.high else middle
+
+    def all(self) -> Iterable[Value]:
+        return range(int(self.low), int(self.high) + 1)
+
+    def text(self, value: Value) -> str:
+        return repr(value)
+
+    def parse(self, text: str) -> Value:
+        return int(text) if self.whole else float(text)
+
+    def __str__(self) -> str:
+        how = [word for word, is_so in (("whole numbers", self.whole), ("logarithmic", self.log)) if is_so]
+        return ", ".join([f"{self.text(self.low)} to {self.text(self.high)}", *how])
+
+
+Axis = Choice | Steps | Interval
+
+
+@dataclass(frozen=True)
 class Space:
-    words: tuple[str | Axis, ...]  # in the order in which they were said; a text is fixed
+    words: tuple[str | Axis, ...]  # in the order of the command line; a text is fixed
 
     @property
     def axes(self) -> list[Axis]:
@@ -39,13 +143,13 @@ class Space:
         texts = [text for text, word in zip(overrides, self.words, strict=True) if not isinstance(word, str)]
         return Point(tuple(overrides), tuple(texts))
 
-    def drawn(self, job: SweepJob) -> Drawn:
-        """What a trial was made of."""
+    def parse_job(self, job: SweepJob) -> Drawn:
+        """Return what a trial was made of."""
         texts = [text.partition("=")[2] for text in job.points[0]]
-        return tuple(axis.read(text) for axis, text in zip(self.axes, texts, strict=True))
+        return tuple(axis.parse(text) for axis, text in zip(self.axes, texts, strict=True))
 
     def corners(self) -> list[Point]:
-        """The middle, and from there each axis to its ends, or to each of its choices."""
+        """Return the middle, and from there each axis at its ends, or at each of its choices."""
         middle = tuple(axis.middle for axis in self.axes)
         found = [middle]
         for place, axis in enumerate(self.axes):
@@ -53,14 +157,15 @@ class Space:
         return [self.point(drawn) for drawn in dict.fromkeys(found)]
 
     def first_without(self, tried: Collection[Drawn]) -> Drawn:
-        """Of a space with more points than those."""
+        """Return one more; the space must have more points than those."""
         return next(drawn for drawn in itertools.product(*(axis.all() for axis in self.axes)) if drawn not in tried)
 
 
 def space_of(words: Iterable[str], conf: Path) -> Space:
-    """Of a key said twice, the last counts."""
+    """Of a key that is set twice the last counts."""
     overrides = {override.get_key_element(): override for override in read_words(words)}
-    space = Space(tuple(_axis(one, conf) if one.is_sweep_override() else line_of(one) for one in overrides.values()))
+    values = overrides.values()
+    space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else line_of(one) for one in values))
     if not space.axes:
         raise ConfigError(
             f"--search: must be told what varies, got {' '.join(map(str, space.words)) or 'nothing'}; "
@@ -69,39 +174,38 @@ def space_of(words: Iterable[str], conf: Path) -> Space:
     return space
 
 
-def _axis(override: Override, conf: Path) -> Axis:
-    value, key = override.value(), override.get_key_element()
+def _parse_axis(override: Override, conf: Path) -> Axis:
+    value, key, where = override.value(), override.get_key_element(), f"command line: {line_of(override)}"
     tags: set[str] = getattr(value, "tags", set())
     is_log = tags == {LOG} and isinstance(value, IntervalSweep)
     if tags and not is_log:
         raise ConfigError(
-            f"command line: {line_of(override)}: must be tag(log,interval(…)), for a search knows no other tag, "
+            f"{where}: must be tag(log,interval(…)), for a search knows no other tag, "
             f"got {', '.join(sorted(tags))}; leave it out"
         )
     if isinstance(value, IntervalSweep):
-        return _interval(override, value, is_log)
+        return _parse_interval(override, value, is_log)
     if isinstance(value, ChoiceSweep | RangeSweep):
         value.shuffle = False  # a search draws by itself, each time the same
     texts = tuple(text.removeprefix(f"{key}=") for text in values_of(override, conf, MOST_AT_ALL))
     if len(texts) > MOST_AT_ALL:
         raise ConfigError(
-            f"command line: {line_of(override)}: must be at most {MOST_AT_ALL:,} values, got more; "
-            "write interval(…) or int(interval(…))"
+            f"{where}: must be at most {MOST_AT_ALL:,} values, got more; write interval(…) or int(interval(…))"
         )
     return Steps(key, texts) if isinstance(value, RangeSweep) else Choice(key, tuple(dict.fromkeys(texts)))
 
 
-def _interval(override: Override, value: IntervalSweep, is_log: bool) -> Interval:
+def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> Interval:
     low, high = value.start, value.end
     assert low is not None and high is not None
-    said = f"command line: {line_of(override)}"
+    where = f"command line: {line_of(override)}"
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise ConfigError(f"{said}: must have ends that are numbers, got {low} and {high}")
+        raise ConfigError(f"{where}: must have ends that are numbers, got {low} and {high}")
     if low >= high:
         raise ConfigError(
-            f"{said}: must go from its lower to its higher end, got {low} to {high}; "
+            f"{where}: must go from its lower to its higher end, got {low} to {high}; "
             "write the lower first, or one value without interval(…)"
         )
     if is_log and low <= 0:
-        raise ConfigError(f"{said}: must begin above 0 to be logarithmic, got {low}; leave tag(log,…) out")
+        raise ConfigError(f"{where}: must begin above 0 to be logarithmic, got {low}; leave tag(log,…) out")
     return Interval(override.get_key_element(), low, high, is_log, isinstance(low, int) and isinstance(high, int))

@@ -1,25 +1,44 @@
-"""Trials of a manifest -> a study of Optuna in memory, made anew whenever it is asked. Nothing of it is kept."""
+"""The trials of a manifest -> the next suggestion, by a study of Optuna that is made anew whenever it is asked.
 
-from collections.abc import Iterable
+The search, the trials so far and the number decide it, whichever process asks. Nothing of a study is kept.
+"""
+
+import hashlib
+from collections.abc import Sequence
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import RandomSampler, TPESampler
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import TrialState, create_trial
 
 from bakeoff.sweep.manifest import JobState, SweepJob
-from bakeoff.sweep.search.axes import Axis, Choice, Steps
 from bakeoff.sweep.search.settings import Search
-from bakeoff.sweep.search.space import Drawn, Space
+from bakeoff.sweep.search.space import Axis, Choice, Drawn, Space, Steps
 
 STARTUP = 10  # trials that TPE draws at random
+DRAWS = 10  # until something comes that was not tried
 
 
-def study_of(space: Space, search: Search, jobs: Iterable[SweepJob], seed: int) -> optuna.Study:
-    study = new_study(search, sampler=_sampler(search, seed))
-    for job in jobs:
-        study.add_trial(_trial(space, space.drawn(job), job))
-    return study
+def suggestion(space: Space, search: Search, jobs: Sequence[SweepJob]) -> Drawn:
+    """Return what no trial has drawn yet; the space must have such a point."""
+    drawn = {job.number: space.parse_job(job) for job in jobs}
+    distributions = {axis.key: _distribution(axis) for axis in space.axes}
+    for draw in range(DRAWS):
+        study = new_study(search, sampler=_sampler(search, _seed(search.seed, len(jobs) + 1, draw)))
+        for job in jobs:
+            state = state_of(job)
+            study.add_trial(create_trial(
+                state=state,
+                value=job.value if state == TrialState.COMPLETE else None,
+                params=dict(zip(distributions, drawn[job.number], strict=True)),
+                distributions=distributions,
+                intermediate_values=dict(job.looks),
+            ))  # fmt: skip
+        params = study.ask(distributions).params
+        found = tuple(params[axis.key] for axis in space.axes)
+        if found not in drawn.values():
+            return found
+    return space.first_without(set(drawn.values()))
 
 
 def new_study(search: Search, **more: object) -> optuna.Study:
@@ -27,10 +46,6 @@ def new_study(search: Search, **more: object) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     direction = "maximize" if search.direction == "max" else "minimize"
     return optuna.create_study(direction=direction, **more)  # type: ignore[arg-type]
-
-
-def distributions(space: Space) -> dict[str, BaseDistribution]:
-    return {axis.key: _distribution(axis) for axis in space.axes}
 
 
 def state_of(job: SweepJob) -> TrialState:
@@ -42,18 +57,12 @@ def state_of(job: SweepJob) -> TrialState:
     return TrialState.RUNNING if job.state in (JobState.WAITING, JobState.RUNNING) else TrialState.FAIL
 
 
-def _trial(space: Space, drawn: Drawn, job: SweepJob) -> FrozenTrial:
-    state = state_of(job)
-    return create_trial(
-        state=state,
-        value=job.value if state == TrialState.COMPLETE else None,
-        params={axis.key: value for axis, value in zip(space.axes, drawn, strict=True)},
-        distributions=distributions(space),
-        intermediate_values=dict(job.looks),
-    )
+def _seed(*parts: int) -> int:
+    """Each trial has its own, so that none needs to know how often others drew."""
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4])
 
 
-def _sampler(search: Search, seed: int) -> optuna.samplers.BaseSampler:
+def _sampler(search: Search, seed: int) -> BaseSampler:
     if search.kind == "tpe":
         return TPESampler(seed=seed, n_startup_trials=STARTUP, constant_liar=True)
     return RandomSampler(seed=seed)

@@ -13,7 +13,7 @@ from imports import ROOT
 
 BEGUN = """
 import sys, time
-from bakeoff.cli.signals import end_as_by_ctrl_c, say_while_heard
+from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 end_as_by_ctrl_c()
 try:
     open(sys.argv[1], "w").close()

@@ -11,7 +11,7 @@ import pytest
 from bakeoff.sweep.manifest import JobState, SweepJob
 from bakeoff.sweep.search.settings import Search
 from bakeoff.sweep.search.space import Drawn, Space, space_of
-from bakeoff.sweep.search.suggest import suggestion
+from bakeoff.sweep.search.study import suggestion
 from imports import ROOT
 from made_sweeps import sweep_job
 
@@ -74,8 +74,8 @@ def test_another_process_suggests_the_same_from_the_same_trials(kind: str) -> No
     for known in (0, 5, 11):  # as after a kill
         assert SPACE.point(suggestion(SPACE, Search(kind, 30, "mAP_50", seed=3), jobs[:known])).varied == points[known]
     if kind == "tpe":
-        other = [*jobs[:10], trial(SPACE, 11, SPACE.drawn(jobs[10]), value=-5.0)]
-        assert suggestion(SPACE, Search(kind, 12, "mAP_50", seed=3), other) != SPACE.drawn(jobs[11])
+        other = [*jobs[:10], trial(SPACE, 11, SPACE.parse_job(jobs[10]), value=-5.0)]
+        assert suggestion(SPACE, Search(kind, 12, "mAP_50", seed=3), other) != SPACE.parse_job(jobs[11])
 
 
 def test_what_runs_is_not_sought_again() -> None:
@@ -87,8 +87,8 @@ def test_what_runs_is_not_sought_again() -> None:
         drawn = suggestion(SPACE, search, [*jobs, *running])
         running.append(trial(SPACE, number, drawn, JobState.RUNNING))
     alone = [suggestion(SPACE, Search("tpe", 40, "mAP_50", seed=seed), jobs) for seed in range(100, 110)]
-    assert len({SPACE.drawn(job) for job in running}) == 10
-    assert spread([SPACE.drawn(job) for job in running]) > spread(alone)
+    assert len({SPACE.parse_job(job) for job in running}) == 10
+    assert spread([SPACE.parse_job(job) for job in running]) > spread(alone)
 
 
 def spread(points: Sequence[Drawn]) -> float:
@@ -118,7 +118,7 @@ def test_trials_that_were_given_up_count_by_what_they_saw() -> None:
 
 
 def test_optuna_is_loaded_by_nothing_but_a_search() -> None:
-    loads = "import sys, bakeoff.cli, bakeoff.cli.sweeps, bakeoff.sweep.launch, bakeoff.sweep.manifest"
+    loads = "import sys, bakeoff.cli, bakeoff.sweep.launch, bakeoff.sweep.manifest"
     done = subprocess.run(
         [sys.executable, "-c", f"{loads}, bakeoff.sweep.preflight; print('optuna' in sys.modules)"],
         cwd=ROOT, capture_output=True, text=True,

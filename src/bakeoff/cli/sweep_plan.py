@@ -1,30 +1,31 @@
-"""`bakeoff sweep --search tpe`: what the next job tries is drawn from what earlier ones came to."""
+"""What a sweep or a search is about to do, shown and confirmed before it begins."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bakeoff import workspace
-from bakeoff.cli.columns import say_columns
-from bakeoff.errors import ConfigError
+from bakeoff import machine, workspace
+from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
+from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
-    from bakeoff.planning.estimate import Estimate
+    from bakeoff.planning.estimate import Estimate, Together
     from bakeoff.sweep.manifest import Manifest
     from bakeoff.sweep.preflight import Job
     from bakeoff.sweep.search.settings import Search
     from bakeoff.sweep.search.space import Space
 
+SECONDS_UNASKED = 3600.0
 TRIALS = 20
 EVALUATION = "evaluation/"  # as MLflow has the numbers of metrics.json
 SHOWN = 10  # suggestions
 ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--no-pruning")
 
 
-def add_options(sweep: argparse.ArgumentParser) -> None:
-    search = sweep.add_argument_group("search", "draw points instead of running all; an interval is then a word, too")
+def add_search_options(command: argparse.ArgumentParser) -> None:
+    search = command.add_argument_group("search", "draw points instead of running all; an interval is then a word, too")
     search.add_argument("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
     search.add_argument("--trials", type=int, metavar="N", help=f"so many points ({TRIALS})")
     search.add_argument(
@@ -37,21 +38,87 @@ def add_options(sweep: argparse.ArgumentParser) -> None:
 
 
 def require_search(arguments: argparse.Namespace) -> None:
-    """Options that say how to search, without a search, are a mistake."""
+    """Refuse options that say how to search, without a search."""
     values = (getattr(arguments, option[2:].replace("-", "_")) for option in ONLY_OF_A_SEARCH)
-    said = [option for option, value in zip(ONLY_OF_A_SEARCH, values, strict=True) if value is not None]
-    if said and arguments.search is None:
-        alone = ", ".join(said)
+    given = [option for option, value in zip(ONLY_OF_A_SEARCH, values, strict=True) if value is not None]
+    if given and arguments.search is None:
+        alone = ", ".join(given)
         raise ConfigError(f"{alone}: must stand with --search, got none; add --search tpe, random or asha")
 
 
-class Asked:
+def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
+    """Set the options that ask for this search."""
+    if search is not None:
+        arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
+        arguments.direction, arguments.search_seed = search.direction, search.seed
+        arguments.no_pruning = True if not search.prunes else None
+
+
+def plan_sweep(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
+    """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
+    from bakeoff.planning.estimate import together
+    from bakeoff.sweep.points import Words, points_of
+    from bakeoff.sweep.preflight import begin, preflight
+
+    variants = Words.split(words).variants
+    plan = SearchPlan(arguments, words, until) if arguments.search is not None else None
+    if plan is not None:
+        jobs, estimates = plan.corners, plan.estimates()
+        plan.show()
+    else:
+        points = points_of(variants, workspace.CONF, sure=arguments.yes)
+        jobs = preflight(points, until=until)
+        estimates = [job.estimate for job in jobs]
+        show_jobs(jobs, len(points))
+    at_a_time = min(arguments.jobs, len(estimates))
+    sum_of_all = together(estimates, at_a_time)
+    _show_sum(sum_of_all, at_a_time)
+    if arguments.dry_run:
+        if plan is not None:
+            plan.show_first()
+        return None
+    if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
+        about = format_duration(sum_of_all.seconds)
+        if not confirm(f"begin what takes about {about}? (yes/no) "):
+            raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
+    return begin(jobs, words, until, plan.search if plan else None)
+
+
+def show_jobs(jobs: Sequence["Job"], points: int) -> None:
+    rows = [("", "point", "variant", "steps", "time", "stages")]
+    for job in jobs:
+        seconds = job.estimate.seconds
+        time = "?" if seconds is None else format_duration(seconds) if seconds else "-"
+        stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
+        rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
+        rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
+    say_columns(rows)
+    _show_warnings(jobs)
+    merged = f" of {points} points" if len(jobs) != points else ""
+    say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
+
+
+def _show_warnings(jobs: Iterable["Job"]) -> None:
+    for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
+        say(f"warning: {warning}")
+
+
+def _show_sum(sum_of_all: "Together", side_by_side: int) -> None:
+    """Beneath the jobs."""
+    known = f"about {format_duration(sum_of_all.seconds)} of training"
+    unknown = f"{sum_of_all.unknown} not known yet" if sum_of_all.unknown else ""
+    time = ", ".join(filter(None, [known if sum_of_all.seconds or not unknown else "", unknown]))
+    together = f" for {side_by_side} side by side" if side_by_side > 1 else ""
+    memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(machine.total_memory())}"
+    say_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])
+
+
+class SearchPlan:
     """A search that may begin: its corners are right."""
 
     def __init__(self, arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
-        from bakeoff.sweep.planned import headline_name, stages_of
         from bakeoff.sweep.points import MOST_AT_ALL, MOST_POINTS
-        from bakeoff.sweep.preflight import preflight
+        from bakeoff.sweep.preflight import headline_name, preflight, stages_of
         from bakeoff.sweep.search.settings import Search
         from bakeoff.sweep.search.space import space_of
 
@@ -67,27 +134,29 @@ class Asked:
         self.space: Space = space_of(words, workspace.CONF)
         self.corners: list[Job] = preflight(self.space.corners(), until=until)
         middle = self.corners[0]
-        metric = given.metric or headline_name(middle.derived)
-        direction = arguments.direction or _direction_of(metric)
+        headline = headline_name(middle.derived)
+        metric = given.metric or headline
         self.search: Search = replace(
             given,
             metric=metric,
-            direction=direction,
+            direction=arguments.direction or _direction_of(metric),
             stages=stages_of(middle),
             trials=int(min(trials, self.space.size)),
         )
         self.asked_for = trials
-        self._require_metric(headline_name(middle.derived))
+        self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:
-        from bakeoff.sweep.search.metric import is_looked_at, require_metric
+        from bakeoff.sweep.search.settings import is_looked_at, require_metric
 
         search, middle = self.search, self.corners[0]
         require_metric(search.metric, headline)
         needed = "train" if search.is_of_training else "evaluate"
         if needed not in search.stages:
             raise ConfigError(f"--until: must reach {needed}, which writes {search.metric}, got {search.stages[-1]}")
-        self.is_watched = is_looked_at(search.short, headline) and _looks_on_its_way(middle)
+        train = middle.run.train
+        has_looks = bool(train.validate_every_epochs) or 0 < train.validate_every_steps < middle.derived.steps
+        self.is_watched = has_looks and is_looked_at(search.short, headline)
         if search.kind == "asha" and not self.is_watched:
             raise ConfigError(
                 f"--search asha: must have looks at {search.watched} while it trains, got none; "
@@ -97,14 +166,12 @@ class Asked:
     def show(self) -> None:
         search, rows = self.search, [(axis.key, str(axis)) for axis in self.space.axes]
         prunes = search.prunes and self.is_watched and search.kind != "asha"
-        pruning = ", median pruning" if prunes else ""
-        say_columns([*rows, ("search", f"{in_words(search)}{pruning}")])
+        say_columns([*rows, ("search", f"{search}{', median pruning' if prunes else ''}")])
         if search.trials < self.asked_for:
             say(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
         if search.prunes and not self.is_watched:
             say(f"warning: nothing is pruned, for training has no looks at {search.watched} on its way")
-        for warning in dict.fromkeys(warning for job in self.corners for warning in job.warnings):
-            say(f"warning: {warning}")
+        _show_warnings(self.corners)
 
     def estimates(self) -> "list[Estimate]":
         """Of trials as long as the one in the middle, and as large as the largest of the corners."""
@@ -119,39 +186,13 @@ class Asked:
     def show_first(self) -> None:
         """Suggestions that wait for no result: TPE's own first ones are drawn at random."""
         from bakeoff.sweep.manifest import SweepJob
-        from bakeoff.sweep.search.suggest import suggestion
+        from bakeoff.sweep.search.study import suggestion
 
         jobs: list[SweepJob] = []
         for number in range(1, min(SHOWN, self.search.trials) + 1):
             point = self.space.point(suggestion(self.space, self.search, jobs))
             jobs.append(SweepJob(number, "", "", (point.varied,), (), (), 0, 0, self.search.metric, ""))
         say_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
-
-
-def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
-    """For what this search was asked for."""
-    if search is not None:
-        arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
-        arguments.direction, arguments.search_seed = search.direction, search.seed
-        arguments.no_pruning = True if not search.prunes else None
-
-
-def in_words(search: "Search") -> str:
-    best = "most" if search.direction == "max" else "least"
-    return f"{search.kind}, {search.trials} trials for the {best} {search.metric}, seed {search.seed}"
-
-
-def say_how_it_ended(manifest: "Manifest") -> None:
-    """The best of a search, and why it ended if that was before all its trials."""
-    if manifest.search is None:
-        return
-    from bakeoff.sweep.launching import trials_left
-    from bakeoff.sweep.standing import best
-
-    if (first := best(manifest)) is not None:
-        say(f"the best is {first.number} of {len(manifest.jobs)}: {first.name}, {first.metric}")
-    if not trials_left(manifest) and len(manifest.jobs) < manifest.expected:
-        say(f"the first {len(manifest.jobs)} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
 
 def _direction_of(metric: str) -> str:
@@ -161,8 +202,3 @@ def _direction_of(metric: str) -> str:
     if higher is None:
         raise ConfigError(f"--direction: must be said, for {metric} is neither good nor bad; max or min")
     return "max" if higher else "min"
-
-
-def _looks_on_its_way(job: Any) -> bool:
-    train = job.run.train
-    return bool(train.validate_every_epochs) or 0 < train.validate_every_steps < job.derived.steps

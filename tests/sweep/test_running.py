@@ -1,4 +1,4 @@
-"""Only a job whose experiment is whole is done; why another is not says whether it is worth another try."""
+"""A log is shown as it grows. Only a job whose experiment is whole is done; why another is not says if it may pass."""
 
 import time
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bakeoff.runs.status import Failure, State
-from bakeoff.sweep import outcome
+from bakeoff.sweep import running
 from bakeoff.sweep.manifest import JobState
-from bakeoff.sweep.outcome import is_passing, settled
+from bakeoff.sweep.running import Following, is_passing, settle
 from bakeoff.tracking.result import Result
 from made_runs import NOBODY, made
 from made_sweeps import ID, sweep_job
@@ -27,22 +27,22 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:
     about = {"lineage": {"fingerprint": "ab12"}, "run_id": "7f", "step": 200, **state}
     result = Result("", {}, about, "", {"mAP_50": 0.5, "mAP": 0.25})
-    monkeypatch.setattr(outcome, "result_of", {f"{ID}-1": result}.__getitem__)
+    monkeypatch.setattr(running, "result_of", {f"{ID}-1": result}.__getitem__)
 
 
 def test_what_is_done_has_the_metric_of_its_task_if_it_was_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, state="SUCCEEDED")
-    job = settled(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 0, 9.0)
     assert (job.state, job.value, job.fingerprint, job.run_id) == (JobState.DONE, 0.5, "ab12", "7f")
     assert (job.attempts[0].began, job.attempts[0].ended) == (1.0, 9.0)
-    assert settled(sweep_job(1, stages=TRAINED[:2]).begun(1.0), 0, 9.0).value is None
-    rendered = settled(sweep_job(1).begun(1.0), 0, 9.0)
+    assert settle(sweep_job(1, stages=TRAINED[:2]).begin(1.0), 0, 9.0).value is None
+    rendered = settle(sweep_job(1).begin(1.0), 0, 9.0)
     assert (rendered.state, rendered.fingerprint) == (JobState.DONE, None)
 
 
 def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, state="STOPPED", step=120)
-    job = settled(sweep_job(1, stages=TRAINED).begun(1.0), 0, 9.0)
+    job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 0, 9.0)
     assert (job.state, job.attempts[0].why) == (JobState.STOPPED, "stopped after step 120 of 200")
 
 
@@ -70,18 +70,35 @@ def test_why_a_job_failed_says_whether_that_may_pass(
     made(runs, "0ther", State.FAILED, experiment=f"{ID}-2", failure=Failure("disk", "of another"), process=NOBODY)
     if said is not None:
         made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **said)
-    job = settled(sweep_job(1, stages=TRAINED).begun(time.time() - 900), code, time.time(), last_words=last_words)
+    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 900), code, time.time(), last_words=last_words)
     assert (job.state, job.attempts[0].why, is_passing(job)) == (JobState.FAILED, why, passing)
 
 
 def test_what_an_earlier_attempt_said_does_not_count(place: Path) -> None:
     made(place / ".bakeoff/runs", "ab12", State.FAILED, experiment=f"{ID}-1", failure=Failure("disk", "full"), ago=600)
-    job = settled(sweep_job(1, stages=TRAINED).begun(time.time() - 60), 1, time.time())
+    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 60), 1, time.time())
     assert job.attempts[0].why == "ended with code 1"
 
 
 def test_what_ctrl_c_or_a_stop_ended_is_stopped(place: Path) -> None:
-    job = sweep_job(1, stages=TRAINED).begun(time.time() - 900)
-    assert settled(job, 1, time.time(), interrupted=True).attempts[0].why == "stopped by Ctrl-C"
+    job = sweep_job(1, stages=TRAINED).begin(time.time() - 900)
+    assert settle(job, 1, time.time(), interrupted=True).attempts[0].why == "stopped by Ctrl-C"
     made(place / ".bakeoff/runs", "ab12", State.CANCELED, experiment=f"{ID}-1")
-    assert settled(job, 1, time.time()).state == JobState.STOPPED
+    assert settle(job, 1, time.time()).state == JobState.STOPPED
+
+
+def test_lines_come_once_and_whole(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("of before\n")
+    following = Following(log)
+    with log.open("ab") as out:
+        for part, lines in [(b"one\ntw", ["one"]), (b"o\n\xc2", ["two"]), (b"\xb7\n", ["·"]), (b"end", [])]:
+            out.write(part)
+            out.flush()
+            assert list(following.lines()) == lines
+    assert list(following.lines(ended=True)) == ["end"]
+    assert list(following.lines(ended=True)) == []
+    assert following.last_lines(3) == ["two", "·", "end"] and following.last_lines(9) == ["one", "two", "·", "end"]
+    assert list(Following(tmp_path / "none").lines()) == []
+    assert list(Following(log, has_begun=True).lines()) == []
+    assert Following(log, has_begun=True).last_lines(2) == ["·", "end"]

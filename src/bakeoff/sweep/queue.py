@@ -1,29 +1,87 @@
-"""The sweeps in line -> their jobs, so many side by side: where one sweep leaves room, the next in line begins."""
+"""The queue: sweeps in line, first in, first out; for each an empty file, `.bakeoff/queue/000012-<id of the sweep>`.
+
+A sweep is in line from when it is added until it is over. Whoever runs the queue finds it there, also after a crash.
+"""
 
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
+
+from filelock import FileLock
 
 from bakeoff import workspace
-from bakeoff.errors import WorkspaceError
+from bakeoff.errors import WorkspaceError, choices
 from bakeoff.runs.queue import dequeue, enqueue
-from bakeoff.sweep import line
-from bakeoff.sweep.admission import Admission, Seats
-from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all
-from bakeoff.sweep.launching import launch_of, states_of
-from bakeoff.sweep.manifest import JobState, Manifest, one_launcher, read
-from bakeoff.sweep.telling import told
+from bakeoff.sweep.admission import Seats
+from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all, launch_of
+from bakeoff.sweep.manifest import JobState, Manifest, load_manifest, one_launcher
 
+DIGITS = 6
 SECONDS_BETWEEN_LOOKS_AT_THE_LINE = 1.0
 
 
+def sweeps_in_line() -> list[str]:
+    """Return their ids, the first in line first."""
+    return [file.name[DIGITS + 1 :] for file in _files()]
+
+
+def find_in_line(name: str) -> str:
+    """By the beginning of its id."""
+    waiting = sweeps_in_line()
+    found = [sweep for sweep in waiting if sweep == name] or [sweep for sweep in waiting if sweep.startswith(name)]
+    if len(found) > 1:
+        raise WorkspaceError(f"{name}: must name one sweep, got {len(found)}: {', '.join(found)}")
+    if not found:
+        raise WorkspaceError(f"{name}: must be in the queue; {choices(name, waiting)}")
+    return found[0]
+
+
+def add_sweep(manifest: Manifest) -> int:
+    """Return its place in line. From now on its jobs are QUEUED, until somebody runs them."""
+    for job in manifest.jobs:
+        enqueue(job.experiment, job.variant, job.steps, lasting=True)
+    line_up(manifest.id)
+    return sweeps_in_line().index(manifest.id) + 1
+
+
+def line_up(sweep: str) -> None:
+    """At the end."""
+    folder = workspace.queue()
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "line.lock"):  # two who add at once get two places
+        last = max((int(file.name[:DIGITS]) for file in _files()), default=0)
+        (folder / f"{last + 1:0{DIGITS}}-{sweep}").touch()
+
+
+def remove_sweep(sweep: str) -> None:
+    """Whoever runs the queue notices."""
+    _leave(sweep)
+    for job in load_manifest(workspace.sweeps() / sweep).jobs:
+        if job.state == JobState.WAITING:
+            dequeue(job.experiment)
+
+
+def _leave(sweep: str) -> None:
+    for file in _files():
+        if file.name[DIGITS + 1 :] == sweep:
+            file.unlink(missing_ok=True)
+
+
+def _files() -> list[Path]:
+    found = workspace.queue().glob(f"{'[0-9]' * DIGITS}-*") if workspace.queue().is_dir() else ()
+    return sorted(found, key=lambda file: file.name)
+
+
 class QueueRun:
+    """Runs the jobs of the sweeps in line, so many side by side: where one sweep leaves room, the next begins."""
+
     def __init__(
         self, say: Callable[[str], None], rules: Rules, *, wait: bool = False, seats: Seats | None = None
     ) -> None:
         """`wait`: for more, when the line is empty."""
         self._say, self._rules, self._wait = say, rules, wait
-        self._seats = seats or Seats(Admission.here(rules.side_by_side))
+        self._seats = seats or Seats.here(rules.side_by_side)
         self._open: dict[str, tuple[Launch, ExitStack]] = {}
         self._looked = -SECONDS_BETWEEN_LOOKS_AT_THE_LINE
         self._line: list[str] = []
@@ -60,24 +118,26 @@ class QueueRun:
     def _look_at_the_line(self) -> None:
         now = time.monotonic()
         if not self._open or now - self._looked > SECONDS_BETWEEN_LOOKS_AT_THE_LINE:
-            self._line, self._looked = line.line(), now
+            self._line, self._looked = sweeps_in_line(), now
             for sweep in self._open.keys() - set(self._line):
                 if self._open[sweep][0].call_off():
                     self._say(f"{sweep}: was taken out of the queue; what runs of it comes to its end")
 
     def _begin(self, sweep: str) -> None:
+        from bakeoff.sweep.parent_run import tell_mlflow  # with NumPy, which a look at the line does not need
+
         try:
             with ExitStack() as stack:
                 stack.enter_context(one_launcher(workspace.sweeps() / sweep))
-                manifest = read(workspace.sweeps() / sweep)
+                manifest = load_manifest(workspace.sweeps() / sweep)
                 self._say(f"{sweep}: {' '.join(manifest.words) or 'params.yaml'}")
-                stack.enter_context(told(manifest))
+                stack.enter_context(tell_mlflow(manifest))
                 launch = launch_of(manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats)
                 launch.take_up()
                 self._open[sweep] = launch, stack.pop_all()
         except WorkspaceError as error:
             self._say(f"{error}; it leaves the queue")
-            line.leave(sweep)
+            _leave(sweep)
             self._line.remove(sweep)
 
     def _close(self, sweep: str, *, leaves: bool) -> None:
@@ -85,23 +145,7 @@ class QueueRun:
         launch.close()
         stack.close()
         if leaves:
-            line.leave(sweep)
+            _leave(sweep)
         self._line = [other for other in self._line if other != sweep]
-        self.states |= states_of(launch.manifest)
+        self.states |= launch.manifest.states
         self._say(f"{sweep}: {launch.manifest.counts}")
-
-
-def add(manifest: Manifest) -> int:
-    """Its place in line. From now on its jobs are QUEUED, until somebody runs them."""
-    for job in manifest.jobs:
-        enqueue(job.experiment, job.variant, job.steps, lasting=True)
-    line.add(manifest.id)
-    return line.line().index(manifest.id) + 1
-
-
-def remove(sweep: str) -> None:
-    """Whoever runs the queue notices."""
-    line.leave(sweep)
-    for job in read(workspace.sweeps() / sweep).jobs:
-        if job.state == JobState.WAITING:
-            dequeue(job.experiment)

@@ -17,14 +17,12 @@ from bakeoff.errors import one_line
 from bakeoff.runs.queue import dequeue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
-from bakeoff.sweep.admission import Admission, Seats
-from bakeoff.sweep.following import Following
+from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
-from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, read
-from bakeoff.sweep.outcome import KILLED
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.parameters import as_words
-from bakeoff.sweep.running import Running
+from bakeoff.sweep.running import KILLED, Following, Running
 from bakeoff.tracking.journal import is_held
 
 CACHE_OF = "dvc_cache"  # a file of the sweep, for those who begin a job elsewhere
@@ -37,12 +35,12 @@ class JobFailed(RuntimeError):
 
 
 def run_one(config: Any) -> None:
-    """In whatever process the launcher chose."""
+    """Run a job, in whatever process the launcher chose."""
     files = JobFiles(Path(config.folder), int(config.job))
     os.chdir(files.folder.parents[2])  # the main workspace
-    if (files.folder / CALLED_OFF).exists() or not is_wanted(read(files.folder).job(files.number).experiment):
+    if (files.folder / CALLED_OFF).exists() or not is_wanted(load_manifest(files.folder).job(files.number).experiment):
         raise JobFailed("called off")
-    child = jobs.start(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
+    child = jobs.start_job(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
     if code := child.wait():
         raise JobFailed(KILLED if code < 0 else f"ended with code {code}")
 
@@ -51,7 +49,7 @@ class LaunchByHydra(Launch):
     """How many run at once, and when one begins, is the launcher's."""
 
     def __init__(self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher) -> None:
-        super().__init__(manifest, say, rules, Seats(Admission(len(manifest.jobs) + 1, 0)))
+        super().__init__(manifest, say, rules, Seats(len(manifest.jobs) + 1, 0))
         self._launcher = launcher
         self._thread: Thread | None = None
         self._handed: dict[int, Following] = {}  # by number: from where on its log is new
@@ -63,7 +61,7 @@ class LaunchByHydra(Launch):
         (self.manifest.folder / CACHE_OF).write_text(str(self._cache.resolve()), encoding="utf-8")
 
     def start(self) -> None:
-        """All that may begin, once the launcher is free."""
+        """Hand over all that may begin, once the launcher is free."""
         if self._thread is not None and self._thread.is_alive():
             return
         now = time.monotonic()
@@ -82,7 +80,7 @@ class LaunchByHydra(Launch):
         self._see_what_began()
         for number in sorted(self._handed) if ended else ():
             del self._handed[number]
-            self._not_begun(self.manifest.job(number))
+            self._settle_not_begun(self.manifest.job(number))
         super().look()
 
     @property
@@ -98,7 +96,7 @@ class LaunchByHydra(Launch):
         while self._thread is not None and self._thread.is_alive():
             for job in self.manifest.jobs:
                 files = self._files(job)
-                if is_held(files.lock) and (found := session.noted(files.process)) is not None:
+                if is_held(files.lock) and (found := session.noted_session(files.process)) is not None:
                     session.end(found)
             self._thread.join(SECONDS_BETWEEN_LOOKS)
         self._see_what_began()
@@ -109,7 +107,7 @@ class LaunchByHydra(Launch):
         for number in sorted(self._handed):
             files = self._files(self.manifest.job(number))
             if is_held(files.lock) or files.exit_code() is not None:
-                self._change(self.manifest.job(number).begun(time.time()))
+                self._change(self.manifest.job(number).begin(time.time()))
                 dequeue(self.manifest.job(number).experiment)
                 self._running[number] = Running(files, self._handed.pop(number), None)
 
@@ -124,12 +122,12 @@ class LaunchByHydra(Launch):
         except Exception as error:  # whatever a plugin raises
             self._why = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
 
-    def _not_begun(self, job: SweepJob) -> None:
+    def _settle_not_begun(self, job: SweepJob) -> None:
         if is_wanted(job.experiment):
             state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
         else:
             state, why = JobState.STOPPED, NOT_BEGUN
         dequeue(job.experiment)
-        self._change(job.over(time.time(), state, why))
-        self._say(f"{self._of(job)} {state}: {why}")
+        self._change(job.end(time.time(), state, why))
+        self._tell(job, f"{state}: {why}")
         self._retry(self.manifest.job(job.number))

@@ -1,4 +1,4 @@
-"""`bakeoff sweep --resume`, `list`, `show`, `best`, `prune`, on sweeps that have begun."""
+"""`bakeoff sweep --resume`, `list`, `show`, `best`, `prune`, on sweeps that have begun, and their table of results."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from bakeoff.runs.status import State
-from bakeoff.sweep import snapshot, winner
+from bakeoff.sweep import snapshot, standing
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
-from bakeoff.sweep.manifest import JobState, read
+from bakeoff.sweep.manifest import JobState, load_manifest
+from bakeoff.sweep.standing import write_results
 from bakeoff.tracking import git
 from commands import run_bakeoff
 from made_runs import NOBODY, made
@@ -56,8 +57,8 @@ def test_resume_runs_what_is_not_done_and_nothing_else(bakeoff: Bakeoff, instead
     assert (code, err) == (1, "")
     assert out.startswith(f"{ID}: 1 of 3 jobs are done\n")
     assert out.endswith(f"`bakeoff sweep --resume {ID}` goes on with what is not done\n")
-    assert states(read(manifest.folder)) == [DONE, DONE, FAILED]
-    assert [len(job.attempts) for job in read(manifest.folder).jobs] == [0, 1, 1]
+    assert states(load_manifest(manifest.folder)) == [DONE, DONE, FAILED]
+    assert [len(job.attempts) for job in load_manifest(manifest.folder).jobs] == [0, 1, 1]
     instead({3: "end(0)"})
     assert bakeoff("--resume", ID[:10], "--quiet")[0] == 0
     assert bakeoff("--resume") == (0, f"{ID}: 3 of 3 jobs are done\n", "")
@@ -74,9 +75,9 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
         f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it began; "
         "--as-begun goes on with what they were, --anew begins a new sweep of the same words\n",
     )
-    assert states(read(manifest.folder)) == [WAITING]
+    assert states(load_manifest(manifest.folder)) == [WAITING]
     assert bakeoff("--resume", "--as-begun", changed=files)[0] == 0
-    assert states(read(manifest.folder)) == [DONE]
+    assert states(load_manifest(manifest.folder)) == [DONE]
     assert bakeoff("--resume", changed=files)[0] == 0  # nothing is left that could differ
 
 
@@ -109,7 +110,7 @@ def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], message: str, b
 
 def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
     assert bakeoff("list") == (0, "no sweep has begun here yet\n", "")
-    failed = sweep_job(2).begun(1.0).over(2.0, FAILED, "killed")
+    failed = sweep_job(2).begin(1.0).end(2.0, FAILED, "killed")
     sweep(judged(1, 0.25), failed, words=("seed=1,2",)).write()
     [_, line] = bakeoff("list")[1].splitlines()
     assert re.split("  +", line)[::3] == [ID, "seed=1,2"] and "1 done, 1 failed" in line
@@ -137,13 +138,13 @@ def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytes
     manifest.write()
     ref = f"refs/exps/ab/cd/{ID}-1"
     changed = {manifest.snapshot: ["a", "b"], ref: ["a", "c"]}
-    monkeypatch.setattr(winner, "changed_since", changed.__getitem__)
-    monkeypatch.setattr(winner, "git", lambda *words: ref)
+    monkeypatch.setattr(standing, "changed_since", changed.__getitem__)
+    monkeypatch.setattr(snapshot, "git", lambda *words, **more: ref)
     code, _, err = bakeoff("best", "--apply")
     assert (code, err) == (
         2, f"a: edited since {ID} began, and would be as they were then; `git stash` first\n"
     )  # fmt: skip
-    monkeypatch.setattr(winner, "git", lambda *words: "")
+    monkeypatch.setattr(snapshot, "git", lambda *words, **more: "")
     assert bakeoff("best", "--apply")[2].startswith(f"{ID}-1: DVC has no such experiment any more; ")
 
 
@@ -162,3 +163,18 @@ def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_points(bakeoff: Bak
     assert sorted(path.name for path in (place / ".bakeoff/runs").iterdir()) == ["f1", "f3"]
     assert [path.name for path in all_job_workspaces().iterdir()] == [f"{ID}-4"]
     assert bakeoff("prune", "--keep", "-1")[2] == "--keep: must be 0 or more, got -1\n"
+
+
+def test_the_table_of_results_has_a_column_for_each_key(tmp_path: Path) -> None:
+    job = (
+        sweep_job(1, points=(("lr=cosine", "+lr.peak=0.1"),))
+        .begin(5.0)
+        .end(7.25, JobState.DONE, value=0.5, run_id="7f")
+    )
+    write_results(sweep(job, sweep_job(2, points=(("lr=constant", "+lr.peak=0.2"),))), tmp_path / "results.tsv")
+    head, first, second = [line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines()]
+    assert dict(zip(head, first, strict=True)) == {
+        "number": "1", "experiment": f"{ID}-1", "lr": "cosine", "lr.peak": "0.1", "variant": "ssd_tiny · cosine · low",
+        "state": "done", "mAP_50": "0.5", "attempts": "1", "seconds": "2.2", "fingerprint": "", "run": "7f", "why": "",
+    }  # fmt: skip
+    assert dict(zip(head, second, strict=True))["state"] == "waiting"

@@ -10,8 +10,8 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep import snapshot
-from bakeoff.sweep.capture import require_capturable
 from bakeoff.sweep.job_workspace import JobWorkspace
+from bakeoff.sweep.snapshot import require_capturable
 
 Git = Callable[..., str]
 FILES = {
@@ -72,7 +72,7 @@ def test_edits_and_a_detached_head_can_be_held(git: Git, place: Path) -> None:
     git("add", "--intent-to-add", "conf/lr/mine.yaml")
     (place / "notes.txt").write_text("of no part of the variant\n", encoding="utf-8")
     require_capturable()
-    taken = snapshot.take("sweep-20260102-030405")
+    taken = snapshot.take_snapshot("sweep-20260102-030405")
     assert git("show", f"{taken.commit}:params.yaml") == "seed: 5\n"
     assert git("show", f"{taken.commit}:conf/lr/mine.yaml") == "kind: constant\n"
 
@@ -122,6 +122,6 @@ def test_a_job_of_a_shallow_clone_has_the_snapshot(git: Git, place: Path, monkey
     git("clone", "--quiet", "--depth", "1", place.as_uri(), str(place / "clone"))
     monkeypatch.chdir(place / "clone")
     Path("params.yaml").write_text("seed: 7\n", encoding="utf-8")
-    taken = snapshot.take("sweep-20260102-030405")
+    taken = snapshot.take_snapshot("sweep-20260102-030405")
     folder = JobWorkspace("sweep-20260102-030405-1").prepare(taken, place / "cache")
     assert (folder / "params.yaml").read_text(encoding="utf-8") == "seed: 7\n"

@@ -1,0 +1,105 @@
+"""The terminal of a command: columns, bytes and seconds in words, a yes or no, and what ends it."""
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Iterable, Sequence
+from types import FrameType
+
+from bakeoff.progress import say
+
+STANDARD, ERRORS = 1, 2  # outputs
+NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a pipe
+
+
+def say_columns(rows: Iterable[tuple[str, ...]]) -> None:
+    for line in align(rows):
+        say(line)
+
+
+def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Make each column as wide as its widest word, the last as it comes."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def format_size(number: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def format_duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    if minutes < 100:
+        return f"{minutes:.0f} minutes"
+    hours = minutes / 60
+    return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
+
+
+def format_names(names: Sequence[str], most: int) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def confirm(question: str) -> bool:
+    """Whether one says yes; nobody does where there is no terminal."""
+    if not _is_terminal():
+        return False
+    try:
+        return input(question).strip().lower() == "yes"
+    except EOFError:
+        return False
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def end_as_by_ctrl_c() -> None:
+    """Let SIGTERM and SIGHUP, which end a service or a terminal, end what a command has started, too.
+
+    Windows has not both, and what nohup ignores stays ignored.
+    """
+    for name, handler in (("SIGTERM", signal.default_int_handler), ("SIGHUP", _terminal_is_gone)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, handler)
+
+
+def say_while_heard(line: str) -> None:
+    """As `say`; if nobody can hear it any more, that is as Ctrl-C."""
+    try:
+        say(line)
+    except OSError as error:
+        if error.errno not in NOBODY_READS:
+            raise
+        _speak_to_nobody(STANDARD)
+        raise KeyboardInterrupt from None
+
+
+def _terminal_is_gone(number: int, frame: FrameType | None) -> None:
+    """What is said on the way to the end must not fail, or what runs would be left behind."""
+    _speak_to_nobody(*(output for output in (STANDARD, ERRORS) if _is_gone(output)))
+    raise KeyboardInterrupt
+
+
+def _is_gone(output: int) -> bool:
+    try:
+        os.write(output, b"")
+    except OSError:
+        return True
+    return False
+
+
+def _speak_to_nobody(*outputs: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in outputs:
+        os.dup2(nowhere, output)
+    os.close(nowhere)

@@ -1,0 +1,130 @@
+"""`bakeoff plan` and `bakeoff config`: what a variant will take and do, and where each of its values comes from."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli.terminal import format_duration, format_names, format_size, say_columns
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.config.variant import Variant
+    from bakeoff.planning.plan import Plan, PlannedPhase
+
+CLASSES_SHOWN = 12
+
+
+def add_plan(commands: Any) -> None:
+    plan = commands.add_parser("plan", help="what a variant will take and do: steps, parameters, memory, time, stages")
+    plan.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="a change in Hydra's words, such as lr.peak=0.1")
+    plan.add_argument("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
+    plan.add_argument("--json", action="store_true", help="the same for scripts")
+    plan.set_defaults(run=show_plan)
+
+
+def show_plan(arguments: argparse.Namespace) -> None:
+    from bakeoff.planning.make import make_plan
+
+    plan = make_plan(arguments.overrides, probe=arguments.probe)
+    if arguments.json:
+        print(json.dumps(plan.as_json(), indent=1))
+        return
+    say_columns(_plan_rows(plan))
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
+
+
+def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
+    yield "variant", ", ".join(f"{group} {option}" for group, option in plan.variant.items())
+    yield "examples", ", ".join(f"{number:,} {split}" for split, number in plan.examples.items())
+    background = " and the background" if plan.background else ""
+    yield "classes", f"{len(plan.classes)}{background}: {format_names(plan.classes, CLASSES_SHOWN)}"
+    yield "parameters", f"{plan.parameters:,}"
+    yield "batch", f"{plan.batch_size}, {plan.batch_why}"
+    yield "steps", f"{plan.steps:,}, {plan.epochs:g} epochs"
+    for phase in plan.phases:
+        yield from _phase_rows(phase, several=len(plan.phases) > 1)
+    estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
+    yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
+    yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
+    yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
+    time = "not known" if plan.seconds is None else f"about {format_duration(plan.seconds)} of training"
+    yield "time", f"{time} ({plan.seconds_from})"
+    yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
+
+
+def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:
+    if several:
+        yield f"phase {phase.name}", f"{phase.steps:,} steps of {phase.batch_size}, {phase.epochs:.4g} epochs"
+    yield "  per epoch", f"{phase.steps_per_epoch:.4g} steps"
+    yield "  trained", f"{phase.trainable_parameters:,} parameters, {phase.frozen_parameters:,} stay as they are"
+    yield "  rate", ", ".join(f"{rate:.3g} at {where}" for where, rate in phase.rates.items())
+
+
+def add_config(commands: Any) -> None:
+    config = commands.add_parser(
+        "config", help="the variant with every value and where it comes from; with one or two names, what differs"
+    )
+    config.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="a git revision, DVC experiment, MLflow run id or file, against another or the workspace; "
+        "KEY=VALUE changes the workspace's variant in Hydra's words",
+    )  # fmt: skip
+    config.add_argument("--json", action="store_true", help="the same for scripts")
+    config.set_defaults(run=show_config)
+
+
+def show_config(arguments: argparse.Namespace) -> None:
+    overrides = [name for name in arguments.names if "=" in name or name.startswith("~")]
+    names = [name for name in arguments.names if name not in overrides]
+    if names:
+        _show_differences(names, overrides, as_json=arguments.json)
+    else:
+        _show_values(overrides, as_json=arguments.json)
+
+
+def _show_values(overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.config.origins import values_of
+
+    variant = _read_variant(overrides)
+    values = values_of(variant.whole(), variant.draft, variant.composed)
+    if as_json:
+        print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
+        return
+    say_columns((value.key, _as_text(value.value), value.origin) for value in values)
+
+
+def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.errors import WorkspaceError
+    from bakeoff.rendered import rendered
+    from bakeoff.run.differences import differences
+    from bakeoff.run.settings import as_tree
+
+    if len(names) > 2 or (len(names) == 2 and overrides):
+        raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
+    trees = [rendered(name) for name in names]
+    if len(names) == 1:
+        trees.append(as_tree(_read_variant(overrides).whole()))
+        names = [*names, "workspace"]
+    pairs = differences(*trees)
+    if as_json:
+        print(json.dumps({pair.key: {names[0]: pair.one, names[1]: pair.other} for pair in pairs}, indent=1))
+        return
+    if not pairs:
+        say(f"{names[0]} and {names[1]} are the same variant")
+        return
+    say_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
+
+
+def _read_variant(overrides: list[str]) -> "Variant":
+    """The workspace's own."""
+    from bakeoff.config.variant import read_variant
+
+    facts = workspace.facts()
+    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

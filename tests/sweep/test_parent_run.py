@@ -1,0 +1,75 @@
+"""What MLflow is told of a sweep and of its points."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.sweep.manifest import JobState
+from bakeoff.sweep.parent_run import parent_run, tag_points
+from bakeoff.tracking.interrupted import tell_interrupted
+from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.target import Target, target_in
+from bakeoff.workspace import journals
+from made_sweeps import ID, sweep, sweep_job
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place: Path) -> None:
+    done = sweep_job(1, state=JobState.DONE, value=0.5, fingerprint="ab12", run_id="7f")
+    manifest = sweep(done, sweep_job(2), track={"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None})
+    manifest.write()
+    for state in ("KILLED", "FINISHED"):
+        with parent_run(manifest):
+            assert tell_interrupted() == []  # whoever looks meanwhile
+        told = [entry for entry, _ in entries(journals() / ID) if entry]
+        assert told[-1]["state"] == state
+        manifest = manifest.with_job(sweep_job(2, state=JobState.DONE, value=0.75))
+        manifest.write()
+    assert [entry["name"] for entry in told if entry["kind"] == "run"] == [ID]
+    tags: dict[str, str] = {}
+    for entry in told:
+        tags |= entry["values"] if entry["kind"] == "tags" else {}
+    assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
+    assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
+    files = {entry["name"] for entry in told if entry["kind"] == "file"}
+    assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
+    target = target_in(journals() / ID)
+    assert target is not None and (target.uri, target.experiment) == ("local", "ours")
+
+
+def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path) -> None:
+    manifest = sweep(sweep_job(1), sweep_job(2, points=(("lr=cosine", "seed=2"), ("lr=cosine", "seed=02"))))
+    experiments = {"own": f"{ID}-2", "reused": f"{ID}-1", "other": "sweep-20250101-000000-1", "alone": None}
+    for run, experiment in experiments.items():
+        journal = Journal(run)
+        Target("local", "ours").write(journal.folder)
+        journal.run(run)
+        journal.tags({"bakeoff.host": "here"} | ({"DVC_EXP_NAME": experiment} if experiment else {}))
+        journal.close()
+    tag_points(manifest)
+    tag_points(manifest)
+    told = {
+        run: [entry["values"] for entry, _ in entries(journals() / run) if entry and entry["kind"] == "tags"][1:]
+        for run in experiments
+    }
+    assert told == {
+        "own": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "2", "bakeoff.sweep_point": "lr=cosine seed=2"}],
+        "reused": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "1", "bakeoff.sweep_point": "seed=1"}],
+        "other": [],
+        "alone": [],
+    }
+
+
+def test_a_sweep_that_is_not_tracked_is_told_to_nobody(place: Path) -> None:
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+    with parent_run(manifest):
+        pass
+    assert not journals().exists()
