@@ -24,13 +24,12 @@ def add_to(commands: Any) -> None:
 
 
 def import_config(arguments: argparse.Namespace) -> None:
-    """Writes the options into the workspace that is the current folder, and says what it could not carry over."""
-    from bakeoff.object_detection_api.options import write_options
-    from bakeoff.object_detection_api.pipeline import imported
+    """Write the options into the workspace that is the current folder, and print what could not be carried over."""
+    from bakeoff.pipeline_import.options import import_pipeline, write_options
 
     path: Path = arguments.file
-    name, file = _name(arguments.name, path), _printable(path.name)
-    found = imported(_content(path), file)
+    name, file = _choose_name(arguments.name, path), _make_printable(path.name)
+    found = import_pipeline(_read_bytes(path), file)
     written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
     for line in found.report:
         say(line)
@@ -40,8 +39,8 @@ def import_config(arguments: argparse.Namespace) -> None:
         say(f"written: {option.as_posix()}")
 
 
-def _content(path: Path) -> bytes:
-    from bakeoff.object_detection_api.pipeline import MOST_BYTES
+def _read_bytes(path: Path) -> bytes:
+    from bakeoff.pipeline_import.reader import MOST_BYTES
 
     try:
         with path.open("rb") as file:
@@ -50,12 +49,12 @@ def _content(path: Path) -> bytes:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _printable(name: str) -> str:
-    """It is repeated in messages and in the options' comments, which a line break would end."""
+def _make_printable(name: str) -> str:
+    """Drop line breaks: the name is repeated in messages and in the options' comments, which a line break would end."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
-def _name(given: str | None, path: Path) -> str:
+def _choose_name(given: str | None, path: Path) -> str:
     from bakeoff.config.choice import PRESET
 
     if given is not None:

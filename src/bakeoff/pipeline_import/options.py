@@ -1,7 +1,8 @@
-"""Imported settings -> files of conf/: an option in each group that they know, and a preset for every group."""
+"""A pipeline.config -> files of conf/: an option in each group that it knows, and a preset for every group."""
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,47 @@ from bakeoff.config.parse import Problems, kind_of, parse_kind
 from bakeoff.config.run import KINDS
 from bakeoff.config.yaml_file import write_mapping
 from bakeoff.errors import ConfigError
+from bakeoff.pipeline_import.block import Block, Report
+from bakeoff.pipeline_import.model import read_model
+from bakeoff.pipeline_import.reader import read_message
+from bakeoff.pipeline_import.training import read_training
 
 GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"
 OTHERS = {"memory": "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
 
 
-def checked_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
-    """The settings object of each group; refuses, all at once, what this project's own rules forbid."""
+@dataclass(frozen=True)
+class Imported:
+    settings: dict[str, dict[str, Any]]  # by group: model, lr, optimizer, train
+    report: list[str]  # what became otherwise or was left behind, `file:line: key: …`
+
+
+def import_pipeline(source: bytes, file: str) -> Imported:
+    """Read a file's variant; raise ConfigError with every mistake in it at once."""
+    message, place, text = read_message(source, file)
+    root, report = Block(message, place), Report()
+    model = read_model(root.inner("model").inner("ssd"), report)
+    settings = {"model": model} | read_training(root.inner("train_config"), text, report)
+    root.inner("eval_config")
+    _read_readers(root, report)
+    report.drop_unused(root)
+    lines = [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(report.lines)]
+    return Imported(settings, lines)
+
+
+def _read_readers(root: Block, report: Report) -> None:
+    """Look into the readers, so that the report names each of their fields and why it is left behind."""
+    training = root.inner("train_input_reader")
+    if not training.get("shuffle"):
+        report.drop(training, "shuffle", "training examples are always shuffled here")
+    for reader in root.inners("eval_input_reader"):
+        if reader.get("shuffle") and reader.has("shuffle"):
+            report.drop(reader, "shuffle", "validation examples always come in order here")
+
+
+def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
+    """Return the settings object of each group; raise ConfigError with all that this project's own rules forbid."""
     problems = Problems(lambda key: file)
     objects = {}
     for group in GROUPS:
@@ -29,8 +63,8 @@ def checked_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str
 
 
 def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str, file: str, force: bool) -> list[Path]:
-    """The files written; nothing is written if one of them is there already, unless `force`."""
-    objects = checked_settings(trees, file)
+    """Write an import's settings and return the files; raise ConfigError if one is there already, unless `force`."""
+    objects = check_settings(trees, file)
     paths = {group: conf / group / f"{name}.yaml" for group in (*GROUPS, EXPERIMENT)}
     there = [path.as_posix() for path in paths.values() if path.exists()]
     if there and not force:
@@ -48,14 +82,14 @@ def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str,
 
 def _option(group: str, tree: dict[str, Any], settings: Any) -> dict[str, Any]:
     option = {"kind": tree["kind"]} if len(KINDS[group]) > 1 else {}
-    option |= differing(settings)
+    option |= list_differences(settings)
     if group == "train" and "steps" not in tree:
         del option["steps"]
     return option
 
 
-def differing(settings: Any) -> dict[str, Any]:
-    """The fields that are not their class's defaults, as YAML has them."""
+def list_differences(settings: Any) -> dict[str, Any]:
+    """Return the fields that are not their class's defaults, as YAML has them."""
     tree: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
         value, default = getattr(settings, field.name), _default(field)
@@ -72,7 +106,7 @@ def _default(field: dataclasses.Field) -> Any:
 
 
 def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
-    """Where several kinds of settings may stand, with the one it is."""
+    """Return a value as YAML has it: where several kinds of settings may stand, with the one it is."""
     if dataclasses.is_dataclass(value):
-        return ({"kind": kind_of(kinds, value)} if kinds else {}) | differing(value)
+        return ({"kind": kind_of(kinds, value)} if kinds else {}) | list_differences(value)
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Messages of that API about the network: pipeline, feature extractor, convolutions, box predictors."""
+"""Messages of that API about the network: pipeline, feature extractor, box predictors, anchors, coding and matching."""
 
 TABLE = """
 message TrainEvalPipelineConfig
@@ -189,4 +189,93 @@ message Quantization
   2 weight_bits int32 default=8
   3 activation_bits int32 default=8
   4 symmetric bool default=false
+message BoxCoder
+  1 faster_rcnn_box_coder FasterRcnnBoxCoder oneof=box_coder_oneof
+  2 mean_stddev_box_coder MeanStddevBoxCoder oneof=box_coder_oneof
+  3 square_box_coder SquareBoxCoder oneof=box_coder_oneof
+  4 keypoint_box_coder KeypointBoxCoder oneof=box_coder_oneof
+message FasterRcnnBoxCoder
+  1 y_scale float default=10
+  2 x_scale float default=10
+  3 height_scale float default=5
+  4 width_scale float default=5
+message MeanStddevBoxCoder
+  1 stddev float default=0.01
+message SquareBoxCoder
+  1 y_scale float default=10
+  2 x_scale float default=10
+  3 length_scale float default=5
+message KeypointBoxCoder
+  1 num_keypoints int32
+  2 y_scale float default=10
+  3 x_scale float default=10
+  4 height_scale float default=5
+  5 width_scale float default=5
+message Matcher
+  1 argmax_matcher ArgMaxMatcher oneof=matcher_oneof
+  2 bipartite_matcher BipartiteMatcher oneof=matcher_oneof
+message ArgMaxMatcher
+  1 matched_threshold float default=0.5
+  2 unmatched_threshold float default=0.5
+  3 ignore_thresholds bool default=false
+  4 negatives_lower_than_unmatched bool default=true
+  5 force_match_for_each_row bool default=false
+  6 use_matmul_gather bool default=false
+message BipartiteMatcher
+  6 use_matmul_gather bool default=false
+message RegionSimilarityCalculator
+  1 neg_sq_dist_similarity NegSqDistSimilarity oneof=region_similarity
+  2 iou_similarity IouSimilarity oneof=region_similarity
+  3 ioa_similarity IoaSimilarity oneof=region_similarity
+  4 thresholded_iou_similarity ThresholdedIouSimilarity oneof=region_similarity
+message NegSqDistSimilarity
+message IouSimilarity
+message IoaSimilarity
+message ThresholdedIouSimilarity
+  1 iou_threshold float default=0.5
+message AnchorGenerator
+  1 grid_anchor_generator GridAnchorGenerator oneof=anchor_generator_oneof
+  2 ssd_anchor_generator SsdAnchorGenerator oneof=anchor_generator_oneof
+  3 multiscale_anchor_generator MultiscaleAnchorGenerator oneof=anchor_generator_oneof
+  4 flexible_grid_anchor_generator FlexibleGridAnchorGenerator oneof=anchor_generator_oneof
+message GridAnchorGenerator
+  1 height int32 default=256
+  2 width int32 default=256
+  3 height_stride int32 default=16
+  4 width_stride int32 default=16
+  5 height_offset int32 default=0
+  6 width_offset int32 default=0
+  7 scales float repeated
+  8 aspect_ratios float repeated
+message SsdAnchorGenerator
+  1 num_layers int32 default=6
+  2 min_scale float default=0.2
+  3 max_scale float default=0.95
+  12 scales float repeated
+  4 aspect_ratios float repeated
+  13 interpolated_scale_aspect_ratio float default=1
+  5 reduce_boxes_in_lowest_layer bool default=true
+  6 base_anchor_height float default=1
+  7 base_anchor_width float default=1
+  8 height_stride int32 repeated
+  9 width_stride int32 repeated
+  10 height_offset int32 repeated
+  11 width_offset int32 repeated
+message MultiscaleAnchorGenerator
+  1 min_level int32 default=3
+  2 max_level int32 default=7
+  3 anchor_scale float default=4
+  4 aspect_ratios float repeated
+  5 scales_per_octave int32 default=2
+  6 normalize_coordinates bool default=true
+message FlexibleGridAnchorGenerator
+  1 anchor_grid AnchorGrid repeated
+  2 normalize_coordinates bool default=true
+message AnchorGrid
+  1 base_sizes float repeated
+  2 aspect_ratios float repeated
+  3 height_stride uint32
+  4 width_stride uint32
+  5 height_offset uint32 default=0
+  6 width_offset uint32 default=0
 """

@@ -1,6 +1,94 @@
-"""Messages of that API about training and evaluation: optimizers, schedules, input readers."""
+"""Messages of that API about learning: losses, suppression, optimizers, schedules, evaluation, input readers."""
 
 TABLE = """
+message PostProcessing
+  1 batch_non_max_suppression BatchNonMaxSuppression
+  2 score_converter PostProcessing.ScoreConverter default=IDENTITY
+  3 logit_scale float default=1
+  4 calibration_config CalibrationConfig
+message BatchNonMaxSuppression
+  1 score_threshold float default=0
+  2 iou_threshold float default=0.6
+  3 max_detections_per_class int32 default=100
+  5 max_total_detections int32 default=100
+  6 use_static_shapes bool default=false
+  7 use_class_agnostic_nms bool default=false
+  8 max_classes_per_detection int32 default=1
+  9 soft_nms_sigma float default=0
+  10 use_partitioned_nms bool default=false
+  11 use_combined_nms bool default=false
+  12 change_coordinate_frame bool default=true
+  13 use_hard_nms bool default=false
+  14 use_cpu_nms bool default=false
+enum PostProcessing.ScoreConverter IDENTITY=0 SIGMOID=1 SOFTMAX=2
+message Loss
+  1 localization_loss LocalizationLoss
+  2 classification_loss ClassificationLoss
+  3 hard_example_miner HardExampleMiner
+  4 classification_weight float default=1
+  5 localization_weight float default=1
+  6 random_example_sampler RandomExampleSampler
+  7 equalization_loss Loss.EqualizationLoss
+  18 expected_loss_weights Loss.ExpectedLossWeights default=NONE
+  19 min_num_negative_samples float default=0
+  20 desired_negative_sampling_ratio float default=3
+message LocalizationLoss
+  1 weighted_l2 WeightedL2LocalizationLoss oneof=localization_loss
+  2 weighted_smooth_l1 WeightedSmoothL1LocalizationLoss oneof=localization_loss
+  3 weighted_iou WeightedIOULocalizationLoss oneof=localization_loss
+  4 l1_localization_loss L1LocalizationLoss oneof=localization_loss
+  5 weighted_giou WeightedGIOULocalizationLoss oneof=localization_loss
+message WeightedL2LocalizationLoss
+  1 anchorwise_output bool default=false
+message WeightedSmoothL1LocalizationLoss
+  1 anchorwise_output bool default=false
+  2 delta float default=1
+message WeightedIOULocalizationLoss
+message L1LocalizationLoss
+message WeightedGIOULocalizationLoss
+message ClassificationLoss
+  1 weighted_sigmoid WeightedSigmoidClassificationLoss oneof=classification_loss
+  2 weighted_softmax WeightedSoftmaxClassificationLoss oneof=classification_loss
+  5 weighted_logits_softmax WeightedSoftmaxClassificationAgainstLogitsLoss oneof=classification_loss
+  3 bootstrapped_sigmoid BootstrappedSigmoidClassificationLoss oneof=classification_loss
+  4 weighted_sigmoid_focal SigmoidFocalClassificationLoss oneof=classification_loss
+  6 penalty_reduced_logistic_focal_loss PenaltyReducedLogisticFocalLoss oneof=classification_loss
+  7 weighted_dice_classification_loss WeightedDiceClassificationLoss oneof=classification_loss
+message WeightedSigmoidClassificationLoss
+  1 anchorwise_output bool default=false
+message WeightedSoftmaxClassificationLoss
+  1 anchorwise_output bool default=false
+  2 logit_scale float default=1
+message WeightedSoftmaxClassificationAgainstLogitsLoss
+  1 anchorwise_output bool default=false
+  2 logit_scale float default=1
+message BootstrappedSigmoidClassificationLoss
+  1 alpha float
+  2 hard_bootstrap bool default=false
+  3 anchorwise_output bool default=false
+message SigmoidFocalClassificationLoss
+  1 anchorwise_output bool default=false
+  2 gamma float default=2
+  3 alpha float
+message PenaltyReducedLogisticFocalLoss
+  1 alpha float
+  2 beta float
+message WeightedDiceClassificationLoss
+  1 squared_normalization bool default=false
+  2 is_prediction_probability bool default=false
+message HardExampleMiner
+  1 num_hard_examples int32 default=64
+  2 iou_threshold float default=0.7
+  3 loss_type HardExampleMiner.LossType default=BOTH
+  4 max_negatives_per_positive int32 default=0
+  5 min_negatives_per_image int32 default=0
+enum HardExampleMiner.LossType BOTH=0 CLASSIFICATION=1 LOCALIZATION=2
+message RandomExampleSampler
+  1 positive_sample_fraction float default=0.01
+message Loss.EqualizationLoss
+  1 weight float default=0
+  2 exclude_prefixes string repeated
+enum Loss.ExpectedLossWeights NONE=0 EXPECTED_SAMPLING=1 REWEIGHTING_UNMATCHED_ANCHORS=2
 message TrainConfig
   1 batch_size uint32 default=32
   2 data_augmentation_options PreprocessingStep repeated
