@@ -1,4 +1,4 @@
-"""That API's messages as protobuf itself knows them, and detection variants of this project."""
+"""Detection variants of this project, for the tests of what is written for the Object Detection API and read again."""
 
 import copy
 from collections.abc import Callable
@@ -7,67 +7,16 @@ from unittest.mock import patch
 
 import pytest
 import yaml
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
 
 from bakeoff.config.checks import Records
 from bakeoff.config.facts import Facts, Variable
 from bakeoff.config.parse import Problems
 from bakeoff.config.resolve import resolve
 from bakeoff.config.run import Run, parse_draft
-from bakeoff.object_detection_api import schema
 from bakeoff.records.manifest import Manifest, Shard, Split
 from imports import ROOT
 
-PACKAGE = "object_detection.protos"
-Parse = Callable[[str], message.Message]
 Variant = Callable[..., Run]
-
-
-@pytest.fixture(scope="session")
-def messages() -> Callable[[str], type[message.Message]]:
-    """The class of a message by its name, made by protobuf from the tables."""
-    file = descriptor_pb2.FileDescriptorProto(name="pipeline.proto", package=PACKAGE, syntax="proto2")
-    owners: dict[str, Any] = {}
-    for name in sorted(schema.MESSAGES, key=lambda name: name.count(".")):
-        outer, _, own = name.rpartition(".")
-        owners[name] = (owners[outer].nested_type if outer else file.message_type).add(name=own)
-    for name, values in schema.ENUMS.items():
-        outer, _, own = name.rpartition(".")
-        enum = (owners[outer] if outer else file).enum_type.add(name=own)
-        for value, number in values.items():
-            enum.value.add(name=value, number=number)
-    for name, fields in schema.MESSAGES.items():
-        for field in fields.values():
-            _add(owners[name], field)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return lambda name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
-
-
-def _add(owner: Any, field: schema.FieldType) -> None:
-    proto = descriptor_pb2.FieldDescriptorProto
-    made = owner.field.add(name=field.name, number=field.number)
-    made.label = proto.LABEL_REPEATED if field.repeated else proto.LABEL_OPTIONAL
-    if field.type in schema.SCALARS:
-        made.type = getattr(proto, f"TYPE_{field.type.upper()}")
-    else:
-        made.type = proto.TYPE_ENUM if field.type in schema.ENUMS else proto.TYPE_MESSAGE
-        made.type_name = f".{PACKAGE}.{field.type}"
-    if field.default is not None:
-        made.default_value = field.default
-    made.options.deprecated = field.deprecated
-    if field.oneof:
-        names = [oneof.name for oneof in owner.oneof_decl]
-        if field.oneof not in names:
-            owner.oneof_decl.add(name=field.oneof)
-            names.append(field.oneof)
-        made.oneof_index = names.index(field.oneof)
-
-
-@pytest.fixture(scope="session")
-def parse(messages: Callable[[str], type[message.Message]]) -> Parse:
-    """A pipeline.config as protobuf's own parser reads it; a field that the messages lack is an error."""
-    return lambda text: text_format.Parse(text, messages(schema.ROOT)())
 
 
 @pytest.fixture(scope="session")

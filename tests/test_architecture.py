@@ -16,7 +16,7 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "whole", "__init__"}
 ALLOWED = {
     "cli": {
-        "compare", "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet",
+        "compare", "config", "machine", "pipeline_import", "planning", "predict", "progress", "quiet",
         "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
     },
     "compare": {"dvc", "effects", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
@@ -24,7 +24,7 @@ ALLOWED = {
     "effects": {"report"},
     "sweep": {"config", "dvc", "effects", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
     "stages": {
-        "config", "export", "input", "machine", "networks", "object_detection_api", "pictures", "progress", "quiet",
+        "config", "export", "input", "machine", "networks", "pictures", "pipeline_config", "progress", "quiet",
         "records", "report", "runs", "tasks", "tracking", "training", "workspace",
     },
     "export": {"boxes", "input", "machine", "networks", "predict", "quiet", "records", "tasks", "training"},
@@ -34,9 +34,8 @@ ALLOWED = {
     },
     "runs": {"machine", "tracking", "workspace"},
     "planning": {"config", "dvc", "input", "lr", "networks", "quiet", "records", "tasks", "training", "workspace"},
-    "object_detection_api": {
-        "config", "input", "lr", "networks", "progress", "records", "tasks", "training", "workspace",
-    },
+    "pipeline_config": {"config", "input", "lr", "networks", "records", "training", "workspace"},
+    "pipeline_import": {"config", "networks", "pipeline_config", "progress", "workspace"},
     "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"dvc", "machine", "progress", "workspace"},
@@ -58,6 +57,7 @@ ONLY_IN = {
     "omegaconf": {"config"},
     "mlflow": {"tracking"},
     "dvc": set(),
+    "google": {"pipeline_config", "pipeline_import"},
     "optuna": {"sweep"},
     "sklearn": {"records"},
 }
@@ -120,7 +120,8 @@ def test_a_stage_is_told_of_every_group_of_the_variant_that_it_reads(stage: str)
         "bakeoff.compare.verdict",
         "bakeoff.config.run",
         "bakeoff.config.compose",
-        "bakeoff.object_detection_api.options",
+        "bakeoff.pipeline_config.pipeline",
+        "bakeoff.pipeline_import.options",
         "bakeoff.runs.leftovers",
         "bakeoff.runs.report",
     ],

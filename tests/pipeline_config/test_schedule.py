@@ -2,21 +2,20 @@
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from google.protobuf import message, text_format
+from google.protobuf import text_format
 
-from bakeoff.lr import Constant, Cosine, Exponential, Manual, OneCycle, Polynomial, Schedule
-from bakeoff.object_detection_api import schedule as api_schedule
-from bakeoff.object_detection_api import schedule_reader
-from bakeoff.object_detection_api.block import Mistakes, checked
-from bakeoff.object_detection_api.report import Report
-from bakeoff.object_detection_api.text_reader import read
+from bakeoff.config.parse import Problems, parse_kind
+from bakeoff.lr import SCHEDULES, Constant, Cosine, Exponential, Manual, OneCycle, Polynomial, Schedule
+from bakeoff.pipeline_config.messages import format_text, new_message
+from bakeoff.pipeline_config.schedule import describe_schedule
+from bakeoff.pipeline_import.block import Block, Report
+from bakeoff.pipeline_import.reader import find_places
+from bakeoff.pipeline_import.training import read_schedule
 
-Messages = Callable[[str], type[message.Message]]
 FLOAT32 = 1e-6  # relative
 
 
@@ -63,15 +62,10 @@ def _manual(said: Any, step: np.ndarray) -> np.ndarray:
     return rate
 
 
-@pytest.fixture
-def as_that_api(messages: Messages) -> Callable[..., Any]:
-    def written(schedule: Schedule, steps: int, factor: float = 1.0) -> tuple[Any, str]:
-        text = "\n".join(api_schedule.written(schedule, steps, factor))
-        optimizer = messages("MomentumOptimizer")()
-        text_format.Parse(text, optimizer)
-        return optimizer.learning_rate, text  # type: ignore[attr-defined]
-
-    return written
+def as_that_api(schedule: Schedule, steps: int, factor: float = 1.0) -> tuple[Any, str]:
+    """A schedule as protobuf reads what is written of it, and that text."""
+    text = format_text({"learning_rate": describe_schedule(schedule, steps, factor)}, "MomentumOptimizer")
+    return text_format.Parse(text, new_message("MomentumOptimizer")).learning_rate, text
 
 
 STEPS = 1000
@@ -107,7 +101,7 @@ EXACT = {
 
 @pytest.mark.parametrize("factor", [1.0, 0.0625])
 @pytest.mark.parametrize("name", EXACT)
-def test_the_rate_is_the_same_at_every_step(name: str, factor: float, as_that_api: Callable[..., Any]) -> None:
+def test_the_rate_is_the_same_at_every_step(name: str, factor: float) -> None:
     ours = EXACT[name].over(STEPS, steps_per_epoch=50)
     theirs, text = as_that_api(ours, STEPS, factor)
     expected = np.array([factor * ours(step) for step in range(STEPS)])
@@ -117,28 +111,26 @@ def test_the_rate_is_the_same_at_every_step(name: str, factor: float, as_that_ap
 
 
 @pytest.mark.parametrize("name", [name for name in EXACT if "manual" not in name and "floor" not in name])
-def test_a_schedule_that_was_written_is_read_as_itself(name: str, as_that_api: Callable[..., Any]) -> None:
+def test_a_schedule_that_was_written_is_read_as_itself(name: str) -> None:
     ours = EXACT[name].over(STEPS, steps_per_epoch=50)
     assert _read_back(as_that_api(ours, STEPS)[1]) == ours
 
 
 @pytest.mark.parametrize("name", [name for name in EXACT if "manual" in name or "floor" in name])
-def test_a_schedule_that_was_written_has_the_same_rates_when_read(name: str, as_that_api: Callable[..., Any]) -> None:
+def test_a_schedule_that_was_written_has_the_same_rates_when_read(name: str) -> None:
     ours = EXACT[name].over(STEPS, steps_per_epoch=50)
     back = _read_back(as_that_api(ours, STEPS)[1])
     assert [back(step) for step in range(STEPS)] == pytest.approx([ours(step) for step in range(STEPS)], rel=FLOAT32)
 
 
 def _read_back(text: str) -> Schedule:
-    from bakeoff.config.parse import Problems, parse_kind
-    from bakeoff.lr import SCHEDULES
-
-    mistakes = Mistakes()
-    outer = checked(read(f"train_config {{ optimizer {{ momentum_optimizer {{ {text}\n }} }} }}"), mistakes)
-    assert mistakes.found == []
-    optimizer = outer.inner("train_config").inner("optimizer").inner("momentum_optimizer")
+    whole = f"train_config {{ optimizer {{ momentum_optimizer {{ {text}\n }} }} }}"
+    place, mistakes = find_places(whole)
+    assert mistakes == []
+    optimizer = Block(text_format.Parse(whole, new_message()), place).inner("train_config").inner("optimizer")
     problems, report = Problems(lambda key: "test"), Report()
-    back = parse_kind(SCHEDULES, schedule_reader.read(optimizer, report), "lr", problems)
+    tree = read_schedule(optimizer.inner("momentum_optimizer"), report)
+    back = parse_kind(SCHEDULES, tree, "lr", problems)
     assert problems.lines == [] and report.lines == []
     return back.over(STEPS, steps_per_epoch=50)
 
@@ -152,9 +144,7 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_what_that_api_cannot_say_is_sampled_and_says_how_far_it_is_off(
-    name: str, as_that_api: Callable[..., Any]
-) -> None:
+def test_what_that_api_cannot_say_is_sampled_and_says_how_far_it_is_off(name: str) -> None:
     ours = SAMPLED[name].over(STEPS, steps_per_epoch=50)
     theirs, text = as_that_api(ours, STEPS)
     expected = np.array([ours(step) for step in range(STEPS)])
@@ -167,20 +157,20 @@ def test_what_that_api_cannot_say_is_sampled_and_says_how_far_it_is_off(
     assert len(theirs.manual_step_learning_rate.schedule) <= 100
 
 
-def test_a_run_shorter_than_the_samples_is_said_step_by_step(as_that_api: Callable[..., Any]) -> None:
+def test_a_run_shorter_than_the_samples_is_said_step_by_step() -> None:
     ours = Polynomial(0.1).over(7, steps_per_epoch=50)
     theirs, _ = as_that_api(ours, 7)
     np.testing.assert_allclose(rates_of(theirs, 7), [0.1 * (1 - step / 7) for step in range(7)], rtol=FLOAT32)
 
 
-def test_a_run_of_one_step_has_one_rate(as_that_api: Callable[..., Any]) -> None:
+def test_a_run_of_one_step_has_one_rate() -> None:
     theirs, _ = as_that_api(Polynomial(0.1).over(1, steps_per_epoch=50), 1)
     assert rates_of(theirs, 1) == pytest.approx([0.1])
 
 
-def test_the_formulas_of_the_test_give_the_figures_that_are_known(messages: Messages) -> None:
+def test_the_formulas_of_the_test_give_the_figures_that_are_known() -> None:
     """ftc-ml's FPNLite 320: a line from .02667 to .08 in 1,000 steps, half way down the cosine in the middle."""
-    rate = messages("LearningRate")()
+    rate = new_message("LearningRate")
     text_format.Parse(
         "cosine_decay_learning_rate { learning_rate_base: .08 total_steps: 3000 warmup_learning_rate: .02667 "
         "warmup_steps: 1000 }",

@@ -11,8 +11,8 @@ import yaml
 from bakeoff.config.compose import compose
 from bakeoff.config.run import Run, parse_draft
 from bakeoff.errors import ConfigError
-from bakeoff.object_detection_api.command import add_to
-from bakeoff.object_detection_api.options import differing
+from bakeoff.pipeline_import.command import add_to
+from bakeoff.pipeline_import.options import list_differences
 from imports import ROOT
 
 FILES = Path(__file__).parent / "files"
@@ -107,7 +107,7 @@ def test_a_file_with_a_mistake_writes_nothing(workspace: Path, tmp_path: Path) -
     wrong = tmp_path / "wrong.config"
     wrong.write_text(TF2.read_text().replace("num_steps: 50000", "num_steps: -5"))
     before = files(workspace)
-    with pytest.raises(ConfigError, match=r"wrong.config:\d+: train_config.num_steps: must be a whole number"):
+    with pytest.raises(ConfigError, match=r"wrong.config:\d+:\d+: train_config.num_steps: must be a whole number"):
         run(str(wrong))
     assert files(workspace) == before
 
@@ -181,4 +181,4 @@ def test_a_file_without_a_length_leaves_it_open(workspace: Path, tmp_path: Path)
 
 def test_settings_that_hold_settings_are_told_from_their_defaults(variant: Callable[..., Run]) -> None:
     model = {"kind": "ssd_fpn", "input_size": 320, "mining": {}}
-    assert differing(variant(model=model).model) == {"input_size": 320, "mining": {}}
+    assert list_differences(variant(model=model).model) == {"input_size": 320, "mining": {}}

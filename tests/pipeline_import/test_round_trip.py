@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bakeoff.config.run import Run
-from bakeoff.object_detection_api.pipeline import imported, pipeline_config
+from bakeoff.pipeline_config.pipeline import format_pipeline
+from bakeoff.pipeline_import.options import import_pipeline
 from bakeoff.records.manifest import Manifest
 
 Variant = Callable[..., Run]
@@ -17,7 +18,7 @@ SAID = {"num_steps": True}  # export settings under which the file holds the run
 
 def again(run: Run, manifest: Manifest, variant: Variant) -> Run:
     """The variant after a way through a pipeline.config."""
-    found = imported(pipeline_config(run, manifest).encode(), "pipeline.config").settings
+    found = import_pipeline(format_pipeline(run, manifest).encode(), "pipeline.config").settings
     return variant(**found, export=SAID)
 
 
@@ -46,7 +47,7 @@ def test_every_recipe_comes_back_as_it_was(
         assert said(back) == said(run)
         assert said(again(variant(**recipe), manifest, variant)) == said(run)
         assert run.train.validate_every_steps == 100
-    assert _without_comments(pipeline_config(back, manifest)) == _without_comments(pipeline_config(run, manifest))
+    assert _without_comments(format_pipeline(back, manifest)) == _without_comments(format_pipeline(run, manifest))
 
 
 def _without_comments(text: str) -> str:

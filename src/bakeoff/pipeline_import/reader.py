@@ -23,7 +23,9 @@ MAX_DEPTH = 64  # blocks inside one another; the deepest of that API's own files
 MAX_NAME = 200  # letters; the longest of that API has 45
 MAX_SHOWN = 40  # characters of the file that a message repeats
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-VALUE = re.compile(r"[+.-]*\w[\w+.-]*", re.ASCII)
+VALUE = re.compile(
+    r"[+-]?(?:[A-Za-z_]\w*+|0[xX][0-9a-fA-F]++|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+[fF]?+)", re.ASCII
+)
 QUOTES = {"'", '"'}
 CLOSING = {"{": "}", "<": ">"}
 NOUNS = {
@@ -170,24 +172,26 @@ class _Walk:
             if found and not self._words.TryConsume(","):
                 between = f"between the values of a list (opened in line {opened})"
                 raise self._mistake(f"{between} must stand ',', got {self._next()}")
-            found.append(self._read_value(known, key, self._here(), depth))
+            found.append(self._read_value(known, key, None, depth))
         return found
 
-    def _read_value(self, known: FieldDescriptor | None, key: str, spot: Spot, depth: int) -> Place:
-        place, wrong, word = Place(spot), None, self._words.token
-        kind = known.message_type if known else None
+    def _read_value(self, known: FieldDescriptor | None, key: str, spot: Spot | None, depth: int) -> Place:
+        """Read a value or a block; without a spot it stands where it begins."""
+        kind, wrong, word = known.message_type if known else None, None, self._words.token
         if word in CLOSING:
             if depth >= MAX_DEPTH:
                 raise self._mistake(f"blocks must not be nested deeper than {MAX_DEPTH}")
-            self._words.NextToken()
+            start = self._take()
+            place = Place(spot or start)
             listed = kind if kind and name_of(kind) not in OPAQUE else None
             self.read_block(listed, place, key, depth=depth + 1, opened=word)
             wrong = f"must be {RULES[known.type]}, got a block {{ }}" if known and not kind else None
         else:
             word = self._read_plain()
+            place = Place(spot or self._last())
             wrong = _find_wrong(known, word) if known else None
         if wrong:
-            self.mistakes.append((spot, f"{key}: {wrong}"))
+            self.mistakes.append((place.spot, f"{key}: {wrong}"))
         return place
 
     def _read_plain(self) -> str:
@@ -197,31 +201,35 @@ class _Walk:
             self._words.NextToken()
             return word
         if word[:1] not in QUOTES:
-            raise self._mistake(f"a value must stand here, got {self._next()}")
+            is_number = word[:1].isdigit() or word[:1] == "."
+            raise self._mistake(f"{'not a number:' if is_number else 'a value must stand here, got'} {self._next()}")
         if len(word) < 2 or word[-1] != word[0]:
             raise self._mistake(f"a text must end on its line with {word[0]}, got {_shorten(word)}")
         try:
             with warnings.catch_warnings(action="error"):  # of an escape that does not exist Python only warns
                 return repr(self._words.ConsumeString())
         except (text_format.ParseError, Warning):
-            reason = f"a text must be UTF-8, with escapes like \\n, \\' and \\303, got {_shorten(word)}"
-            raise self._mistake(reason) from None
+            reason = (
+                f"a text must end on its line and be UTF-8, with escapes like \\n, \\' and \\303, got {_shorten(word)}"
+            )
+            raise SyntaxMistake(self._last(), reason) from None
 
     def _take(self) -> Spot:
         """Go on by a word and return where it stood."""
         self._words.NextToken()
-        place = self._words.ParseErrorPreviousToken("")
-        return Spot(place.GetLine(), place.GetColumn())
+        return self._last()
 
-    def _here(self) -> Spot:
-        place = self._words.ParseError("")
+    def _last(self) -> Spot:
+        """Return where the word stood that was read last."""
+        place = self._words.ParseErrorPreviousToken("")
         return Spot(place.GetLine(), place.GetColumn())
 
     def _next(self) -> str:
         return "the end of the file" if self._words.AtEnd() else repr(_shorten(self._words.token))
 
     def _mistake(self, reason: str) -> SyntaxMistake:
-        return SyntaxMistake(self._here(), reason)
+        place = self._words.ParseError("")
+        return SyntaxMistake(Spot(place.GetLine(), place.GetColumn()), reason)
 
 
 def _find_wrong(known: FieldDescriptor, word: str) -> str | None:
