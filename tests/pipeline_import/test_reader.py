@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from api_files import TF2, import_changed
+from api_files import TF1, TF2, import_changed
 from bakeoff.errors import ConfigError
 from bakeoff.pipeline_config.messages import new_message
 from bakeoff.pipeline_import.block import Block
@@ -196,8 +196,8 @@ def test_protobuf_has_the_parts_that_its_interface_does_not_promise() -> None:
         (("activation: RELU_6", "activation: RELU6"), "conv_hyperparams.activation: no such choice RELU6; did you mean 'RELU_6'? one of: NONE, RELU, RELU_6, SWISH"),
         (("freeze_batchnorm: false", "freeze_batchnorm: no"), "tf2.config:6:5: model.ssd.freeze_batchnorm: must be true or false, got no"),
         (("type: 'ssd_mobilenet_v2_fpn_keras'", "type: ssd"), "model.ssd.feature_extractor.type: must be a text in quotes, got ssd"),
-        (("freeze_batchnorm: false", "freeze_batchnorm: false freeze_batchnorm: true"), "model.ssd.freeze_batchnorm: is there twice, first in line 6; it holds one true or false"),
-        (("freeze_batchnorm: false", "freeze_batchnorm: [false]"), "model.ssd.freeze_batchnorm: is no list; it holds one true or false"),
+        (("freeze_batchnorm: false", "freeze_batchnorm: false freeze_batchnorm: true"), "model.ssd.freeze_batchnorm: is there twice, first in line 6; it holds one value"),
+        (("freeze_batchnorm: false", "freeze_batchnorm: [false]"), "model.ssd.freeze_batchnorm: is no list; it holds one value"),
         (("freeze_batchnorm: false", "freeze_batchnorm { }"), "model.ssd.freeze_batchnorm: must be true or false, got a block { }"),
         (("similarity_calculator { iou_similarity { } }", "similarity_calculator: 'iou'"), "model.ssd.similarity_calculator: must be a block { }, got 'iou'"),
         (("optimizer {", "optimizer { adam_optimizer { }"), "train_config.optimizer.momentum_optimizer: cannot stand beside adam_optimizer (line "),
@@ -210,6 +210,19 @@ def test_protobuf_has_the_parts_that_its_interface_does_not_promise() -> None:
 def test_a_mistake_is_said_with_its_line(change: tuple[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         import_changed(TF2, change)
+
+
+def test_the_inside_of_a_block_that_no_ssd_needs_is_not_checked() -> None:
+    """The messages have no list of what such a block holds."""
+    change = ("score_converter: SIGMOID", "score_converter: SIGMOID calibration_config { some { x: 1 } label: ['a'] }")
+    [line] = [line for line in import_changed(TF2, change).report if "calibration" in line]
+    assert line.endswith("calibration_config: not carried over: there is no counterpart here")
+
+
+def test_what_only_protobuf_refuses_is_said_in_its_words() -> None:
+    change = ("batch_norm_trainable: true", "batch_norm_trainable ['a']")  # a field that is removed
+    with pytest.raises(ConfigError, match=r"^tf1\.config: not protobuf text format: \d+:\d+ : .*Expected \"{\"\."):
+        import_changed(TF1, change)
 
 
 def test_of_very_many_mistakes_the_first_are_said() -> None:

@@ -118,7 +118,6 @@ def _describe_extractor(network: Detector) -> Tree:
 
 
 def _describe_own_extractor(network: Ssd) -> Tree:
-    levels = _levels(network)
     note = (
         f"This network is bakeoff's own: that API has to have a feature extractor registered as {OWN_TYPE!r}. "
         "Every other detection option of conf/model is one that the API knows."
@@ -126,11 +125,7 @@ def _describe_own_extractor(network: Ssd) -> Tree:
     return {
         "type": Noted(note, OWN_TYPE),
         "depth_multiplier": network.width,
-        "fpn": {
-            "min_level": min(levels),
-            "max_level": max(levels),
-            "additional_layer_depth": network.pyramid_channels,
-        },
+        "fpn": _describe_levels(network) | {"additional_layer_depth": network.pyramid_channels},
         "conv_hyperparams": {"batch_norm": {"scale": True, "decay": network.batch_norm_momentum}},
     }
 
@@ -146,19 +141,19 @@ def _describe_convolutions(convolutions: Convolutions) -> Tree:
     }
 
 
-def _levels(network: Ssd | SsdFpn) -> list[int]:
-    return [stride.bit_length() - 1 for stride in network.strides]
+def _describe_levels(network: Ssd | SsdFpn) -> Tree:
+    """Describe the pyramid's levels; one of stride 8 is level 3."""
+    levels = [stride.bit_length() - 1 for stride in network.strides]
+    return {"min_level": min(levels), "max_level": max(levels)}
 
 
 def _describe_anchors(network: Detector) -> Tree:
-    anchors = network.anchors
-    ratios = {"aspect_ratios": anchors.aspect_ratios}
+    ratios = {"aspect_ratios": network.anchors.aspect_ratios}
     if isinstance(network, SsdMultibox):
-        return {MAP_ANCHORS: {"num_layers": network.num_maps} | pick(anchors, MULTIBOX_ANCHORS) | ratios}
-    levels, anchors = _levels(network), network.anchors
+        return {MAP_ANCHORS: {"num_layers": network.num_maps} | pick(network.anchors, MULTIBOX_ANCHORS) | ratios}
     per_octave = network.anchors.octave_steps if isinstance(network, Ssd) else network.anchors.scales_per_octave
-    scales = {"anchor_scale": anchors.scale, "scales_per_octave": per_octave}
-    return {LEVEL_ANCHORS: {"min_level": min(levels), "max_level": max(levels)} | scales | ratios}
+    scales = {"anchor_scale": network.anchors.scale, "scales_per_octave": per_octave}
+    return {LEVEL_ANCHORS: _describe_levels(network) | scales | ratios}
 
 
 def _describe_heads(network: Detector) -> Tree:

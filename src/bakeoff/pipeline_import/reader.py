@@ -28,20 +28,13 @@ VALUE = re.compile(
 )
 QUOTES = {"'", '"'}
 CLOSING = {"{": "}", "<": ">"}
-NOUNS = {
+RULES = {
     FieldDescriptor.TYPE_BOOL: "true or false",
-    FieldDescriptor.TYPE_DOUBLE: "number",
-    FieldDescriptor.TYPE_INT32: "whole number",
-    FieldDescriptor.TYPE_UINT32: "whole number",
-    FieldDescriptor.TYPE_STRING: "text",
-    FieldDescriptor.TYPE_ENUM: "name",
-    FieldDescriptor.TYPE_MESSAGE: "block",
-}
-RULES = NOUNS | {
     FieldDescriptor.TYPE_DOUBLE: "a number",
     FieldDescriptor.TYPE_INT32: f"a whole number, at most {2**31 - 1}",
     FieldDescriptor.TYPE_UINT32: f"a whole number, 0 or more, at most {2**32 - 1}",
     FieldDescriptor.TYPE_STRING: "a text in quotes",
+    FieldDescriptor.TYPE_ENUM: "a name",
     FieldDescriptor.TYPE_MESSAGE: "a block { }",
 }
 
@@ -130,7 +123,7 @@ class _Walk:
         colon = self._words.TryConsume(":")
         if self._words.token == "[":
             if known and not known.is_repeated:
-                self.mistakes.append((spot, f"{key}: is no list; it holds one {NOUNS[known.type]}"))
+                self.mistakes.append((spot, f"{key}: is no list; it holds one value"))
                 known = None
             found = self._read_list(known, name, key, depth, colon=colon)
         elif colon or self._words.token in CLOSING:
@@ -140,7 +133,9 @@ class _Walk:
         if known and found:
             place.fields.setdefault(name, []).extend(found)
 
-    def _check_name(self, kind: Descriptor | None, name: str, place: Place, key: str, spot: Spot) -> FieldDescriptor:
+    def _check_name(
+        self, kind: Descriptor | None, name: str, place: Place, key: str, spot: Spot
+    ) -> FieldDescriptor | None:
         """Return the field; None if there is no such field or it must not stand here."""
         if kind is None:
             return None
@@ -153,7 +148,7 @@ class _Walk:
             return None
         if name in place.fields and not known.is_repeated:
             there = f"is there twice, first in line {place.fields[name][0].spot.line}"
-            self.mistakes.append((spot, f"{key}: {there}; it holds one {NOUNS[known.type]}"))
+            self.mistakes.append((spot, f"{key}: {there}; it holds one value"))
             return None
         group = known.containing_oneof.fields if known.containing_oneof else []
         other = next((other.name for other in group if other.name in place.fields), None)
