@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-COMPOSING = ("config", "object_detection_api")
+COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
-    "cli", "compare", "effects", "planning", "predict", "rendered", "reproduce", "runs", "sweep", "tracking",
+    "cli", "compare", "effects", "pipeline_import", "planning", "predict", "rendered", "reproduce", "runs",
+    "sweep", "tracking",
 )  # fmt: skip
 GROUND = (
     "__init__", "curve", "deciding", "dvc", "errors", "files", "machine", "progress", "quiet", "workspace",

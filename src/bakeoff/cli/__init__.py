@@ -7,7 +7,7 @@ import sys
 from bakeoff import workspace
 from bakeoff.cli import better, compare, predict, queue, reproduce, status, stop, sweep, track, variant
 from bakeoff.errors import said_plainly
-from bakeoff.object_detection_api import command as import_config
+from bakeoff.pipeline_import import command as import_config
 
 # In the order of --help; each adds a command and says what it runs.
 COMMANDS = (

@@ -1,4 +1,4 @@
-"""params.yaml + conf/ + the records -> models/config: run.yaml, lr.svg, and pipeline.config for detectors."""
+"""params.yaml + conf/ + the records -> models/config: run.yaml, lr.svg and pipeline.config."""
 
 import sys
 from pathlib import Path
@@ -8,14 +8,13 @@ from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.source import require_same_source
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import said_plainly
-from bakeoff.object_detection_api.pipeline import pipeline_config
+from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import Run, write
 from bakeoff.training.variant import plan_phases
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
-NONE = "# The Object Detection API trains detectors; this variant is none.\n"
 
 
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
@@ -28,8 +27,7 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
         print(f"warning: {warning}", file=sys.stderr)
     write(run, out)
     (out.parent / PICTURE).write_text(lr_svg(run.name, plan_phases(run)), encoding="utf-8")
-    pipeline = pipeline_config(run, manifest) if run.model.task == "detection" else NONE
-    (out.parent / PIPELINE).write_text(pipeline, encoding="utf-8")
+    (out.parent / PIPELINE).write_text(format_pipeline(run, manifest), encoding="utf-8")
     return run
 
 

@@ -1,0 +1,1 @@
+"""A variant -> the TF Object Detection API's `pipeline.config`, and that API's messages."""

@@ -1,0 +1,1 @@
+"""A pipeline.config of the TF Object Detection API -> options under conf/: `bakeoff import-config`."""

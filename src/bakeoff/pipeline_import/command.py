@@ -1,0 +1,67 @@
+"""`bakeoff import-config FILE`: a pipeline.config of the Object Detection API becomes options of conf/."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.errors import ConfigError
+from bakeoff.progress import say
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def add_to(commands: Any) -> None:
+    command = commands.add_parser(
+        "import-config", help="carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
+    )
+    # Made absolute at once: the command itself runs in the workspace's own folder.
+    command.add_argument("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
+    command.add_argument("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
+    command.add_argument("--force", action="store_true", help="replace options of this name")
+    command.set_defaults(run=import_config)
+
+
+def import_config(arguments: argparse.Namespace) -> None:
+    """Write the options into the workspace that is the current folder, and print what could not be carried over."""
+    from bakeoff.pipeline_import.options import import_pipeline, write_options
+
+    path: Path = arguments.file
+    name, file = _choose_name(arguments.name, path), _make_printable(path.name)
+    found = import_pipeline(_read_bytes(path), file)
+    written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
+    for line in found.report:
+        say(line)
+    if found.report:
+        say(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
+    for option in written:
+        say(f"written: {option.as_posix()}")
+
+
+def _read_bytes(path: Path) -> bytes:
+    from bakeoff.pipeline_import.reader import MOST_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _make_printable(name: str) -> str:
+    """Drop line breaks: the name is repeated in messages and in the options' comments, which a line break would end."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def _choose_name(given: str | None, path: Path) -> str:
+    from bakeoff.config.choice import PRESET
+
+    if given is not None:
+        if not NAME.fullmatch(given) or given == PRESET:
+            rule = f"must be a letter, then letters, digits, - and _, and not {PRESET!r}"
+            raise ConfigError(f"--name: {rule}, got {given!r}")
+        return given
+    stem = path.parent.name if path.stem == "pipeline" else path.stem
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
+    return plain if NAME.fullmatch(plain) and plain != PRESET else f"imported_{plain}".rstrip("_")

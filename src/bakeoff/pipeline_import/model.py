@@ -1,0 +1,294 @@
+"""`model { ssd { … } }` -> settings of a detector, with the kind of network and the backbone that come nearest."""
+
+from typing import Any
+
+from bakeoff.networks.detector import BOX_SCALES
+from bakeoff.networks.ssd import Ssd
+from bakeoff.pipeline_config import model as names
+from bakeoff.pipeline_config.messages import round_off
+from bakeoff.pipeline_import.block import Block, Report
+
+NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
+STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by kind of network
+MAPS_STEPS = {"mobilenet_v1": 32}  # of ssd_multibox, by backbone
+
+Settings = dict[str, Any]
+
+
+def read_model(ssd: Block, report: Report) -> Settings:
+    """Return settings of the group `model`, with the `kind`."""
+    kind, extractor = _read_extractor(ssd, report)
+    backbone = extractor["backbone"]["name"] if "backbone" in extractor else names.OWN_TYPE
+    rule = _read_loss(ssd, report) | _read_matcher(ssd, report)
+    settings = {"kind": kind, "input_size": _read_size(ssd, kind, backbone, report)} | extractor
+    settings |= {"anchors": _read_anchors(ssd, kind, extractor, report), "loss": rule, "mining": _read_mining(ssd)}
+    scores = "softmax" if rule.get("classes") == "softmax" else "sigmoid"
+    settings["suppression"] = _read_suppression(ssd, scores, report)
+    scales = _read_box_scales(ssd, report)
+    if kind != "ssd":
+        return settings | {"box_scales": scales} | _read_heads(ssd, report, shared=kind == "ssd_fpn")
+    if tuple(scales) != Ssd.box_scales:
+        report.change(ssd, "box_coder", f"this network codes boxes by {', '.join(map(str, Ssd.box_scales))}")
+    heads = ssd.inner("box_predictor").inner(names.SHARED_HEADS)
+    heads.pass_over("depth", "kernel_size", "share_prediction_tower", "class_prediction_bias_init")
+    return settings | {"head_convolutions": heads.get("num_layers_before_predictor")}
+
+
+def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
+    """Return which of this project's networks the feature extractor becomes, and the settings it says."""
+    extractor = ssd.inner("feature_extractor")
+    name = extractor.get("type")
+    if name == names.OWN_TYPE:
+        return "ssd", _read_own_extractor(extractor)
+    plain = name.removesuffix("_keras")
+    pyramids = {theirs.removesuffix("_keras"): ours for ours, theirs in names.PYRAMIDS.items()}
+    maps = {theirs.removesuffix("_keras"): ours for ours, theirs in names.MAPS.items()}
+    if plain in pyramids:
+        kind, backbone = "ssd_fpn", pyramids[plain]
+    elif plain in maps:
+        kind, backbone = "ssd_multibox", maps[plain]
+    else:
+        has_levels = extractor.chosen("feature_pyramid_oneof") or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
+        kind, known = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
+        backbone = next((ours for word, ours in NEAREST if word in plain and ours in known), "mobilenet_v2")
+        report.change(extractor, "type", f"there is no {name!r} here; {kind} with {backbone} stands in its place")
+    settings: Settings = {
+        "backbone": {"name": backbone} | extractor.take(names.BACKBONE),
+        "convolutions": _read_convolutions(extractor, report),
+    }
+    depthwise = extractor.get("use_depthwise")
+    if kind == "ssd_multibox":
+        # Old files say it only of the anchors.
+        maps_of = extractor if extractor.has("num_layers") else ssd.inner("anchor_generator").inner(names.MAP_ANCHORS)
+        return kind, settings | {"num_maps": maps_of.get("num_layers"), "depthwise_maps": depthwise}
+    if depthwise and backbone == "resnet50":
+        report.change(extractor, "use_depthwise", "resnet50 has a pyramid of full convolutions here")
+        depthwise = False
+    return kind, settings | {"pyramid": _read_pyramid(extractor, report) | {"depthwise": depthwise}}
+
+
+def _read_own_extractor(extractor: Block) -> Settings:
+    fpn = extractor.inner("fpn")
+    fpn.pass_over("min_level", "max_level")
+    return {
+        "width": extractor.get("depth_multiplier"),
+        "pyramid_channels": fpn.get("additional_layer_depth"),
+        "batch_norm_momentum": extractor.inner("conv_hyperparams").inner("batch_norm").get("decay"),
+    }
+
+
+def _read_pyramid(extractor: Block, report: Report) -> Settings:
+    if not extractor.has("bifpn"):
+        return extractor.inner("fpn").take(names.PYRAMID)
+    bifpn = extractor.inner("bifpn")
+    text = "there is no two-way pyramid here; a plain one of its levels stands in its place"
+    report.change(extractor, "bifpn", text)
+    bifpn.pass_over("num_iterations", "combine_method")
+    return bifpn.take(names.PYRAMID | {"depth": "num_filters"}) | ({} if bifpn.get("num_filters") else {"depth": 256})
+
+
+def _read_convolutions(owner: Block, report: Report, *, normalised: bool = True) -> Settings:
+    """Read the `conv_hyperparams` of a message; `normalised`: a batch norm follows its convolutions."""
+    block = owner.inner("conv_hyperparams")
+    regularizer, activation = block.inner("regularizer"), block.get("activation")
+    penalised = regularizer.has("l2_regularizer")
+    settings: Settings = {"l2_weight": regularizer.inner("l2_regularizer").get("weight") if penalised else 0.0}
+    activations = {theirs: ours for ours, theirs in names.ACTIVATIONS.items()}
+    if activation in activations:
+        settings["activation"] = activations[activation]
+    else:
+        report.change(block, "activation", f"there is no {activation} here; RELU_6 stands in its place")
+    settings |= _read_initializer(block, report)
+    norm = block.chosen("normalizer_oneof")
+    if norm in ("batch_norm", "sync_batch_norm"):
+        settings |= block.inner(norm).take(names.BATCH_NORM)
+        if norm == "sync_batch_norm":
+            report.change(block, norm, "becomes a batch norm over each device's share of the batch")
+    elif normalised:
+        report.drop(owner, "conv_hyperparams", "without batch_norm; convolutions are followed by a batch norm here")
+    return settings
+
+
+def _read_initializer(block: Block, report: Report) -> Settings:
+    initializer = block.inner("initializer")
+    kind = initializer.chosen("initializer_oneof")
+    if kind in ("random_normal_initializer", "truncated_normal_initializer"):
+        deviation = initializer.inner(kind).get("stddev")
+        return {"initializer": kind.removesuffix("_initializer"), "initial_deviation": deviation}
+    if block.has("initializer"):
+        report.change(block, "initializer", f"there is no {kind} here; random_normal of 0.01 stands in its place")
+        initializer.pass_over(kind)
+    return {}
+
+
+def _read_size(ssd: Block, kind: str, backbone: str, report: Report) -> int:
+    """Return the side of the square that the network sees."""
+    resizer = ssd.inner("image_resizer")
+    chosen = resizer.chosen("image_resizer_oneof")
+    if chosen == "fixed_shape_resizer":
+        shape = resizer.inner(chosen)
+        height, width = shape.get("height"), shape.get("width")
+        size = max(height, width)
+        if height != width:
+            report.change(resizer, chosen, f"inputs are square here: {size} x {size} for {height} x {width}")
+    elif chosen == "keep_aspect_ratio_resizer":
+        shape = resizer.inner(chosen)
+        size = shape.get("max_dimension")
+        shape.pass_over("min_dimension", "pad_to_max_dimension", "per_channel_pad_value")
+        report.change(resizer, chosen, f"images are brought to {size} x {size} here, whatever their aspect ratio")
+    else:
+        size = 300
+        report.change(ssd, "image_resizer", f"images are brought to a square here; {size} x {size} for want of one")
+        resizer.pass_over(chosen)
+    step = STEPS.get(kind) or MAPS_STEPS.get(backbone, 1)
+    fitting = max(step, (size + step // 2) // step * step)
+    if fitting != size:
+        report.change(ssd, "image_resizer", f"{backbone} here wants a multiple of {step}: {fitting} for {size}")
+    return fitting
+
+
+def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: Report) -> Settings:
+    outer = ssd.inner("anchor_generator")
+    chosen = outer.chosen("anchor_generator_oneof")
+    wanted = names.MAP_ANCHORS if kind == "ssd_multibox" else names.LEVEL_ANCHORS
+    if chosen != wanted:
+        text = f"{chosen} does" if chosen else "no anchors do"
+        report.change(ssd, "anchor_generator", f"{text} not go with this network here; its own anchors stay")
+        outer.pass_over(chosen)
+        return {}
+    block = outer.inner(wanted)
+    if kind == "ssd_multibox":
+        maps = extractor["num_maps"]
+        if block.get("num_layers") != maps:
+            report.drop(block, "num_layers", f"the network has {maps} maps, and anchors on each")
+        anchors = block.take(names.MULTIBOX_ANCHORS)
+    else:
+        if kind == "ssd_fpn":
+            levels = (extractor["pyramid"]["min_level"], extractor["pyramid"]["max_level"])
+        else:
+            levels = (min(Ssd.strides).bit_length() - 1, max(Ssd.strides).bit_length() - 1)
+        if (block.get("min_level"), block.get("max_level")) != levels:
+            report.drop(block, "min_level", f"the network has levels {levels[0]} to {levels[1]}, and anchors on each")
+        octave = "scales_per_octave" if kind == "ssd_fpn" else "octave_steps"
+        anchors = block.take({"scale": "anchor_scale", octave: "scales_per_octave"})
+    ratios = block.get("aspect_ratios")
+    return anchors | ({"aspect_ratios": ratios} if ratios else {})
+
+
+def _read_heads(ssd: Block, report: Report, *, shared: bool) -> Settings:
+    """Return `predictor` and `predictor_convolutions` of a network whose heads are `shared` by all levels or not."""
+    outer = ssd.inner("box_predictor")
+    wanted = names.SHARED_HEADS if shared else names.OWN_HEADS
+    chosen = outer.chosen("box_predictor_oneof")
+    if chosen != wanted:
+        heads = "shared by all levels" if shared else "of one map each"
+        text = f"{chosen or 'no box predictor'} does not go with this network here, whose heads are {heads}"
+        report.change(ssd, "box_predictor", text)
+    if chosen not in (names.OWN_HEADS, names.SHARED_HEADS):
+        return {}
+    block = outer.inner(chosen)
+    predictor = block.take(names.HEADS)
+    keep = block.get("dropout_keep_probability")
+    predictor["dropout"] = round_off(1 - keep) if block.get("use_dropout") else 0.0
+    if predictor["depthwise"] and predictor["kernel"] == 1:
+        report.change(block, "use_depthwise", "a depthwise convolution of kernel 1 only scales; left out here")
+        predictor["depthwise"] = False
+    if shared and chosen == wanted:
+        predictor |= block.take(names.SHARED_DEPTH)
+    elif not shared:
+        low, high = (block.get(name) for name in (("min_depth", "max_depth") if chosen == wanted else ("depth",) * 2))
+        if predictor["layers_before"] and high == 0:  # that API then leaves the layers out
+            low, predictor["layers_before"] = 0, 0
+        predictor |= {"min_depth": low, "max_depth": max(low, high)}
+    convolutions = _read_convolutions(block, report, normalised=predictor["layers_before"] > 0)
+    return {"predictor": predictor, "predictor_convolutions": convolutions}
+
+
+def _read_box_scales(ssd: Block, report: Report) -> list[float]:
+    coder = ssd.inner("box_coder")
+    chosen = coder.chosen("box_coder_oneof")
+    if chosen in (None, "faster_rcnn_box_coder"):
+        scales = coder.inner("faster_rcnn_box_coder")
+        return [scales.get(name) for name in names.BOX_CODER_SCALES]
+    report.change(ssd, "box_coder", f"there is no {chosen} here; faster_rcnn_box_coder stands in its place")
+    coder.pass_over(chosen)
+    return list(BOX_SCALES)
+
+
+def _read_matcher(ssd: Block, report: Report) -> Settings:
+    """Return the part of `loss` that says which anchors stand for a box."""
+    similarity = ssd.inner("similarity_calculator")
+    chosen = similarity.chosen("region_similarity")
+    if chosen not in (None, "iou_similarity"):
+        report.change(ssd, "similarity_calculator", f"there is no {chosen} here; overlap (iou_similarity) is used")
+    similarity.pass_over(chosen)
+    matcher = ssd.inner("matcher")
+    if matcher.has("bipartite_matcher"):
+        report.change(ssd, "matcher", "there is no bipartite_matcher here; argmax_matcher stands in its place")
+        matcher.pass_over("bipartite_matcher")
+        return {}
+    block = matcher.inner("argmax_matcher")
+    matched, below = block.get("matched_threshold"), block.get("unmatched_threshold")
+    return {
+        "matched_from": matched,
+        "background_below": None if below == matched else below,
+        "match_every_box": block.get("force_match_for_each_row"),
+    }
+
+
+def _read_loss(ssd: Block, report: Report) -> Settings:
+    """Return the part of `loss` that says what errors cost."""
+    block = ssd.inner("loss")
+    settings = block.take(names.LOSS_WEIGHTS) | ssd.take(names.LOSS_BESIDE)
+    _read_class_loss(block, settings, report)
+    boxes = block.inner("localization_loss")
+    chosen = boxes.chosen("localization_loss")
+    if chosen == "weighted_smooth_l1":
+        settings["smooth_l1_delta"] = boxes.inner(chosen).get("delta")
+    elif chosen:
+        report.change(boxes, chosen, "there is no such loss on boxes here; weighted_smooth_l1 stands in its place")
+        boxes.pass_over(chosen)
+    ssd.pass_over("add_background_class")  # whether that API keeps one number more that nothing reads
+    softmax = settings.get("classes") == "softmax"
+    if ssd.get("encode_background_as_zeros") == softmax:
+        text = "with softmax the background is class 0" if softmax else "with sigmoids it is a row of zeros"
+        report.change(ssd, "encode_background_as_zeros", f"the background is coded otherwise here: {text}")
+    return settings
+
+
+def _read_class_loss(block: Block, settings: Settings, report: Report) -> None:
+    losses = block.inner("classification_loss")
+    chosen = losses.chosen("classification_loss")
+    kinds = {theirs: ours for ours, theirs in names.CLASS_LOSSES.items()}
+    if chosen not in kinds:
+        if chosen:
+            report.change(losses, chosen, "there is no such loss on classes here; a focal loss stands in its place")
+            losses.pass_over(chosen)
+        return
+    settings["classes"] = kinds[chosen]
+    loss = losses.inner(chosen)
+    if settings["classes"] == "sigmoid_focal":
+        settings |= loss.take(names.FOCAL)
+        if not loss.has("alpha"):
+            report.change(loss, "alpha", "without one both sides weigh 1; said here as 0.5 with twice the class weight")
+            settings["focal_alpha"] = 0.5
+            settings["class_weight"] *= 2
+
+
+def _read_mining(ssd: Block) -> Settings | None:
+    loss = ssd.inner("loss")
+    if not loss.has("hard_example_miner"):
+        return None
+    miner = loss.inner("hard_example_miner")
+    ranked_by = {theirs: ours for ours, theirs in names.RANKED_BY.items()}
+    return miner.take(names.MINING) | {"ranked_by": ranked_by[miner.get("loss_type")]}
+
+
+def _read_suppression(ssd: Block, scores: str, report: Report) -> Settings:
+    after = ssd.inner("post_processing")
+    converter = after.get("score_converter")
+    if converter != scores.upper():
+        report.change(after, "score_converter", f"the loss asks for {scores.upper()} here, not {converter}")
+    block = after.inner("batch_non_max_suppression")
+    settings, per_class = block.take(names.SUPPRESSION), block.get("max_detections_per_class")
+    return settings | {"max_detections_per_class": None if per_class >= settings["max_detections"] else per_class}

@@ -1,0 +1,112 @@
+"""A pipeline.config -> files of conf/: an option in each group that it knows, and a preset for every group."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.kinds import KINDS
+from bakeoff.errors import ConfigError
+from bakeoff.pipeline_import.block import Block, Report
+from bakeoff.pipeline_import.model import read_model
+from bakeoff.pipeline_import.reader import read_message
+from bakeoff.pipeline_import.training import read_training
+from bakeoff.run.parse import Problems, kind_of, parse_kind
+from bakeoff.run.yaml_file import write_mapping
+
+GROUPS = ("model", "lr", "optimizer", "train")
+EXPERIMENT = "experiment"
+OTHERS = {"memory": "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
+
+
+@dataclass(frozen=True)
+class Imported:
+    settings: dict[str, dict[str, Any]]  # by group: model, lr, optimizer, train
+    report: list[str]  # what became otherwise or was left behind, `file:line: key: …`
+
+
+def import_pipeline(source: bytes, file: str) -> Imported:
+    """Read a file's variant; raise ConfigError with every mistake in it at once."""
+    message, place, text = read_message(source, file)
+    root, report = Block(message, place), Report()
+    model = read_model(root.inner("model").inner("ssd"), report)
+    settings = {"model": model} | read_training(root.inner("train_config"), text, report)
+    root.inner("eval_config")
+    _read_readers(root, report)
+    report.drop_unused(root)
+    lines = [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(report.lines)]
+    return Imported(settings, lines)
+
+
+def _read_readers(root: Block, report: Report) -> None:
+    """Look into the readers, so that the report names each of their fields and why it is left behind."""
+    training = root.inner("train_input_reader")
+    if not training.get("shuffle"):
+        report.drop(training, "shuffle", "training examples are always shuffled here")
+    for reader in root.inners("eval_input_reader"):
+        if reader.get("shuffle") and reader.has("shuffle"):
+            report.drop(reader, "shuffle", "validation examples always come in order here")
+
+
+def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
+    """Return the settings object of each group; raise ConfigError with all that this project's own rules forbid."""
+    problems = Problems(lambda key: file)
+    objects = {}
+    for group in GROUPS:
+        tree = dict(trees[group])
+        if group == "train" and "steps" not in tree:
+            tree["steps"] = 1  # whoever uses the option will say how long
+        objects[group] = parse_kind(KINDS[group], tree, group, problems)
+    problems.raise_any()
+    return objects
+
+
+def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str, file: str, force: bool) -> list[Path]:
+    """Write an import's settings and return the files; raise ConfigError if one is there already, unless `force`."""
+    objects = check_settings(trees, file)
+    paths = {group: conf / group / f"{name}.yaml" for group in (*GROUPS, EXPERIMENT)}
+    there = [path.as_posix() for path in paths.values() if path.exists()]
+    if there and not force:
+        raise ConfigError(f"{', '.join(there)}: there already; choose another --name, or replace with --force")
+    for group in GROUPS:
+        tree = _option(group, trees[group], objects[group])
+        write_mapping(paths[group], tree, head=f"# From {file}, by `bakeoff import-config`.\n")
+    chosen = dict.fromkeys(GROUPS, name) | OTHERS
+    choices = "".join(f"  - override /{group}: {option}\n" for group, option in chosen.items())
+    head = f"# @package _global_\n# What {file} says: network, schedule, optimizer and training together.\n"
+    paths[EXPERIMENT].parent.mkdir(parents=True, exist_ok=True)
+    paths[EXPERIMENT].write_text(f"{head}defaults:\n{choices}", encoding="utf-8", newline="\n")
+    return list(paths.values())
+
+
+def _option(group: str, tree: dict[str, Any], settings: Any) -> dict[str, Any]:
+    option = {"kind": tree["kind"]} if len(KINDS[group]) > 1 else {}
+    option |= list_differences(settings)
+    if group == "train" and "steps" not in tree:
+        del option["steps"]
+    return option
+
+
+def list_differences(settings: Any) -> dict[str, Any]:
+    """Return the fields that are not their class's defaults, as YAML has them."""
+    tree: dict[str, Any] = {}
+    for field in dataclasses.fields(settings):
+        value, default = getattr(settings, field.name), _default(field)
+        if value == default:
+            continue
+        tree[field.name] = _plain(value, field.metadata.get("kinds"))
+    return tree
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
+    """Return a value as YAML has it: where several kinds of settings may stand, with the one it is."""
+    if dataclasses.is_dataclass(value):
+        return ({"kind": kind_of(kinds, value)} if kinds else {}) | list_differences(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

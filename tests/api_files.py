@@ -1,0 +1,22 @@
+"""Two files of the Object Detection API, imported with some of their text replaced."""
+
+from pathlib import Path
+
+from bakeoff.pipeline_import.options import Imported, import_pipeline
+from imports import ROOT
+
+FILES = ROOT / "tests/pipeline_import/files"
+TF1, TF2 = (FILES / name for name in ("tf1.config", "tf2.config"))
+
+
+def import_changed(path: Path, *changes: tuple[str, str]) -> Imported:
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return import_pipeline(text.encode(), path.name)
+
+
+def line_of(path: Path, text: str, *, last: bool = False) -> int:
+    lines = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line]
+    return lines[-1 if last else 0]

@@ -1,0 +1,27 @@
+"""Detection variants, and what is written of them."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from bakeoff.pipeline_config.messages import new_message
+from bakeoff.pipeline_config.pipeline import format_pipeline
+from bakeoff.records.manifest import Manifest
+from bakeoff.run.settings import Run
+from detector_variants import manifest, pytest_generate_tests, variant
+
+__all__ = ["manifest", "pytest_generate_tests", "variant", "written"]
+
+
+@pytest.fixture
+def written(variant: Callable[..., Run], manifest: Manifest) -> Callable[..., tuple[Any, str]]:
+    """A variant's pipeline.config as protobuf reads it, and its text with comments on one line."""
+
+    def write(**groups: Any) -> tuple[Any, str]:
+        text = format_pipeline(variant(**groups), manifest)
+        return text_format.Parse(text, new_message()), re.sub(r"\n\s*# ", " ", text)
+
+    return write
