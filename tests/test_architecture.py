@@ -16,13 +16,16 @@ from imports import ROOT, SRC, closure, imported_modules, own_files, room_of, sh
 EVERYWHERE = {"errors", "whole", "__init__"}
 ALLOWED = {
     "cli": {
-        "compare", "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet",
+        "compare", "config", "machine", "metrics", "object_detection_api", "planning", "predict", "progress", "quiet",
         "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
     },
     "compare": {"dvc", "effects", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "reproduce": {"config", "dvc", "tracking", "workspace"},
     "effects": {"report"},
-    "sweep": {"config", "dvc", "effects", "machine", "planning", "progress", "runs", "tables", "tracking", "workspace"},
+    "sweep": {
+        "config", "dvc", "effects", "machine", "metrics", "planning", "progress", "runs", "tables", "tracking",
+        "workspace",
+    },
     "stages": {
         "config", "export", "input", "machine", "networks", "object_detection_api", "pictures", "progress", "quiet",
         "records", "report", "runs", "tasks", "tracking", "training", "workspace",

@@ -155,7 +155,7 @@ def say_how_it_ended(manifest: "Manifest") -> None:
 
 
 def _direction_of(metric: str) -> str:
-    from bakeoff.compare.metric import is_higher_better
+    from bakeoff.metrics.catalogue import is_higher_better
 
     higher = is_higher_better(metric)
     if higher is None:

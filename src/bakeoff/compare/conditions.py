@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.metric import is_higher_better, names_in
+from bakeoff.compare.metric import names_in
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.metrics.catalogue import is_higher_better
 
 FORM = re.compile(r"\s*([^=<>!\s]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*")
 ORDERED: dict[str, Callable[[float, float], bool]] = {

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.metric import HEADLINES, Number, number_of
+from bakeoff.compare.metric import Number, number_of
+from bakeoff.metrics.catalogue import BY_HEADLINE
 
 SHOWN_OF_ID = 8
 DERIVED, SEED = "derived.", "seed"
@@ -68,7 +69,7 @@ class Contender:
     def headline(self) -> str | None:
         """The metric by which its task is judged; None if nothing was looked at yet."""
         for place in ("", "validation/"):
-            found = next((name for name in HEADLINES if number_of(self.metrics, f"{place}{name}")), None)
+            found = next((name for name in BY_HEADLINE if number_of(self.metrics, f"{place}{name}")), None)
             if found:
                 return found
         return None

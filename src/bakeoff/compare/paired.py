@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.compare.judged import Score
-from bakeoff.compare.metric import is_higher_better
-from bakeoff.metrics.bootstrap import SHARE, drawings, numbered
+from bakeoff.metrics.catalogue import is_higher_better
+from bakeoff.metrics.score import SHARE, draw_weights, number_names
 
 SMALLEST = 1e-12  # a difference below is none: sums of floats in another order
 ALL = None  # classes together
@@ -50,7 +50,7 @@ def differences(a: Score, b: Score, groups: Sequence[str], samples: int, classes
     """Both scores are of the same examples in the same order; `groups` names each example's group, `classes` those
     that are looked at one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
-    drawn = _values(a, b, drawings(numbered(groups), samples, max(len(groups), _answers(a), _answers(b))))
+    drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
     observed = {key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()}
     observed = {
         key: pair for key, pair in observed.items()

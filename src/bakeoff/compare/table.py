@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bakeoff.compare.contender import DERIVED, SEED, Contender
-from bakeoff.compare.metric import BESIDE, VALIDATION, Number, is_higher_better
+from bakeoff.compare.metric import VALIDATION, Number
+from bakeoff.metrics.catalogue import BY_HEADLINE, is_higher_better
 
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
@@ -91,7 +92,7 @@ def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
 def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
     """Of validation, too, while some of them are not evaluated."""
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
-    names = [name for headline in headlines for name in (headline, *BESIDE[headline])]
+    names = [name for headline in headlines for name in (headline, *BY_HEADLINE[headline].beside)]
     missing = [
         f"{VALIDATION}{headline}" for headline in headlines
         if any(one.headline == headline and one.number(headline) is None for one in contenders)

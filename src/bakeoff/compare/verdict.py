@@ -6,10 +6,10 @@ from typing import Any
 
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.judged import Judged
-from bakeoff.compare.metric import HEADLINES
 from bakeoff.compare.paired import Difference, Differences, differences
 from bakeoff.compare.same_examples import common_examples
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
+from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.tasks.evaluation import Evaluate
 
 LEAST = 10  # groups of examples: fewer drawings of them tell too little of others like them
@@ -65,7 +65,7 @@ def verdict(
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
     found = differences(one.score(names, classes), other.score(names, classes), groups, samples, enough)
-    names_of_numbers = [*HEADLINES, *found.numbers]
+    names_of_numbers = [*BY_HEADLINE, *found.numbers]
     chosen = metric or next((name for name in names_of_numbers if name in found.numbers), "")
     if chosen not in found.numbers:
         raise WorkspaceError(

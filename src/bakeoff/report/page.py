@@ -7,20 +7,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from bakeoff.metrics.catalogue import BY_HEADLINE, ERRORS, METRICS
 from bakeoff.report import charts, confusion
 from bakeoff.report.gallery import Shown, figures
-from bakeoff.report.meanings import KINDS, MEANINGS
 from bakeoff.report.style import STYLE
 
 FILE = "report.html"
 ALLOWED = "\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\""  # browsers refuse everything else
-LOWER_IS_BETTER = ("loss", "ece")
 MOST_CLASSES = 300
 MOST_CURVES = 20
-PER_CLASS = {
-    "AP_50": "AP_50", "AP": "AP", "average_precision": "AP", "auc": "AUC", "precision": "precision", "recall": "recall",
-    "f1": "F1", "class_f1": "best F1", "class_threshold": "at score",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,9 @@ def _cards(report: Report) -> Iterator[str]:
         yield f"<div{big}><b>{escape(name)}</b><strong>{value:.3f}</strong>"
         if interval:
             yield f"<span class=soft>{interval['low']:.3f} to {interval['high']:.3f}</span>"
-            yield "" if name in LOWER_IS_BETTER else charts.span(value, interval["low"], interval["high"])
+            yield (
+                "" if METRICS[name].is_higher_better is False else charts.span(value, interval["low"], interval["high"])
+            )
         yield "</div>"
     yield "</div>"
 
@@ -86,11 +83,11 @@ def _said(report: Report) -> Iterator[str]:
         )
         kind, count = max(numbers["errors"].items(), key=lambda item: item[1])
         if count:
-            said.append(f"The most frequent mistake is {kind.replace('_', ' ')} ({count:,}): {KINDS[kind]}.")
+            said.append(f"The most frequent mistake is {kind.replace('_', ' ')} ({count:,}): {ERRORS[kind]}.")
     key = next((key for key in ("AP_50", "average_precision", "f1") if isinstance(numbers.get(key), dict)), None)
     if key and len(numbers[key]) > 1:
         label, value = min(numbers[key].items(), key=lambda item: item[1])
-        said.append(f"The weakest class is {label} ({PER_CLASS[key]} {value:.2f}).")
+        said.append(f"The weakest class is {label} ({METRICS[key].heading or key} {value:.2f}).")
     if report.intervals:
         said.append(
             f"Ranges are 95 % intervals over {report.intervals_of}: so far the numbers move when others like these are "
@@ -148,7 +145,7 @@ def _errors(report: Report) -> Iterator[str]:
     for kind in counts:
         cells = charts.bar(counts[kind] / most, f"{counts[kind]:,}")
         cells += charts.bar(lost[kind] / most_lost, f"{lost[kind]:.3f}")
-        yield f"<tr><td>{kind.replace('_', ' ')}{cells}<td class=soft>{KINDS[kind]}"
+        yield f"<tr><td>{kind.replace('_', ' ')}{cells}<td class=soft>{ERRORS[kind]}"
     yield (
         "</table><p class=soft>Counts are at the best threshold; the cost is how much higher mAP_50, which counts "
         "every detection, would be without errors of that kind.</p>"
@@ -156,10 +153,10 @@ def _errors(report: Report) -> Iterator[str]:
 
 
 def _classes(report: Report) -> Iterator[str]:
-    columns = [key for key in PER_CLASS if isinstance(report.numbers.get(key), dict)]
+    columns = [key for key in BY_HEADLINE[report.headline].of_classes if key in report.numbers]
     if not columns or not report.counts:
         return
-    heads = "".join(f"<th class=n>{escape(PER_CLASS[key])}<th>" for key in columns)
+    heads = "".join(f"<th class=n>{escape(METRICS[key].heading or key)}<th>" for key in columns)
     counted = "boxes" if "errors" in report.tables else "examples"
     yield f"<h2>Classes</h2><table class=bars><tr><th>class<th class=n>{counted}{heads}"
     for label, count in list(report.counts.items())[:MOST_CLASSES]:
@@ -180,9 +177,9 @@ def _all_numbers(report: Report) -> Iterator[str]:
         if isinstance(value, float):
             interval = report.intervals.get(name)
             ends = f"{interval['low']:.4f} to {interval['high']:.4f}" if interval else ""
-            lower = " Lower is better." if name in LOWER_IS_BETTER else ""
+            lower = " Lower is better." if METRICS[name].is_higher_better is False else ""
             yield f"<tr><td>{escape(name)}<td class=n>{value:.4f}<td class=n>{ends}<td class=soft>"
-            yield MEANINGS.get(name, "") + lower
+            yield METRICS[name].meaning + lower
     yield "</table>"
 
 

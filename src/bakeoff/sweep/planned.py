@@ -9,6 +9,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.run import Derived, Run, as_tree
+from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.sweep import snapshot
 from bakeoff.sweep.manifest import Manifest, SweepJob
 from bakeoff.sweep.points import Point
@@ -87,7 +88,4 @@ def digest_of(tree: Mapping[str, Any]) -> str:
 
 
 def headline_name(derived: Derived) -> str:
-    """The tasks know it, but they compute, and a sweep does not load TensorFlow."""
-    if derived.task == "detection":
-        return "mAP_50"
-    return "mean_average_precision" if derived.multi_label else "accuracy"
+    return judgement_of(derived.task, multi_label=derived.multi_label).headline

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
-from bakeoff.metrics import bootstrap
-from bakeoff.metrics.bootstrap import drawings, intervals, mean_of
+from bakeoff.metrics import score
+from bakeoff.metrics.score import average_known, draw_weights, find_intervals
 
 
 def mean_interval(values: np.ndarray, groups: list[str], samples: int = 4000) -> dict[str, float]:
-    def numbers(weights: np.ndarray) -> bootstrap.Numbers:
+    def numbers(weights: np.ndarray) -> score.Numbers:
         return {"mean": weights @ values / weights.sum(axis=1)}
 
-    return intervals(numbers, groups, samples)["mean"]
+    return find_intervals(numbers, groups, samples)["mean"]
 
 
 def apart(count: int) -> list[str]:
@@ -25,7 +25,7 @@ def test_interval_of_a_mean_is_that_of_the_normal_distribution() -> None:
 
 def test_examples_of_one_group_are_drawn_together() -> None:
     groups = np.array([0, 1, 0, 2, 1])
-    [weights] = drawings(groups, 50, size=5)
+    [weights] = draw_weights(groups, 50, size=5)
     assert weights.shape == (50, 5)
     np.testing.assert_array_equal(weights[:, 0], weights[:, 2])
     np.testing.assert_array_equal(weights[:, 1], weights[:, 4])
@@ -43,26 +43,26 @@ def test_interval_over_groups_of_copies_is_that_of_their_means() -> None:
 
 
 def test_drawings_are_the_same_in_whatever_blocks_they_come() -> None:
-    whole = np.concatenate(list(drawings(np.arange(7), 30, size=7)))
-    parts = list(drawings(np.arange(7), 30, size=bootstrap.AT_ONCE // 4))
+    whole = np.concatenate(list(draw_weights(np.arange(7), 30, size=7)))
+    parts = list(draw_weights(np.arange(7), 30, size=score.AT_ONCE // 4))
     assert len(parts) == 8
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
 def test_drawings_without_a_number_are_left_out_and_no_number_at_all_has_no_interval() -> None:
-    def numbers(weights: np.ndarray) -> bootstrap.Numbers:
+    def numbers(weights: np.ndarray) -> score.Numbers:
         there = weights[:, 0] > 0
         return {"sometimes": np.where(there, 3.0, np.nan), "never": np.full(len(weights), np.nan)}
 
-    assert intervals(numbers, apart(2), 200) == {"sometimes": {"low": 3.0, "high": 3.0}}
+    assert find_intervals(numbers, apart(2), 200) == {"sometimes": {"low": 3.0, "high": 3.0}}
 
 
 @pytest.mark.parametrize(("groups", "samples"), [([], 100), (["a"], 0)])
 def test_nothing_to_draw_gives_no_intervals(groups: list[str], samples: int) -> None:
-    assert intervals(lambda weights: {"one": weights[:, 0].astype(float)}, groups, samples) == {}
+    assert find_intervals(lambda weights: {"one": weights[:, 0].astype(float)}, groups, samples) == {}
 
 
 def test_mean_of_arrays_passes_over_what_has_no_number() -> None:
     nan = np.nan
-    found = mean_of([np.array([1.0, nan, nan]), np.array([3.0, 5.0, nan])])
+    found = average_known([np.array([1.0, nan, nan]), np.array([3.0, 5.0, nan])])
     np.testing.assert_array_equal(found, [2.0, 5.0, nan])
