@@ -19,11 +19,11 @@ ALLOWED = {
         "compare", "config", "machine", "metrics", "object_detection_api", "planning", "predict", "progress", "quiet",
         "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
     },
-    "compare": {"dvc", "effects", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
+    "compare": {"dvc", "effects", "metrics", "pages", "runs", "tasks", "tracking", "workspace"},
     "reproduce": {"config", "dvc", "tracking", "workspace"},
-    "effects": {"report"},
+    "effects": {"pages"},
     "sweep": {
-        "config", "dvc", "effects", "machine", "metrics", "planning", "progress", "runs", "tables", "tracking",
+        "config", "dvc", "effects", "machine", "metrics", "pages", "planning", "progress", "runs", "tables", "tracking",
         "workspace",
     },
     "stages": {
@@ -41,7 +41,7 @@ ALLOWED = {
         "config", "input", "lr", "networks", "progress", "records", "tasks", "training", "workspace",
     },
     "rendered": {"config", "tracking", "workspace"},
-    "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
+    "config": {"input", "lr", "machine", "networks", "pages", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"dvc", "machine", "progress", "workspace"},
     "training": {
         "input", "lr", "machine", "networks", "pictures", "progress", "records", "runs", "tables",
@@ -50,10 +50,10 @@ ALLOWED = {
     "tasks": {"boxes", "metrics", "networks"},
     "input": {"boxes", "networks", "records"},
     "networks": set(),
-    "records": {"progress", "workspace"},
-    "report": {"metrics", "records", "tables"},
+    "records": {"pages", "progress", "workspace"},
+    "report": {"metrics", "pages", "records", "tables"},
     "metrics": set(),
-    "lr": set(), "boxes": set(), "curve": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
+    "lr": set(), "boxes": set(), "pages": set(), "pictures": set(), "progress": set(), "quiet": set(), "tables": set(),
     "machine": set(), "whole": set(), "workspace": set(), "dvc": {"workspace"}, "errors": set(), "__init__": set(),
 }  # fmt: skip
 ONLY_IN = {
@@ -63,6 +63,8 @@ ONLY_IN = {
     "dvc": set(),
     "optuna": {"sweep"},
     "sklearn": {"records"},
+    "jinja2": {"pages"},
+    "scipy": {"effects"},
 }
 SOURCES = sorted(SRC.rglob("*.py"))
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]

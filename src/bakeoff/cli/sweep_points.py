@@ -1,7 +1,7 @@
 """A sweep of this workspace -> its points as a comparison wants them."""
 
 from bakeoff import workspace
-from bakeoff.compare.points import Point
+from bakeoff.compare.rows import Point
 from bakeoff.sweep.manifest import JobState, SweepJob, all_ids, read
 
 STATES = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called

@@ -1,15 +1,27 @@
-"""One run as it is compared, or several that differ only in their seed."""
+"""One run as it is compared, or several that differ only in their seed; and its numbers by their names.
+
+mAP_50 stands for evaluation/mAP_50, its interval for evaluation/interval.mAP_50.low and .high
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.metric import Number, number_of
 from bakeoff.metrics.catalogue import BY_HEADLINE
 
+EVALUATION, VALIDATION = "evaluation/", "validation/"
 SHOWN_OF_ID = 8
 DERIVED, SEED = "derived.", "seed"
+SUCCEEDED = "SUCCEEDED"  # the state of what ended well
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+    low: float | None = None  # of the interval, where there is one
+    high: float | None = None
+    spread: float | None = None  # of several seeds, where there are several
 
 
 @dataclass(frozen=True)
@@ -103,3 +115,19 @@ class Contender:
             return self.params[key]
         found = self.number(key)
         return found.value if found else None
+
+
+def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
+    """`name` in full, or as metrics.json has it."""
+    for full in (name, f"{EVALUATION}{name}"):
+        value = metrics.get(full)
+        if value is not None and value == value:
+            ends = f"{EVALUATION}interval.{full.removeprefix(EVALUATION)}"
+            return Number(value, metrics.get(f"{ends}.low"), metrics.get(f"{ends}.high"))
+    return None
+
+
+def names_in(metrics: Mapping[str, float]) -> list[str]:
+    """As a user writes them: those of the evaluation by their short names."""
+    own = (name for name in metrics if not name.startswith((f"{EVALUATION}interval.", "system/")))
+    return [name.removeprefix(EVALUATION) for name in own]

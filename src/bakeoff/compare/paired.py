@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bakeoff.compare.judged import Score
+from bakeoff.compare.examples import Score
 from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.metrics.score import SHARE, draw_weights, number_names
 
@@ -46,7 +46,9 @@ class Differences:
     samples: int
 
 
-def differences(a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()) -> Differences:
+def compare_scores(
+    a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()
+) -> Differences:
     """Both scores are of the same examples in the same order; `groups` names each example's group, `classes` those
     that are looked at one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bakeoff.compare.contender import DERIVED, SEED, Contender
-from bakeoff.compare.metric import VALIDATION, Number
+from bakeoff.compare.contender import DERIVED, SEED, VALIDATION, Contender, Number
 from bakeoff.metrics.catalogue import BY_HEADLINE, is_higher_better
 
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
 OPTION = ".use"
+RECORDS = "records"  # the column that stands where they differ
 CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number of theirs is called the best
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
@@ -51,8 +51,8 @@ class Table:
 
 def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
     """With these metrics, or the one by which each task is judged and what goes with it."""
-    keys, others = differing(contenders)
-    names = list(metrics) or shown_metrics(contenders)
+    keys, others = find_differing_keys(contenders)
+    names = list(metrics) or choose_metrics(contenders)
     columns = [
         _column("run", LINK, 0, contenders, lambda one: one.short),
         *(_of_key(key, rank, contenders) for key, rank in zip(keys, _ranks(keys), strict=True)),
@@ -64,7 +64,7 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
         _of_cost("size", "size_bytes", 501, contenders, lambda value: f"{value / MB:.1f} MB"),
         _of_cost("latency", "latency_ms", 502, contenders, lambda value: f"{value:.1f} ms"),
         _column("experiment", LINK, 503, contenders, lambda one: one.experiment),
-        _column("records", LINK, 504, contenders, lambda one: (one.records or "")[:8], only_if_several=True),
+        _column(RECORDS, LINK, 504, contenders, lambda one: (one.records or "")[:8], only_if_several=True),
         _column("commit", LINK, 505, contenders, _commit, only_if_several=True),
         _column("began", LINK, 506, contenders, _began),
         _column("MLflow", LINK, 507, contenders, lambda one: (one.mlflow_id or "")[:8]),
@@ -72,7 +72,7 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
     return Table(tuple(contenders), tuple(column for column in columns if column is not None), tuple(others))
 
 
-def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
+def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
     """The keys that differ, options first; and those of them that say no more than an option that differs: what only
     one kind has, and what was derived."""
     known = [contender for contender in contenders if not contender.is_planned]
@@ -89,7 +89,7 @@ def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
     return sorted(own, key=lambda key: not key.endswith(OPTION)), told
 
 
-def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
+def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
     """Of validation, too, while some of them are not evaluated."""
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
     names = [name for headline in headlines for name in (headline, *BY_HEADLINE[headline].beside)]
@@ -100,7 +100,7 @@ def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
     return [name for name in [*names, *missing] if any(one.number(name) for one in contenders)]
 
 
-def in_words(number: Number) -> str:
+def format_number(number: Number) -> str:
     words = _decimals(number.value)
     if number.spread is not None:
         return f"{words} ± {_decimals(number.spread)}"
@@ -156,7 +156,7 @@ def _param_cell(text: str | None) -> Cell:
 def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
-    cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
+    cells = [Cell(format_number(number), number.value, number) if number else Cell() for number in numbers]
     return Column(name, METRIC, _with_best(cells, higher, _counting(contenders)), rank, higher)
 
 

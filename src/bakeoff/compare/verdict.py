@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.judged import Judged
-from bakeoff.compare.paired import Difference, Differences, differences
-from bakeoff.compare.same_examples import common_examples
+from bakeoff.compare.examples import Judged, match_examples
+from bakeoff.compare.paired import Difference, Differences, compare_scores
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.tasks.evaluation import Evaluate
@@ -45,12 +44,12 @@ class Verdict:
         }  # fmt: skip
 
 
-def verdict(
+def judge(
     a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
 ) -> Verdict:
     """`files` are their examples; `group` is a pattern, in place of the one that both were evaluated with."""
     one, other = (Judged.read(file) for file in files)
-    names = common_examples(one, other, (a.label, b.label))
+    names = match_examples(one, other, (a.label, b.label))
     grouped = _grouping(a, b, group)
     groups = [grouped.group_of(file) for file, _ in names]
     if len(set(groups)) < LEAST:
@@ -64,7 +63,7 @@ def verdict(
         for label in classes
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
-    found = differences(one.score(names, classes), other.score(names, classes), groups, samples, enough)
+    found = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
     names_of_numbers = [*BY_HEADLINE, *found.numbers]
     chosen = metric or next((name for name in names_of_numbers if name in found.numbers), "")
     if chosen not in found.numbers:

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.effects.axis import as_number
-from bakeoff.effects.chance import chance_of_ratio
-from bakeoff.effects.groups import Group
+from bakeoff.effects.axis import Group, as_number
 from bakeoff.effects.trial import Trial, seed_deviation
 
 FEW = 5  # degrees of freedom of what no key explains
@@ -37,7 +35,7 @@ class Share:
     others: tuple[tuple[str, float], ...] = ()  # keys that change together with it, and how much so, up to 1
 
 
-def shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> dict[str, Share]:
+def find_shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> dict[str, Share]:
     numbers = np.array([point.number for point in points], np.float64)
     dummies = {key: _dummies(own, len(points)) for key, own in groups.items()}
     columns = {key: _columns(key, points, dummies[key]) for key in groups}
@@ -70,6 +68,14 @@ class Noise:
         return cls(deviation**2 * each, sum(len(point.numbers) - 1 for point in points))
 
 
+def chance_of_ratio(ratio: float, upper: int, lower: int) -> float:
+    """How often chance alone makes a ratio of variances so large: P(F >= ratio), with so many degrees of freedom above
+    and below."""
+    from scipy.special import fdtrc  # takes a third of a second to load
+
+    return float(fdtrc(upper, lower, ratio))
+
+
 def association(one: Matrix, other: Matrix) -> float:
     """Cramér's V without its bias (Bergsma): 0 of keys that change independently, 1 of keys that say the same."""
     table = one.T @ other
@@ -88,10 +94,8 @@ def association(one: Matrix, other: Matrix) -> float:
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Spearman's: +1 if the one always rises with the other; None if one of them does not change."""
-    ranks = [_ranks(np.array(values, np.float64)) for values in (one, other)]
-    first, second = (rank - rank.mean() for rank in ranks)
-    size = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    return float((first * second).sum() / size) if size > NOTHING else None
+    ranks = np.stack([_ranks(np.array(values, np.float64)) for values in (one, other)])
+    return None if (np.ptp(ranks, axis=1) == 0).any() else float(np.corrcoef(ranks).flat[1])
 
 
 def _adjusted(numbers: Matrix, groups: Sequence[Group]) -> float | None:

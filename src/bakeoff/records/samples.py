@@ -1,6 +1,5 @@
 """A few examples as pictures with their boxes or labels, for the report."""
 
-import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
+from bakeoff.pages.template import embed_jpeg
 from bakeoff.records.catalogue import Catalogue, unpacked_item, unpacked_verdict
 from bakeoff.records.dataset import Dataset
 from bakeoff.records.examine import record_of
@@ -55,7 +55,4 @@ def sample(split: str, record: Record) -> Sample:
     for box in record.boxes:
         corners = np.array([box.xmin, box.ymin, box.xmax, box.ymax]) * [*image.size, *image.size]
         draw.rectangle(tuple(corners), outline=COLOURS[labels.index(box.label) % len(COLOURS)], width=2)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=80)
-    picture = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
-    return Sample(split, record.name, tuple(labels) or record.labels, picture)
+    return Sample(split, record.name, tuple(labels) or record.labels, embed_jpeg(image))

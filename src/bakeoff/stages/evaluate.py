@@ -16,8 +16,7 @@ from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
-from bakeoff.report.gallery import Shown
-from bakeoff.report.originals import Originals
+from bakeoff.report.gallery import Originals, Shown
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 

@@ -1,23 +1,83 @@
-"""`examples.parquet` of an evaluation -> the score that wrote it, so that it can be counted again on other drawings."""
+"""The examples of an evaluation: where a run's `examples.parquet` is, the score that wrote it, to be counted again on
+other drawings, and what two runs have in common."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow.parquet as pq
+import yaml
 
-from bakeoff.errors import DataError
+from bakeoff import dvc
+from bakeoff.compare.contender import Contender
+from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore, Scored
+from bakeoff.tracking import git, journaled
+from bakeoff.tracking.artifacts import fetch_file
+from bakeoff.tracking.kept import kept_file
+from bakeoff.tracking.result import result_here
+from bakeoff.workspace import EVALUATION
 
+FILE = "examples.parquet"
+NAME = f"evaluation/{FILE}"  # among a run's artifacts
 Score = ClassificationScore | DetectionScore | MultiLabelScore
 Name = tuple[str, int]  # of an example: its file, and which of those with this name
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 PIXELS = 0.01  # by which boxes may differ and be the same
+NAMED = 3  # examples in a message
+
+
+def find_examples(contender: Contender, address: str) -> Path:
+    """`address` is the store's. Raises WorkspaceError if the file is nowhere."""
+    for place in (_kept, _in_own_artifacts, _here, _in_cache):
+        found = place(contender)
+        if found is not None:
+            return found
+    if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
+        fetched = fetch_file(address, contender.mlflow_id, NAME)
+        if fetched is not None:
+            return fetched
+    raise WorkspaceError(
+        f"{contender.label}: has no {NAME}, neither here nor in MLflow nor in DVC's cache, so its examples cannot be "
+        "drawn again; it was not evaluated, or its files were deleted: `dvc repro evaluate` on it writes them"
+    )
+
+
+def _kept(contender: Contender) -> Path | None:
+    entry = journaled.kept_entry(contender.journal, NAME) if contender.journal else None
+    return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
+
+
+def _in_own_artifacts(contender: Contender) -> Path | None:
+    place = urlsplit(contender.artifacts or "")
+    file = Path(unquote(place.path)) / NAME
+    return file if place.scheme in ("", "file") and place.path and file.is_file() else None
+
+
+def _here(contender: Contender) -> Path | None:
+    """If the workspace's own evaluation is of this run."""
+    root = contender.files or Path()
+    result = result_here(root)
+    file = root / EVALUATION / FILE
+    return file if result.metrics and result.run_id == contender.run_id and file.is_file() else None
+
+
+def _in_cache(contender: Contender) -> Path | None:
+    """Of a DVC experiment or a revision, by the digest in its dvc.lock."""
+    revision = contender.revision or contender.experiment
+    lock = git.file_at(revision, "dvc.lock") if revision else None
+    try:
+        outs = yaml.safe_load(lock or "")["stages"]["evaluate"]["outs"]
+        [digest] = [out["md5"] for out in outs if out["path"] == (EVALUATION / FILE).as_posix()]
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return None
+    return dvc.cached_file(digest)
 
 
 @dataclass(frozen=True)
@@ -96,3 +156,31 @@ def _boxes(boxes: Sequence[Mapping[str, Any]], ids: Mapping[str, int], *, scored
     corners = np.array([[box[side] for side in SIDES] for box in boxes], np.float64).reshape(-1, 4)
     classes = np.array([ids[box["label"]] for box in boxes], np.int64)
     return Boxes(corners, classes, np.array([box["score"] for box in boxes], np.float64) if scored else None)
+
+
+def match_examples(a: Judged, b: Judged, called: tuple[str, str]) -> list[Name]:
+    """All examples, in the order of A. `called`: the runs' names, for a message."""
+    if a.kind != b.kind:
+        raise DataError(
+            f"{called[0]} and {called[1]}: must be of one task, got answers of {a.kind} and of {b.kind}; "
+            "numbers of different tasks say nothing about each other"
+        )
+    only_a = [name for name in a.rows if name not in b.rows]
+    only_b = [name for name in b.rows if name not in a.rows]
+    other = [name for name in a.rows if name in b.rows and a.truth(name) != b.truth(name)]
+    found = [
+        f"{len(names):,} {what} ({_join(names)})"
+        for names, what in ((only_a, "only in A"), (only_b, "only in B"), (other, "with another truth")) if names
+    ]  # fmt: skip
+    if found:
+        raise DataError(
+            f"A, {called[0]}, and B, {called[1]}: must be judged on the same examples, got {', '.join(found)} beside "
+            f"{len(a.rows) - len(only_a) - len(other):,} that are the same; evaluate both on the same records"
+        )
+    if not a.rows:
+        raise DataError(f"{called[0]} and {called[1]}: must be judged on examples, got none")
+    return list(a.rows)
+
+
+def _join(names: Sequence[Name]) -> str:
+    return ", ".join(file for file, _ in names[:NAMED]) + (", …" if len(names) > NAMED else "")

@@ -1,14 +1,18 @@
-"""What the user names -> runs: ids, experiments, sweeps, paths, git's revisions."""
+"""What the user names -> runs: ids, experiments, sweeps, paths, git's revisions; and `lr.use=cosine`,
+`validation/mAP_50>0.5` -> which of them are meant, in the order that `--sort` asks for."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from bakeoff.compare.contender import SHOWN_OF_ID, Contender
-from bakeoff.compare.entering import contender_of_result, sweep_in
-from bakeoff.compare.gather import Gathered
-from bakeoff.compare.points import Point, with_points
+from bakeoff.compare.contender import SHOWN_OF_ID, Contender, names_in
+from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
+from bakeoff.compare.rows import Point, add_points
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
 from bakeoff.tracking.result import result_here, result_of
 from bakeoff.tracking.stored_run import StoredRun
@@ -17,41 +21,47 @@ from bakeoff.workspace import RUN
 LEAST_OF_AN_ID = 4  # characters of its beginning
 NOTHING = "no run is known here yet; `dvc repro` makes one"
 LISTED = 30  # names in a message
+FORM = re.compile(r"\s*([^=<>!\s]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*")
+ORDERED: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
 
 
-def chosen(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
+def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
     """Each once, in the order in which they were named."""
     found: list[StoredRun | Contender] = []
     for name in names:
-        found += _named(name, gathered)
+        found += _find(name, gathered)
     stored = [one for one in found if isinstance(one, StoredRun)]
-    filled = {one.run_id: one for one in gathered.filled(stored, by_class=by_class)}
+    filled = {one.run_id: one for one in gathered.fill(stored, by_class=by_class)}
     contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in found]
     return list({one.run_id: one for one in contenders}.values())
 
 
-def of_sweep(gathered: Gathered, name: str, points: Sequence[Point] = (), *, by_class: bool = False) -> list[Contender]:
+def select_sweep(
+    gathered: Gathered, name: str, points: Sequence[Point] = (), *, by_class: bool = False
+) -> list[Contender]:
     """Its points, as they were run; those that DVC's cache gave, too, and those of `points` that no run is known of."""
-    own = gathered.own()
+    own = gathered.project_runs()
     found = [run for run in own if sweep_in(run) == name]
     if not found and not points:
         sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return with_points(gathered.filled(found[::-1], by_class=by_class), points, name)
+    return add_points(gathered.fill(found[::-1], by_class=by_class), points, name)
 
 
-def recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
+def select_recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
     """The newest; a result that DVC's cache gave again is no other than the one that it was."""
-    own, untold = gathered.own(), _untold(gathered)
+    own, untold = gathered.project_runs(), _find_untold(gathered)
     if not own and not untold:
         _require_no_others(gathered)
         raise WorkspaceError(NOTHING)
     ids = {run.run_id for run in own}
     once = [run for run in own if run.tags.get("bakeoff.made_by") not in ids]
-    return [*gathered.filled(once[:number], by_class=by_class), *untold][:number]
+    return [*gathered.fill(once[:number], by_class=by_class), *untold][:number]
 
 
-def _untold(gathered: Gathered) -> list[Contender]:
+def _find_untold(gathered: Gathered) -> list[Contender]:
     """Results of variants that are not tracked: the workspace's, and those of DVC's experiments."""
     if not gathered.has_local:
         return []
@@ -77,8 +87,8 @@ def _require_no_others(gathered: Gathered) -> None:
         )
 
 
-def _named(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
-    own = gathered.own()
+def _find(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
+    own = gathered.project_runs()
     whole = [run for run in own if name in (run.run_id, run.mlflow_id)]
     whole = whole or [run for run in own if name == _experiment(run)][:1]  # its last attempt
     found = (
@@ -130,7 +140,7 @@ def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
         result, files = result_of(name), None
     if not result.run_yaml:
         return None
-    known = next((run for run in gathered.own() if run.run_id == result.run_id), None)
+    known = next((run for run in gathered.project_runs() if run.run_id == result.run_id), None)
     if known:
         return known
     contender = contender_of_result(replace(result, experiment=None), name, files)
@@ -145,3 +155,62 @@ def _starts(run: StoredRun, name: str) -> bool:
 
 def _experiment(run: StoredRun) -> str | None:
     return run.tags.get("DVC_EXP_NAME")
+
+
+@dataclass(frozen=True)
+class Condition:
+    key: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        match = FORM.fullmatch(text)
+        if not match or not match[3]:
+            raise WorkspaceError(
+                f"--filter: must be a key, one of = != > >= < <= and a value, such as lr.use=cosine or mAP_50>0.5, "
+                f"got {text!r}"
+            )
+        condition = cls(*match.groups())
+        if condition.sign in ORDERED and _number(condition.value) is None:
+            raise WorkspaceError(f"--filter: must compare with a number after {condition.sign}, got {text!r}")
+        return condition
+
+    def holds(self, contender: Contender) -> bool:
+        """Never of one that has no such value."""
+        value = contender.value(self.key)
+        if value is None:
+            return False
+        one, other = _number(value), _number(self.value)
+        if self.sign in ORDERED:
+            return one is not None and other is not None and ORDERED[self.sign](one, other)
+        same = one == other if one is not None and other is not None else str(value) == self.value
+        return same == (self.sign == "=")
+
+
+def require_known(option: str, key: str, contenders: Sequence[Contender]) -> None:
+    """A key that no run has is a slip."""
+    if not any(contender.value(key) is not None for contender in contenders):
+        known = {name for one in contenders for name in (*one.facts(), *one.params, *names_in(one.metrics))}
+        near = choices(key, known)
+        raise WorkspaceError(f"{option}: no run has {key!r}; {near}")
+
+
+def sort_best_first(contenders: Sequence[Contender], key: str) -> list[Contender]:
+    """The best first, of what is neither good nor bad the highest; those without a value last."""
+    values = [contender.value(key) for contender in contenders]
+    numbers = [_number(value) for value in values]
+    if all(number is not None for number, value in zip(numbers, values, strict=True) if value is not None):
+        upward = is_higher_better(key) is False
+        ranked = [(number is None, number if number is None or upward else -number) for number in numbers]
+        order = sorted(range(len(values)), key=lambda at: (ranked[at][0], ranked[at][1] or 0.0))
+    else:
+        order = sorted(range(len(values)), key=lambda at: (values[at] is None, str(values[at])))
+    return [contenders[at] for at in order]
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
