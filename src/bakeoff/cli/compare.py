@@ -52,11 +52,11 @@ def add_to(commands: Any) -> None:
 
 def show_comparison(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.formats import as_tree, format_lines, format_markdown, wrap
-    from bakeoff.compare.table import table_of
+    from bakeoff.compare.table import make_table
 
     _require_sense(arguments)
     contenders = _contenders(arguments)
-    table = table_of(contenders, arguments.metric, all_keys=arguments.all_keys)
+    table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
     if arguments.html:
         from bakeoff.compare.page import write_page
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -34,9 +34,9 @@ NAMED = 3  # examples in a message
 
 
 def find_examples(contender: Contender, address: str) -> Path:
-    """`address` is the store's. Raises WorkspaceError if the file is nowhere."""
-    for place in (_kept, _in_own_artifacts, _here, _in_cache):
-        found = place(contender)
+    """Find the file: kept by the tracker, in MLflow's artifacts, here or in DVC's cache; `address` is the store's."""
+    for look in (_kept, lambda one: one.artifact(NAME), _here, _in_cache):
+        found = look(contender)
         if found is not None:
             return found
     if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
@@ -52,12 +52,6 @@ def find_examples(contender: Contender, address: str) -> Path:
 def _kept(contender: Contender) -> Path | None:
     entry = journaled.kept_entry(contender.journal, NAME) if contender.journal else None
     return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
-
-
-def _in_own_artifacts(contender: Contender) -> Path | None:
-    place = urlsplit(contender.artifacts or "")
-    file = Path(unquote(place.path)) / NAME
-    return file if place.scheme in ("", "file") and place.path and file.is_file() else None
 
 
 def _here(contender: Contender) -> Path | None:
@@ -123,7 +117,7 @@ class Judged:
         )
 
     def score(self, names: Sequence[Name], classes: Sequence[str]) -> Score:
-        """Of these examples, in this order; `classes` may be more than this one's own."""
+        """Make the score of these examples, in this order; `classes` may be more than this one's own."""
         ids = {label: number for number, label in enumerate(classes, start=1)}
         rows = [self.rows[name] for name in names]
         if self.kind == "one label":
@@ -159,7 +153,7 @@ def _boxes(boxes: Sequence[Mapping[str, Any]], ids: Mapping[str, int], *, scored
 
 
 def match_examples(a: Judged, b: Judged, called: tuple[str, str]) -> list[Name]:
-    """All examples, in the order of A. `called`: the runs' names, for a message."""
+    """Return all examples, in the order of A; refuse if both do not have the same. `called` are the runs' names."""
     if a.kind != b.kind:
         raise DataError(
             f"{called[0]} and {called[1]}: must be of one task, got answers of {a.kind} and of {b.kind}; "

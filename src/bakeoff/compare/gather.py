@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 import yaml
@@ -28,7 +29,7 @@ LATENCY = "export/saved_model.latency_ms"  # the one form that every run is expo
 
 @dataclass(frozen=True)
 class Gathered:
-    """What every run is; `filled` reads the params and numbers of those that are wanted."""
+    """What every run is; `fill` reads the params and numbers of those that are wanted."""
 
     runs: Sequence[StoredRun]
     target: Target
@@ -39,7 +40,7 @@ class Gathered:
     has_local: bool = True  # whether what is in this clone counts, or one store alone
 
     def project_runs(self) -> list[StoredRun]:
-        """Of this project, without those that are nothing but the head of others, such as a sweep's."""
+        """List those of this project, without the heads of others, such as a sweep's own run."""
         heads = {run.parent for run in self.runs if run.parent}
         return [
             run for run in self.runs
@@ -48,7 +49,7 @@ class Gathered:
         ]  # fmt: skip
 
     def fill(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
-        """In the same order. What the store has not whole is read from its journal."""
+        """Read these runs whole, in the same order. What the store has not whole is read from its journal."""
         folders = journaled.journal_folders() if self.has_local else {}
         runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
@@ -63,9 +64,10 @@ class Gathered:
 
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
-    """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet.
+    """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
+    here and which no store has yet.
 
-    What is in the workspace and nobody told of is told of first.
+    What is in the workspace and has no journal gets one first.
     """
     reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
@@ -105,17 +107,12 @@ def _own_target(uri: str | None, experiment: str | None) -> Target:
 
 def _track_lines(text: str) -> str:
     """The one group that is needed, of a file that takes long to read."""
-    found = text.partition("\ntrack:")[2]
-    lines = []
-    for line in found.splitlines()[1:]:
-        if not line.startswith(" "):
-            break
-        lines.append(line)
-    return "\n".join(["track:", *lines])
+    lines = text.partition("\ntrack:")[2].splitlines()[1:]
+    return "\n".join(["track:", *takewhile(lambda line: line.startswith(" "), lines)])
 
 
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
-    """`known`: what its process says of it, if it trains or trained on this machine."""
+    """Turn what a store or a journal holds into a contender; `known` is what its process says, on this machine."""
     tags = run.tags
     state = tags.get("bakeoff.state") or STATES.get(run.status, run.status)
     changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
@@ -124,7 +121,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
         run.run_id,
         run.name,
         known.state.value if known else state,
-        name_as_written({**run.params, **changed}),
+        name_as_in_params({**run.params, **changed}),
         run.metrics,
         _cost(run, known),
         began=run.began,
@@ -143,7 +140,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
 
 
 def contender_of_result(result: Result, name: str, files: Path | None) -> Contender:
-    """One of which no store knows; `name` is what the user called it."""
+    """Turn a result that no store knows into a contender; `name` is what the user called it."""
     points = list(result.points())
     metrics = {key: value for _, values in points for key, value in values.items()}
     state = result.state
@@ -152,7 +149,7 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
         result.run_id or name,
         result.name,
         str(state.get("state", "SUCCEEDED" if state else "")),
-        name_as_written(result.params),
+        name_as_in_params(result.params),
         metrics,
         cost,
         experiment=result.experiment,
@@ -162,8 +159,8 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
     )
 
 
-def name_as_written(params: Mapping[str, str]) -> dict[str, str]:
-    """`variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
+def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
+    """Call `variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
     return {
         f"{key.removeprefix(OPTION)}.use" if key.startswith(OPTION) else key: value for key, value in params.items()
     }

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from bakeoff.compare.contender import SUCCEEDED, Contender, Number
 from bakeoff.compare.table import KEY, RECORDS, Cell, Column, Table
@@ -127,10 +126,4 @@ def _ends(number: Number) -> tuple[float, float] | None:
 def _link_reports(contender: Contender) -> list[tuple[str, str]]:
     """Address and words, one for each seed, where the files that MLflow keeps are on this machine."""
     runs = [(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [(contender, "report")]
-    links = []
-    for one, words in runs:
-        place = urlsplit(one.artifacts or "")
-        report = Path(unquote(place.path)) / REPORT
-        if place.scheme in ("", "file") and place.path and report.is_file():
-            links.append((report.as_uri(), words))
-    return links
+    return [(report.as_uri(), words) for one, words in runs if (report := one.artifact(REPORT))]

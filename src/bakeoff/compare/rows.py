@@ -10,11 +10,14 @@ from bakeoff.compare.contender import DERIVED, SEED, SUCCEEDED, Contender, Cost
 
 
 def fold_seeds(contenders: Sequence[Contender]) -> list[Contender]:
-    """In the place of the first of them. What has not ended well stands by itself: its numbers are of another step."""
+    """Put runs that differ only in their seed in the place of the first of them.
+
+    What has not ended well stands by itself: its numbers are of another step.
+    """
     groups: dict[object, list[Contender]] = {}
     for number, contender in enumerate(contenders):
         groups.setdefault(_key(contender) if contender.state == SUCCEEDED else number, []).append(contender)
-    return [_one(group) for group in groups.values()]
+    return [_fold(group) for group in groups.values()]
 
 
 def _key(contender: Contender) -> object:
@@ -22,8 +25,8 @@ def _key(contender: Contender) -> object:
     return (frozenset(chosen.items()), contender.records)
 
 
-def _one(group: Sequence[Contender]) -> Contender:
-    """Of several runs with one seed the newest counts: they are the same again."""
+def _fold(group: Sequence[Contender]) -> Contender:
+    """Make one of several. Of runs with one seed the newest counts: they are the same again."""
     newest: dict[str | None, Contender] = {}
     for contender in sorted(reversed(group), key=lambda one: one.began or 0):
         newest[contender.params.get(SEED)] = contender
@@ -65,7 +68,7 @@ class Point:
 
 
 def add_points(contenders: Sequence[Contender], points: Sequence[Point], sweep: str) -> list[Contender]:
-    """Each point once: its last attempt, with the state that the sweep has it in. Done ones first."""
+    """Return each point once: its last attempt, with the state that the sweep has it in; done ones first."""
     by_experiment: dict[str | None, list[Contender]] = {}
     for contender in contenders:
         by_experiment.setdefault(contender.experiment, []).append(contender)
@@ -84,5 +87,5 @@ def add_points(contenders: Sequence[Contender], points: Sequence[Point], sweep: 
 
 
 def put_done_first(contenders: Sequence[Contender]) -> list[Contender]:
-    """Otherwise in the order that they have."""
+    """Leave them in their order otherwise."""
     return sorted(contenders, key=lambda one: one.state != SUCCEEDED)

@@ -28,7 +28,7 @@ ORDERED: dict[str, Callable[[float, float], bool]] = {
 
 
 def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
-    """Each once, in the order in which they were named."""
+    """Find what the user names, each run once, in the order of the names."""
     found: list[StoredRun | Contender] = []
     for name in names:
         found += _find(name, gathered)
@@ -41,7 +41,7 @@ def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = F
 def select_sweep(
     gathered: Gathered, name: str, points: Sequence[Point] = (), *, by_class: bool = False
 ) -> list[Contender]:
-    """Its points, as they were run; those that DVC's cache gave, too, and those of `points` that no run is known of."""
+    """Find the points of a sweep as they were run, those that DVC's cache gave, and those of `points` without a run."""
     own = gathered.project_runs()
     found = [run for run in own if sweep_in(run) == name]
     if not found and not points:
@@ -51,7 +51,7 @@ def select_sweep(
 
 
 def select_recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
-    """The newest; a result that DVC's cache gave again is no other than the one that it was."""
+    """Find the newest; a result that DVC's cache gave again is no other than the one that it was."""
     own, untold = gathered.project_runs(), _find_untold(gathered)
     if not own and not untold:
         _require_no_others(gathered)
@@ -114,7 +114,7 @@ def _find(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
 
 
 def _require_own(name: str, gathered: Gathered) -> None:
-    """What is there, but not to be compared, is said to be there."""
+    """Refuse a run that is there, but cannot be compared, with the reason."""
     for run in gathered.runs:
         if name in (run.run_id, run.mlflow_id, run.name, _experiment(run)) or (
             len(name) >= LEAST_OF_AN_ID and _starts(run, name)
@@ -177,7 +177,7 @@ class Condition:
         return condition
 
     def holds(self, contender: Contender) -> bool:
-        """Never of one that has no such value."""
+        """It never holds of a run that has no such value."""
         value = contender.value(self.key)
         if value is None:
             return False
@@ -189,7 +189,7 @@ class Condition:
 
 
 def require_known(option: str, key: str, contenders: Sequence[Contender]) -> None:
-    """A key that no run has is a slip."""
+    """Refuse a key that no run has: it is a slip."""
     if not any(contender.value(key) is not None for contender in contenders):
         known = {name for one in contenders for name in (*one.facts(), *one.params, *names_in(one.metrics))}
         near = choices(key, known)
@@ -197,16 +197,15 @@ def require_known(option: str, key: str, contenders: Sequence[Contender]) -> Non
 
 
 def sort_best_first(contenders: Sequence[Contender], key: str) -> list[Contender]:
-    """The best first, of what is neither good nor bad the highest; those without a value last."""
+    """Put the best first, of what is neither good nor bad the highest, and those without a value last."""
     values = [contender.value(key) for contender in contenders]
     numbers = [_number(value) for value in values]
     if all(number is not None for number, value in zip(numbers, values, strict=True) if value is not None):
-        upward = is_higher_better(key) is False
-        ranked = [(number is None, number if number is None or upward else -number) for number in numbers]
-        order = sorted(range(len(values)), key=lambda at: (ranked[at][0], ranked[at][1] or 0.0))
+        sign = 1.0 if is_higher_better(key) is False else -1.0
+        ranks: list[tuple[bool, Any]] = [(number is None, sign * (number or 0.0)) for number in numbers]
     else:
-        order = sorted(range(len(values)), key=lambda at: (values[at] is None, str(values[at])))
-    return [contenders[at] for at in order]
+        ranks = [(value is None, str(value)) for value in values]
+    return [contenders[at] for at in sorted(range(len(values)), key=ranks.__getitem__)]
 
 
 def _number(value: Any) -> float | None:

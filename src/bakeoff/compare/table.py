@@ -49,8 +49,8 @@ class Table:
         return [column for column in self.columns if column.kind == METRIC]
 
 
-def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
-    """With these metrics, or the one by which each task is judged and what goes with it."""
+def make_table(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
+    """Lay runs out with these metrics, or with the one by which each task is judged and what goes with it."""
     keys, others = find_differing_keys(contenders)
     names = list(metrics) or choose_metrics(contenders)
     columns = [
@@ -73,8 +73,8 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
 
 
 def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
-    """The keys that differ, options first; and those of them that say no more than an option that differs: what only
-    one kind has, and what was derived."""
+    """Return the keys that differ, options first, and apart from them those that say no more than an option that
+    differs: what only one kind has, and what was derived."""
     known = [contender for contender in contenders if not contender.is_planned]
     params = [contender.params for contender in contenders]
     keys = list(dict.fromkeys(key for values in params for key in values))
@@ -90,7 +90,7 @@ def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], lis
 
 
 def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
-    """Of validation, too, while some of them are not evaluated."""
+    """Take the headlines and what stands beside them; of validation, too, while some runs are not evaluated."""
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
     names = [name for headline in headlines for name in (headline, *BY_HEADLINE[headline].beside)]
     missing = [
@@ -157,7 +157,7 @@ def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
     cells = [Cell(format_number(number), number.value, number) if number else Cell() for number in numbers]
-    return Column(name, METRIC, _with_best(cells, higher, _counting(contenders)), rank, higher)
+    return Column(name, METRIC, _mark_best(cells, higher, _counting(contenders)), rank, higher)
 
 
 def _of_cost(
@@ -167,15 +167,15 @@ def _of_cost(
     if all(value is None for value in values):
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
-    return Column(name, COST, _with_best(cells, False, _counting(contenders)), rank, False)
+    return Column(name, COST, _mark_best(cells, False, _counting(contenders)), rank, False)
 
 
 def _counting(contenders: Sequence[Contender]) -> list[bool]:
     return [contender.state not in CUT_SHORT for contender in contenders]
 
 
-def _with_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
-    """The best of those that count marked, with all that look the same; none where there is nothing to choose from."""
+def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
+    """Mark the best of those that count, with all that look the same; none where there is nothing to choose from."""
     words = {
         cell.text.partition(" (")[0]: float(cell.value)
         for cell, does in zip(cells, counts, strict=True) if does and cell.value is not None

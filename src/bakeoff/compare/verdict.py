@@ -47,10 +47,13 @@ class Verdict:
 def judge(
     a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
 ) -> Verdict:
-    """`files` are their examples; `group` is a pattern, in place of the one that both were evaluated with."""
+    """Compare two runs by their examples, which are in `files`.
+
+    `group` is a pattern, in place of the one that both were evaluated with.
+    """
     one, other = (Judged.read(file) for file in files)
     names = match_examples(one, other, (a.label, b.label))
-    grouped = _grouping(a, b, group)
+    grouped = _choose_groups(a, b, group)
     groups = [grouped.group_of(file) for file, _ in names]
     if len(set(groups)) < LEAST:
         raise DataError(
@@ -73,7 +76,7 @@ def judge(
     return Verdict(a, b, chosen, found, tuple(label for label, count in counts.items() if 0 < count < LEAST))
 
 
-def _grouping(a: Contender, b: Contender, pattern: str | None) -> Evaluate:
+def _choose_groups(a: Contender, b: Contender, pattern: str | None) -> Evaluate:
     if pattern is None:
         own = [_pattern(contender) for contender in (a, b)]
         if own[0] != own[1]:
