@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.effects.effect import describe_effect, find_effects
 from bakeoff.effects.section import draw_section
-from bakeoff.effects.trial import Question, Trial, seed_deviation, without_seeds
+from bakeoff.effects.trial import Question, Trial, merge_seeds, seed_deviation
 
 KEYS = ("lr.use", "lr.peak", "seed")
 VALUES = {"cosine": 0.3, "exponential": 0.5}
@@ -56,7 +56,7 @@ def test_what_is_not_done_is_drawn_and_counted_apart() -> None:
 
 
 def told(trials: list[Trial], question: Question) -> dict[str, str]:
-    points = without_seeds(trials)
+    points = merge_seeds(trials)
     deviation = seed_deviation(points)
     return {
         effect.key: " ".join(describe_effect(effect, question, deviation)) for effect in find_effects(points, question)

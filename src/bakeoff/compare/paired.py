@@ -1,10 +1,8 @@
 """Is B better than A? Both are judged on the same drawings of their common examples, so what makes an example hard
-weighs on both, and the difference is surer than either number.
+weighs on both: a paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13).
 
-Paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13); for all classes at once by
-the largest of their studentised differences, so that among many classes none looks different by chance more often than
-an interval promises (Westfall and Young, Resampling-Based Multiple Testing).
-"""
+Classes are looked at all at once, by the largest of their studentised differences, so that among many none looks
+different by chance more often than an interval promises (Westfall and Young, Resampling-Based Multiple Testing)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -31,7 +31,10 @@ class Effect:
 
 
 def find_effects(points: Sequence[Trial], question: Question) -> list[Effect]:
-    """The largest share first; of equals, and where no share can be told, what moved it furthest. A seed has none."""
+    """Find what each key but the seed did, the largest share first.
+
+    Of equals, and where no share can be told, what moved the number furthest comes first.
+    """
     keys = [key for key in question.keys if key != SEED and len({point.values.get(key) for point in points}) > 1]
     if len(points) < LEAST_POINTS or not keys:
         return []
@@ -59,11 +62,11 @@ def _trend(key: str, axis: Axis, points: Sequence[Trial]) -> float | None:
 
 
 def describe_effect(effect: Effect, question: Question, deviation: float | None) -> list[str]:
-    """`deviation`: of a point, by its seed alone."""
-    return [*_moved(effect, question, deviation), *_explained(effect), *_with_others(effect)]
+    """Say what a key did; `deviation` is that of a point by its seed alone."""
+    return [*_describe_move(effect, question, deviation), *_describe_share(effect), *_describe_company(effect)]
 
 
-def _moved(effect: Effect, question: Question, deviation: float | None) -> list[str]:
+def _describe_move(effect: Effect, question: Question, deviation: float | None) -> list[str]:
     low, high = (choose(effect.groups, key=lambda group: group.mean) for choose in (min, max))
     words = ("highest", "lowest")
     first, last = high, low
@@ -73,29 +76,29 @@ def _moved(effect: Effect, question: Question, deviation: float | None) -> list[
     apart = format_figure(abs(first.mean - last.mean))
     several = len(effect.groups) > 2
     missing = sum(effect.key not in point.values for point in effect.points)
-    said = [
+    sentences = [
         f"{words[0].capitalize()} with {first.name}: {format_figure(first.mean)} {_over(first)}, "
         f"{f'{words[1]} with ' if several else ''}{last.name}: {format_figure(last.mean)} {_over(last)}; {apart} apart."
     ]
     if missing:
-        said.append(f"{missing} of {len(effect.points)} points have no such key.")
+        sentences.append(f"{missing} of {len(effect.points)} points have no such key.")
     if deviation is not None and abs(first.mean - last.mean) < 2 * deviation:
-        said.append(f"That is not much beside what the seed alone does (± {format_figure(deviation)}).")
+        sentences.append(f"That is not much beside what the seed alone does (± {format_figure(deviation)}).")
     if effect.trend is not None:
         direction = "higher" if effect.trend > 0 else "lower"
         trend = f"rank correlation {effect.trend:+.2f}"
         steady = abs(effect.trend) >= STEADY
-        said.append(
+        sentences.append(
             f"The larger, the {direction} ({trend})." if steady else f"No steady rise or fall ({trend})."
         )  # fmt: skip
-    return said
+    return sentences
 
 
 def _over(group: Group) -> str:
     return f"on average over {len(group.members)} points" if len(group.members) > 1 else "at one point"
 
 
-def _explained(effect: Effect) -> list[str]:
+def _describe_share(effect: Effect) -> list[str]:
     share, number = effect.share, len(effect.points)
     explained = "" if share.explained is None else f"It explains {share.explained * 100:.0f} % of the variation"
     if share.chance is None:
@@ -108,7 +111,7 @@ def _explained(effect: Effect) -> list[str]:
     return [f"{explained}; {by_chance}" if explained else by_chance.capitalize()]
 
 
-def _with_others(effect: Effect) -> list[str]:
+def _describe_company(effect: Effect) -> list[str]:
     share = effect.share
     same = [key for key, together in share.others if together >= ALWAYS]
     often = [(key, together) for key, together in share.others if OFTEN <= together < ALWAYS]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.effects.effect import Effect, describe_effect, find_effects, format_figure
 from bakeoff.effects.plots import SHADES, Shades, draw_coordinates, draw_panel
-from bakeoff.effects.trial import SEED, Question, Trial, counted, seed_deviation, without_seeds
+from bakeoff.effects.trial import SEED, Question, Trial, merge_seeds, seed_deviation, select_judged
 from bakeoff.pages.template import render
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
     judged = [trial for trial in trials if trial.number is not None]
     if not keys or len(judged) < LEAST:
         return ""
-    points = without_seeds(trials)
+    points = merge_seeds(trials)
     found = find_effects(points, question)
     deviation = seed_deviation(points)
-    shades = Shades.of(counted(trials) or judged, question)
+    shades = Shades.of(select_judged(trials) or judged, question)
     ends = (shades.low, shades.high) if shades.is_higher_better else (shades.high, shades.low)
     return render(
         "effects.html.jinja",

@@ -1,11 +1,7 @@
 """How much of the variation of a number each key explains, whether chance would do as much, and which keys go together.
 
-The share is one minus the variance within the groups of a key over the variance of all points, each by its degrees of
-freedom: the adjusted R², which is 0 on average for a key that does nothing, however many values it has.
-
-Chance is asked of an analysis of variance (F) in which the other keys have their say first: what they explain is taken
-away, and what the key explains of the rest is held against what no key explains. Where that has few degrees of freedom,
-what the seeds alone do to a point is counted in, too.
+The share is the adjusted R², 0 on average for a key that does nothing, however many values it has. Chance is asked of
+an analysis of variance (F) in which the other keys have their say first.
 """
 
 import math
@@ -46,7 +42,7 @@ def find_shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) 
         together = [(other, association(dummies[key], dummies[other])) for other in groups if other != key]
         chance, is_told_apart, is_alone = _chance(numbers, dummies[key], others, noise)
         found[key] = Share(
-            _adjusted(numbers, groups[key]), chance, is_told_apart, is_alone,
+            _adjusted_r2(numbers, groups[key]), chance, is_told_apart, is_alone,
             tuple(sorted(together, key=lambda pair: -pair[1])),
         )  # fmt: skip
     return found
@@ -98,7 +94,8 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | No
     return None if (np.ptp(ranks, axis=1) == 0).any() else float(np.corrcoef(ranks).flat[1])
 
 
-def _adjusted(numbers: Matrix, groups: Sequence[Group]) -> float | None:
+def _adjusted_r2(numbers: Matrix, groups: Sequence[Group]) -> float | None:
+    """One minus the variance within the groups over the variance of all points, each by its degrees of freedom."""
     freedom = len(numbers) - len(groups)
     total = float(((numbers - numbers.mean()) ** 2).sum())
     if freedom < 1 or len(groups) < 2:
@@ -113,7 +110,11 @@ def _adjusted(numbers: Matrix, groups: Sequence[Group]) -> float | None:
 def _chance(
     numbers: Matrix, dummies: Matrix, others: Sequence[Matrix], noise: Noise
 ) -> tuple[float | None, bool, bool]:
-    """And whether the key can be told from the others, and whether they could not be allowed for."""
+    """Return the chance, whether the key can be told from the others, and whether these could not be allowed for.
+
+    What the other keys explain is taken away; what the key explains of the rest is held against what no key explains.
+    Where that has few degrees of freedom, what the seeds alone do to a point is counted in, too.
+    """
     alone = _basis(np.ones((len(numbers), 1)))
     base = _basis(np.column_stack([np.ones(len(numbers)), *others]))
     own = _beyond(base, dummies)

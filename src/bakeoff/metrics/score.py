@@ -2,8 +2,7 @@
 
 {"score": np.array([0.5, 1.0]), "truth": Texts(("ant", "bee"), np.array([1, 0]))}   # a bee, then an ant
 
-Intervals come from the bootstrap. Each drawing takes as many examples as there are, some twice, some not at all; the
-middle 95 % of the numbers of all drawings are the interval. Examples of one group are drawn together.
+Intervals come from the bootstrap: each drawing takes as many examples as there are, some twice, some not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ class Lists:
 def find_intervals(
     numbers: Callable[[np.ndarray], Numbers], groups: Sequence[str], samples: int, *, size: int = 0
 ) -> Intervals:
-    """Return the low and the high end of each number.
+    """Return the low and the high end of each number: the middle 95 % of its values of all drawings.
 
     `numbers` takes (drawings, examples), how often each example is in; `groups` names each example's group. `size` is
     the number of rows that `numbers` makes of one drawing.
@@ -60,7 +59,7 @@ def find_intervals(
 def draw_weights(groups: np.ndarray, samples: int, size: int) -> Iterator[np.ndarray]:
     """Yield weights (drawings, examples), a block at a time; they are the same whenever they are drawn.
 
-    `groups` (examples,) numbers each example's group from 0.
+    `groups` (examples,) numbers each example's group from 0; examples of one group are drawn together.
     """
     draw = np.random.default_rng(SEED)
     count = int(groups.max(initial=-1)) + 1
