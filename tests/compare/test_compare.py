@@ -13,7 +13,7 @@ import pytest
 from bakeoff import workspace
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.page import write_page
-from bakeoff.compare.table import table_of
+from bakeoff.compare.table import make_table
 from bakeoff.runs.status import State
 from made_runs import made
 from told_runs import Bakeoff, Said, scores, told
@@ -226,14 +226,14 @@ def test_the_page_needs_no_network_and_runs_its_own_script_only(bakeoff: Bakeoff
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
     assert not re.search(r"https?:|//\w|<b>bold|<i>", page.replace(script, ""))
-    assert page.count("<tr>") == 5 and "data-value='0.85'" in page and "best mAP_50" in page
+    assert page.count("<tr>") == 5 and 'data-value="0.85"' in page and "best mAP_50" in page
 
 
 def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
     page = "http://server:5000/#/experiments/1/runs/5d1c"
     run = Contender("aaaa1111", "run", "SUCCEEDED", {}, {}, mlflow_id="5d1c", page=page)
-    write_page(tmp_path / "page.html", table_of([run]))
-    assert f"<a href='{page}'><code title='5d1c'>5d1c</code></a>" in (tmp_path / "page.html").read_text()
+    write_page(tmp_path / "page.html", make_table([run]))
+    assert f'<a href="{page}"><code title="5d1c">5d1c</code></a>' in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(

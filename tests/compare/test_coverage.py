@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.compare.paired import differences
+from bakeoff.compare.paired import compare_scores
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.detection import DetectionScore
 
@@ -45,7 +45,7 @@ def test_intervals_of_mean_average_precision_hold_the_true_difference_as_often_a
     held = held_at_once = 0
     names = [str(number) for number in range(IMAGES)]
     for _ in range(WORLDS):
-        found = differences(*world(draw, IMAGES), names, 600, CLASSES)
+        found = compare_scores(*world(draw, IMAGES), names, 600, CLASSES)
         held += found.numbers["mAP_50"].low <= true <= found.numbers["mAP_50"].high
         classes = found.by_class["mAP_50"]
         held_at_once += all(classes[label].low <= true_by_class[label] <= classes[label].high for label in CLASSES)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bakeoff.compare.paired import Difference, differences
+from bakeoff.compare.paired import Difference, compare_scores
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
@@ -27,7 +27,7 @@ def accuracy(
     a: Sequence[bool], b: Sequence[bool], groups: Sequence[str] | None = None, samples: int = 2000
 ) -> Difference:
     names = groups or [str(number) for number in range(len(a))]
-    return differences(classifier(a), classifier(b), names, samples).numbers["accuracy"]
+    return compare_scores(classifier(a), classifier(b), names, samples).numbers["accuracy"]
 
 
 def exact(gains: int, losses: int, same: int) -> np.ndarray:
@@ -73,7 +73,7 @@ def test_pairing_shows_what_two_intervals_hide() -> None:
 def test_the_lower_loss_is_the_better_one() -> None:
     a = classifier([True, False] * 20)
     b = classifier([True] * 40)
-    found = differences(a, b, [str(number) for number in range(40)], 500).numbers["loss"]
+    found = compare_scores(a, b, [str(number) for number in range(40)], 500).numbers["loss"]
     assert found.value < 0 and found.better == "B" and found.probability == 1
 
 
@@ -114,7 +114,7 @@ def test_among_many_classes_without_a_difference_hardly_any_world_shows_one() ->
             answers = (Answer(int(t), int(g), 0.9, 0.9, 0) for t, g in zip(truth, given, strict=True))
             scores.append(ClassificationScore(labels, tuple(answers)))
         names = [str(number) for number in range(240)]
-        found = differences(*scores, names, 100, labels).by_class["accuracy"]
+        found = compare_scores(*scores, names, 100, labels).by_class["accuracy"]
         assert len(found) == 12
         shown += any(one.better for one in found.values())
     assert shown <= 0.05 * worlds + 3 * (0.05 * 0.95 * worlds) ** 0.5
@@ -155,5 +155,5 @@ def test_what_is_drawn_of_detections_is_what_coco_counts_on_the_drawn_images() -
 def test_a_detector_that_finds_more_is_better_and_one_that_finds_as_much_is_not() -> None:
     names = [str(number) for number in range(80)]
     a = scene(3, 80, 0.5)
-    assert differences(a, scene(4, 80, 0.9), names, 300).numbers["mAP_50"].better == "B"
-    assert differences(a, scene(5, 80, 0.5), names, 300).numbers["mAP_50"].better is None
+    assert compare_scores(a, scene(4, 80, 0.9), names, 300).numbers["mAP_50"].better == "B"
+    assert compare_scores(a, scene(5, 80, 0.5), names, 300).numbers["mAP_50"].better is None

@@ -60,8 +60,8 @@ def test_the_page_of_a_sweep_draws_what_is_not_done_as_such(bakeoff: Bakeoff, he
     points(here)
     bakeoff("compare", "--sweep", ID, "--html", "page.html")
     page = (here / "page.html").read_text(encoding="utf-8")
-    assert page.count("class='trial undone'") == 4 and "without a result: 4" in page
-    assert page.count("class='trial best'") == 1
+    assert page.count('class="trial undone"') == 4 and "without a result: 4" in page
+    assert page.count('class="trial best"') == 1
 
 
 def test_a_sweep_of_which_nothing_ran_yet_is_shown_too(bakeoff: Bakeoff) -> None:

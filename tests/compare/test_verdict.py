@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.judged import Judged, Score
-from bakeoff.compare.verdict import Verdict, verdict
+from bakeoff.compare.examples import Judged, Score
+from bakeoff.compare.verdict import Verdict, judge
 from bakeoff.errors import BakeoffError
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import ClassificationScore, answers_of
@@ -60,7 +60,7 @@ def boxes(seed: int, images: int = 30) -> DetectionScore:
 
 
 def judged(a: Path, b: Path, one: Contender = A, other: Contender = B, **options) -> Verdict:
-    return verdict(one, other, (a, b), **({"metric": None, "group": None, "samples": 200} | options))
+    return judge(one, other, (a, b), **({"metric": None, "group": None, "samples": 200} | options))
 
 
 @pytest.mark.parametrize(

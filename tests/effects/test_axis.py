@@ -2,8 +2,7 @@
 
 import pytest
 
-from bakeoff.effects.axis import Axis, round_numbers
-from bakeoff.effects.groups import groups_of
+from bakeoff.effects.axis import Axis, group_points
 from bakeoff.effects.trial import Trial
 
 
@@ -36,30 +35,24 @@ def test_names_stand_evenly_apart_in_the_order_of_readers() -> None:
     assert axis.places["a"] == 1.0 and axis.place(None) == 0.0
 
 
-def test_round_numbers_lie_between_both_ends() -> None:
-    assert round_numbers(0.137, 0.412) == pytest.approx([0.2, 0.3, 0.4])
-    assert round_numbers(-3, 11) == pytest.approx([0, 5, 10])
-    assert round_numbers(2.5, 2.5) == [2.5]
-
-
 def points(values: list[str | None]) -> list[Trial]:
     return [Trial(str(at), {} if value is None else {"k": value}, (float(at),)) for at, value in enumerate(values)]
 
 
 def test_a_group_has_the_mean_and_the_deviation_of_its_points() -> None:
     trials = points(["0.1", "0.2", "0.1", None])
-    groups = groups_of("k", Axis.of("k", [trial.values.get("k") for trial in trials]), trials)
+    groups = group_points(Axis.of("k", [trial.values.get("k") for trial in trials]), trials)
     assert [(group.name, group.mean) for group in groups] == [("without", 3.0), ("0.1", 1.0), ("0.2", 1.0)]
     assert groups[1].spread == pytest.approx(2**0.5) and groups[2].spread is None
 
 
 def test_many_numbers_are_put_together_in_ranges_of_as_many_points() -> None:
     trials = points([str(at) for at in range(20)])
-    groups = groups_of("k", Axis.of("k", [trial.values["k"] for trial in trials]), trials)
+    groups = group_points(Axis.of("k", [trial.values["k"] for trial in trials]), trials)
     assert [(group.name, group.mean) for group in groups] == [
         ("0 to 3", 1.5), ("4 to 7", 5.5), ("8 to 11", 9.5), ("12 to 15", 13.5), ("16 to 19", 17.5)
     ]  # fmt: skip
     same = points(["1"] * 13 + [str(at) for at in range(2, 9)])
-    groups = groups_of("k", Axis.of("k", [trial.values["k"] for trial in same]), same)
+    groups = group_points(Axis.of("k", [trial.values["k"] for trial in same]), same)
     sizes = [len(group.members) for group in groups]
     assert sizes[0] == 13 and sum(sizes) == 20

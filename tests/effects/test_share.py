@@ -5,10 +5,9 @@ import random
 
 import pytest
 
-from bakeoff.effects.chance import chance_of_ratio
-from bakeoff.effects.effect import Effect, effects
-from bakeoff.effects.share import rank_correlation
-from bakeoff.effects.trial import Question, Trial, seed_deviation, without_seeds
+from bakeoff.effects.effect import Effect, find_effects
+from bakeoff.effects.share import chance_of_ratio, rank_correlation
+from bakeoff.effects.trial import Question, Trial, merge_seeds, seed_deviation
 
 
 def found(numbers: dict[tuple[str, ...], tuple[float, ...]], *keys: str) -> dict[str, Effect]:
@@ -16,7 +15,7 @@ def found(numbers: dict[tuple[str, ...], tuple[float, ...]], *keys: str) -> dict
     trials = [
         Trial(f"t{at}", dict(zip(keys, values, strict=True)), own) for at, (values, own) in enumerate(numbers.items())
     ]
-    return {effect.key: effect for effect in effects(without_seeds(trials), Question(keys, "mAP"))}
+    return {effect.key: effect for effect in find_effects(merge_seeds(trials), Question(keys, "mAP"))}
 
 
 @pytest.mark.parametrize(
@@ -79,16 +78,16 @@ def test_seeds_are_no_points_of_their_own() -> None:
         Trial(f"{peak} {seed}", {"lr.peak": peak, "seed": str(seed)}, (value,))
         for peak, values in (("0.1", (0.4, 0.6)), ("0.2", (0.7,))) for seed, value in enumerate(values)
     ]  # fmt: skip
-    points = without_seeds(trials)
+    points = merge_seeds(trials)
     assert [(point.number, len(point.numbers)) for point in points] == [(0.5, 2), (0.7, 1)]
     assert seed_deviation(points) == pytest.approx(0.2 / math.sqrt(2))
     keys = ("lr.peak", "seed")
-    assert [effect.key for effect in effects(points, Question(keys, "mAP"))] == ["lr.peak"]
+    assert [effect.key for effect in find_effects(points, Question(keys, "mAP"))] == ["lr.peak"]
 
 
 def test_what_is_not_done_counts_for_nothing() -> None:
     trials = [Trial("a", {"k": "1"}, (0.5,)), Trial("b", {"k": "2"}, (0.9,), "PRUNED", False), Trial("c", {"k": "2"})]
-    assert [point.name for point in without_seeds(trials)] == ["a"]
+    assert [point.name for point in merge_seeds(trials)] == ["a"]
 
 
 def test_false_alarms_are_about_as_many_as_are_said() -> None:

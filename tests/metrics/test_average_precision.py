@@ -1,11 +1,16 @@
-"""Weighted images against pycocotools on images that are really repeated and left out."""
+"""Weighted images against pycocotools on images that are really repeated and left out; Pascal VOC's by hand."""
 
 import numpy as np
 import pytest
 
-from bakeoff.metrics.average_precision import RECALLS, average_precisions
-from bakeoff.metrics.matches import Matches
-from coco_sets import Pairs, by_pycocotools, hard_pairs, random_pairs
+from bakeoff.metrics.average_precision import RECALLS, average_precisions, voc_precisions
+from bakeoff.metrics.boxes import Boxes, Matches, Table
+from bakeoff.metrics.detection import DetectionScore
+from coco_sets import Pairs, by_pycocotools, given, hard_pairs, random_pairs, true
+
+WIDE = [0.0, 0.0, 100.0, 100.0]
+LOWER = [20.0, 0.0, 120.0, 100.0]  # overlaps WIDE by 80 of 120
+BETWEEN = [5.0, 0.0, 105.0, 100.0]  # overlaps WIDE by 95 of 105 and LOWER by 85 of 115
 
 
 def of_classes(pairs: Pairs, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,3 +74,89 @@ def test_drawing_without_true_boxes_has_no_number() -> None:
     precision, recall = average_precisions(image, hits, np.array([1, 0]), np.array([[0, 1], [2, 1]]))
     assert np.isnan(precision[0, 0]) and np.isnan(recall[0, 0])
     assert precision[0, 1] == recall[0, 1] == 1
+
+
+# Pascal VOC.
+
+
+def numbers(pairs: Pairs) -> dict[str, float]:
+    truth, found = zip(*pairs, strict=True)
+    return voc_precisions(Table.of(found).best_first(), Table.of(truth))
+
+
+def one_by_one(pairs: Pairs) -> dict[str, float]:
+    """Loops over boxes, the area as a sum of rectangles from each right detection on."""
+    areas, elevens = [], []
+    for label in (1, 2, 3):
+        total = sum(int((truth.classes == label).sum()) for truth, _ in pairs)
+        if not total:
+            continue
+        answers = []
+        for image, (_, found) in enumerate(pairs):
+            assert found.scores is not None
+            of_class = [i for i in range(len(found.classes)) if found.classes[i] == label]
+            answers += [(-float(found.scores[i]), image, found.corners[i]) for i in of_class]
+        answers.sort(key=lambda answer: answer[:2])
+        taken: set[tuple[int, int]] = set()
+        points, right = [], 0
+        for place, (_, image, corners) in enumerate(answers, start=1):
+            truth = pairs[image][0]
+            overlaps = [
+                overlap(corners, other) if truth.classes[number] == label else 0.0
+                for number, other in enumerate(truth.corners)
+            ]
+            best = int(np.argmax(overlaps)) if overlaps else -1
+            if best >= 0 and overlaps[best] >= 0.5 and (image, best) not in taken:
+                taken.add((image, best))
+                right += 1
+            points.append((right / total, right / place))
+        area = last = 0.0
+        for number, (recall, _) in enumerate(points):
+            area += (recall - last) * max(precision for _, precision in points[number:])
+            last = recall
+        areas.append(area)
+        levels = [number / 10 for number in range(11)]
+        elevens.append(sum(max((p for r, p in points if r >= level - 1e-12), default=0.0) for level in levels) / 11)
+    return {"mAP_voc": float(np.mean(areas)), "mAP_voc_11": float(np.mean(elevens))}
+
+
+def overlap(one: np.ndarray, other: np.ndarray) -> float:
+    one, other = one.astype(float), other.astype(float)
+    both = np.prod(np.maximum(np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2]), 0))
+    either = np.prod(one[2:] - one[:2]) + np.prod(other[2:] - other[:2]) - both
+    return float(both / either) if both > 0 else 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_equal_those_counted_one_by_one(seed: int) -> None:
+    pairs = random_pairs(seed, images=12)
+    assert numbers(pairs) == pytest.approx(one_by_one(pairs))
+
+
+def test_area_by_hand() -> None:
+    """Right, wrong, right of two: a half at precision 1, a half at 2/3; of eleven recalls six at 1 and five at 2/3."""
+    far = [300.0, 300.0, 400.0, 400.0]
+    pairs = [(true((WIDE, 1), (far, 1)), given((WIDE, 1, 0.9), ([600.0] * 2 + [700.0] * 2, 1, 0.8), (far, 1, 0.7)))]
+    assert numbers(pairs) == pytest.approx({"mAP_voc": 0.5 + 0.5 * 2 / 3, "mAP_voc_11": (6 + 5 * 2 / 3) / 11})
+
+
+def test_detection_whose_best_box_is_taken_gets_no_other_one() -> None:
+    """COCO would give it the other box, which it overlaps by more than a half as well."""
+    pairs = [(true((WIDE, 1), (LOWER, 1)), given((WIDE, 1, 0.9), (BETWEEN, 1, 0.8)))]
+    assert numbers(pairs)["mAP_voc"] == pytest.approx(0.5)
+    assert DetectionScore(("ant",)).update(*pairs[0]).result()["mAP_50"] == pytest.approx(1)
+
+
+def test_without_true_boxes_there_is_no_number() -> None:
+    assert numbers([(true(), given((WIDE, 1, 0.5)))]) == {}
+
+
+def test_boxes_without_area_are_never_found() -> None:
+    line = [10.0, 10.0, 10.0, 50.0]
+    assert numbers([(true((line, 1)), given((line, 1, 0.9)))]) == {"mAP_voc": 0.0, "mAP_voc_11": 0.0}
+    assert all(0 <= value <= 1 for seed in range(20) for value in numbers(hard_pairs(seed)).values())
+
+
+def test_boxes_of_whole_numbers_are_boxes_too() -> None:
+    whole = Boxes(np.array([[0, 0, 10, 10]]), np.array([1]), np.array([1]))
+    assert numbers([(Boxes(whole.corners, whole.classes), whole)])["mAP_voc"] == 1

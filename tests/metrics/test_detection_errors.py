@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from bakeoff.metrics.boxes import Matches
 from bakeoff.metrics.detection_errors import KINDS, confusion, errors_of, lost_precision
-from bakeoff.metrics.matches import Matches
 from coco_sets import given, random_pairs, true
 
 BOX = [0.0, 0.0, 100.0, 100.0]

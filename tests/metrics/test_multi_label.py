@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
+from bakeoff.metrics.curves import areas_under_roc, average_precisions
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.metrics.ranking import areas_under_roc, average_precisions
 from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")

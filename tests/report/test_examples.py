@@ -16,7 +16,7 @@ from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
 from bakeoff.report.examples import FILE, kind_of, row_of, table_of, write_examples
-from bakeoff.report.originals import Originals
+from bakeoff.report.gallery import Originals
 from coco_sets import given, true
 
 BOX = [10.0, 10.0, 60.0, 40.0]

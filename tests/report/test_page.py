@@ -130,8 +130,8 @@ def test_boxes_stand_where_they_are_in_the_original_truth_left_and_model_right(t
     page = page_of(report_of(detections(), "mAP_50", shown=1), tmp_path)
     assert page.all("svg", viewbox="0 0 200 100")
     [found], [missed] = page.all("rect", **{"class": "true"}), page.all("rect", **{"class": "missed"})
-    assert (found["x"], found["y"], found["width"], found["height"]) == ("10.0", "10.0", "30.0", "50.0")
-    assert (missed["x"], missed["y"]) == ("100.0", "70.0")
+    assert (found["x"], found["y"], found["width"], found["height"]) == ("10", "10", "30", "50")
+    assert (missed["x"], missed["y"]) == ("100", "70")
     # At the best threshold, 0.9, only the first detection of this image counts.
     assert len(page.all("rect", **{"class": "right"})) == 1 and not page.all("rect", **{"class": "wrong"})
 

@@ -1,6 +1,5 @@
 """A few examples as pictures with their boxes or labels, for the report."""
 
-import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from PIL import Image, ImageDraw
 
 from bakeoff.building.catalogue import Catalogue, unpacked_item, unpacked_verdict
 from bakeoff.building.examine import record_of
+from bakeoff.pages.template import embed_jpeg
 from bakeoff.records.record import SPLITS, Record
 from bakeoff.sources.dataset import Dataset
 
@@ -55,7 +55,4 @@ def sample(split: str, record: Record) -> Sample:
     for box in record.boxes:
         corners = np.array([box.xmin, box.ymin, box.xmax, box.ymax]) * [*image.size, *image.size]
         draw.rectangle(tuple(corners), outline=COLOURS[labels.index(box.label) % len(COLOURS)], width=2)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=80)
-    picture = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
-    return Sample(split, record.name, tuple(labels) or record.labels, picture)
+    return Sample(split, record.name, tuple(labels) or record.labels, embed_jpeg(image))

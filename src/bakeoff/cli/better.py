@@ -41,9 +41,9 @@ def add_to(commands: Any) -> None:
 
 
 def show_verdict(arguments: argparse.Namespace) -> None:
-    from bakeoff.compare.evidence import examples_of
+    from bakeoff.compare.examples import find_examples
     from bakeoff.compare.gather import gather
-    from bakeoff.compare.verdict import verdict
+    from bakeoff.compare.verdict import judge
 
     if not FEWEST <= arguments.samples <= MOST:
         raise WorkspaceError(f"--samples: must be between {FEWEST} and {MOST:,}, got {arguments.samples}")
@@ -51,10 +51,8 @@ def show_verdict(arguments: argparse.Namespace) -> None:
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     a, b = (_one(name, gathered) for name in (arguments.a, arguments.b))
-    files = tuple(examples_of(_maker(one, gathered), gathered.target.address) for one in (a, b))
-    found = verdict(
-        a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples
-    )
+    files = tuple(find_examples(_maker(one, gathered), gathered.target.address) for one in (a, b))
+    found = judge(a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples)
     if arguments.json:
         print(json.dumps(found.tree, indent=1, ensure_ascii=False))
     else:
@@ -62,9 +60,9 @@ def show_verdict(arguments: argparse.Namespace) -> None:
 
 
 def _one(name: str, gathered: "Gathered") -> "Contender":
-    from bakeoff.compare.chosen import chosen
+    from bakeoff.compare.selection import select_named
 
-    found = chosen(gathered, [name])
+    found = select_named(gathered, [name])
     if len(found) != 1:
         raise WorkspaceError(f"{name}: must name one run, got the {len(found)} of a sweep")
     return found[0]
@@ -72,14 +70,14 @@ def _one(name: str, gathered: "Gathered") -> "Contender":
 
 def _maker(contender: "Contender", gathered: "Gathered") -> "Contender":
     """The run whose result DVC's cache gave to this one; it has the files."""
-    made = [run for run in gathered.own() if run.run_id == contender.reused_from]
-    return gathered.filled(made)[0] if made else contender
+    made = [run for run in gathered.project_runs() if run.run_id == contender.reused_from]
+    return gathered.fill(made)[0] if made else contender
 
 
 def _say(found: "Verdict") -> None:
-    from bakeoff.compare.table import differing
+    from bakeoff.compare.table import find_differing_keys
 
-    keys, _ = differing([found.a, found.b])
+    keys, _ = find_differing_keys([found.a, found.b])
     for letter, one in (("A", found.a), ("B", found.b)):
         values = ", ".join(f"{key} {one.params.get(key, '–')}" for key in keys)
         say(f"{letter}  {one.label}{f': {values}' if values else ''}")

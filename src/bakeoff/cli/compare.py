@@ -14,7 +14,7 @@ from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
-    from bakeoff.compare.points import Point
+    from bakeoff.compare.rows import Point
     from bakeoff.compare.table import Table
 
 NEWEST = 20
@@ -52,27 +52,27 @@ def add_to(commands: Any) -> None:
 
 
 def show_comparison(arguments: argparse.Namespace) -> None:
-    from bakeoff.compare.lines import lines, markdown, wrapped
-    from bakeoff.compare.page import write_page
-    from bakeoff.compare.table import table_of
-    from bakeoff.compare.tree import tree_of
+    from bakeoff.compare.formats import as_tree, format_lines, format_markdown, wrap
+    from bakeoff.compare.table import make_table
 
     _require_sense(arguments)
     contenders = _contenders(arguments)
-    table = table_of(contenders, arguments.metric, all_keys=arguments.all_keys)
+    table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
     if arguments.html:
+        from bakeoff.compare.page import write_page
+
         write_page(arguments.html, table)
         say(f"{len(contenders)} runs: {arguments.html}")
     if arguments.json:
-        print(json.dumps(tree_of(table), indent=1, ensure_ascii=False))
+        print(json.dumps(as_tree(table), indent=1, ensure_ascii=False))
     elif arguments.md:
-        say("\n".join(markdown(table)))
+        say("\n".join(format_markdown(table)))
     elif not arguments.html:
         width = _width()
-        for line in lines(table, width):
+        for line in format_lines(table, width):
             say(line)
         for remark in _remarks(table, all_keys=arguments.all_keys):
-            say("\n".join(wrapped(remark, width)))
+            say("\n".join(wrap(remark, width)))
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -90,41 +90,46 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
-    from bakeoff.compare.chosen import chosen, of_sweep, recent
-    from bakeoff.compare.conditions import Condition, in_order, require_known
-    from bakeoff.compare.folded import folded
     from bakeoff.compare.gather import gather
-    from bakeoff.compare.points import done_first
+    from bakeoff.compare.rows import fold_seeds, put_done_first
+    from bakeoff.compare.selection import (
+        Condition,
+        require_known,
+        select_named,
+        select_recent,
+        select_sweep,
+        sort_best_first,
+    )  # fmt: skip
 
     _name_a_sweep(arguments)
-    conditions = [Condition.parsed(text) for text in arguments.filter]
+    conditions = [Condition.parse(text) for text in arguments.filter]
     gathered = gather(arguments.uri, arguments.experiment)
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
     by_class, sought = any("." in key for key in asked), None
     if arguments.which:
-        contenders = chosen(gathered, arguments.which, by_class=by_class)
+        contenders = select_named(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
         points, sought = _sweep_points(arguments.sweep)
-        contenders = of_sweep(gathered, arguments.sweep, points, by_class=by_class)
+        contenders = select_sweep(gathered, arguments.sweep, points, by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
-        contenders = recent(gathered, number, by_class=by_class)
+        contenders = select_recent(gathered, number, by_class=by_class)
     for condition in conditions:
         require_known("--filter", condition.key, contenders)
     for name in arguments.metric:
-        _require_metric(name, contenders)
+        require_metric(name, contenders)
     contenders = [one for one in contenders if all(condition.holds(one) for condition in conditions)]
     if not contenders:
         raise WorkspaceError(f"--filter: no run has {' and '.join(arguments.filter)}")
-    rows = contenders if arguments.no_fold else folded(contenders)
+    rows = contenders if arguments.no_fold else fold_seeds(contenders)
     if arguments.sort:
         require_known("--sort", arguments.sort, rows)
     headline = next((one.headline for one in rows if one.headline), None)
     order = arguments.sort or next(iter(arguments.metric), sought or headline)
-    rows = in_order(rows, order) if order else rows
-    return (done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
+    rows = sort_best_first(rows, order) if order else rows
+    return (put_done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
 
 
 def _name_a_sweep(arguments: argparse.Namespace) -> None:
@@ -143,7 +148,7 @@ def _sweep_points(sweep: str) -> tuple[list["Point"], str | None]:
 
     There are none of a sweep of another workspace.
     """
-    from bakeoff.compare.points import Point
+    from bakeoff.compare.rows import Point
     from bakeoff.sweep.manifest import JobState, all_ids, load_manifest
 
     if sweep not in all_ids():
@@ -159,8 +164,8 @@ def _sweep_points(sweep: str) -> tuple[list["Point"], str | None]:
     return points, manifest.search.metric if manifest.search else None
 
 
-def _require_metric(name: str, contenders: list["Contender"]) -> None:
-    from bakeoff.compare.metric import names_in
+def require_metric(name: str, contenders: list["Contender"]) -> None:
+    from bakeoff.compare.contender import names_in
 
     if not any(one.number(name) for one in contenders):
         known = {known for one in contenders for known in names_in(one.metrics)}

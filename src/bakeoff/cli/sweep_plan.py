@@ -196,7 +196,7 @@ class SearchPlan:
 
 
 def _direction_of(metric: str) -> str:
-    from bakeoff.compare.metric import is_higher_better
+    from bakeoff.metrics.catalogue import is_higher_better
 
     higher = is_higher_better(metric)
     if higher is None:

@@ -1,14 +1,29 @@
-"""One run as it is compared, or several that differ only in their seed."""
+"""One run as it is compared, or several that differ only in their seed; and its numbers by their names.
+
+mAP_50 stands for evaluation/mAP_50, its interval for evaluation/interval.mAP_50.low and .high
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from bakeoff.compare.metric import HEADLINES, Number, number_of
+from bakeoff.metrics.catalogue import BY_HEADLINE
 
+EVALUATION, VALIDATION = "evaluation/", "validation/"
 SHOWN_OF_ID = 8
 DERIVED, SEED = "derived.", "seed"
+SUCCEEDED = "SUCCEEDED"  # the state of what ended well
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+    low: float | None = None  # of the interval, where there is one
+    high: float | None = None
+    spread: float | None = None  # of several seeds, where there are several
 
 
 @dataclass(frozen=True)
@@ -20,10 +35,7 @@ class Cost:
 
     @property
     def tree(self) -> dict[str, float | None]:
-        return {
-            "seconds": self.seconds, "memory_bytes": self.memory_bytes, "size_bytes": self.size_bytes,
-            "latency_ms": self.latency_ms,
-        }  # fmt: skip
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -67,11 +79,17 @@ class Contender:
     @property
     def headline(self) -> str | None:
         """The metric by which its task is judged; None if nothing was looked at yet."""
-        for place in ("", "validation/"):
-            found = next((name for name in HEADLINES if number_of(self.metrics, f"{place}{name}")), None)
+        for place in ("", VALIDATION):
+            found = next((name for name in BY_HEADLINE if number_of(self.metrics, f"{place}{name}")), None)
             if found:
                 return found
         return None
+
+    def artifact(self, name: str) -> Path | None:
+        """The file that MLflow keeps under this name, if it is on this machine."""
+        place = urlsplit(self.artifacts or "")
+        file = Path(unquote(place.path)) / name
+        return file if place.scheme in ("", "file") and place.path and file.is_file() else None
 
     def number(self, name: str) -> Number | None:
         if not self.seeds:
@@ -79,11 +97,7 @@ class Contender:
         values = [one.value for seed in self.seeds if (one := number_of(seed.metrics, name))]
         if not values:
             return None
-        mean = sum(values) / len(values)
-        if len(values) == 1:
-            return Number(mean)
-        spread = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
-        return Number(mean, spread=spread)
+        return Number(fmean(values), spread=stdev(values) if len(values) > 1 else None)
 
     def facts(self) -> dict[str, Any]:
         """What is neither a param nor a metric, by the names that --filter and --sort know."""
@@ -94,7 +108,7 @@ class Contender:
         }  # fmt: skip
 
     def value(self, key: str) -> Any:
-        """Of a fact, a param or a metric; None if it has none."""
+        """Look up a fact, a param or a metric; None if it has none."""
         facts = self.facts()
         if key in facts:
             return facts[key]
@@ -102,3 +116,19 @@ class Contender:
             return self.params[key]
         found = self.number(key)
         return found.value if found else None
+
+
+def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
+    """Look up a number; `name` is in full, or as metrics.json has it."""
+    for full in (name, f"{EVALUATION}{name}"):
+        value = metrics.get(full)
+        if value is not None and value == value:
+            ends = f"{EVALUATION}interval.{full.removeprefix(EVALUATION)}"
+            return Number(value, metrics.get(f"{ends}.low"), metrics.get(f"{ends}.high"))
+    return None
+
+
+def names_in(metrics: Mapping[str, float]) -> list[str]:
+    """List the numbers as a user writes them: those of the evaluation by their short names."""
+    own = (name for name in metrics if not name.startswith((f"{EVALUATION}interval.", "system/")))
+    return [name.removeprefix(EVALUATION) for name in own]

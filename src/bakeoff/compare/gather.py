@@ -1,27 +1,35 @@
-"""Journals and the MLflow store -> every run that can be compared, each once."""
+"""Journals, the MLflow store and result folders -> every run that can be compared, each once, as contenders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
 
 import yaml
 
-from bakeoff.compare.contender import Contender
-from bakeoff.compare.entering import contender_of, is_sweep
+from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.track import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import journaled
 from bakeoff.tracking.dispatch import is_sent
 from bakeoff.tracking.reading import Store, runs_in
-from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
+from bakeoff.tracking.restore import RESTORED
+from bakeoff.tracking.result import Result
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target
+from bakeoff.tracking.tracker import POINT_OF_A_SWEEP
 from bakeoff.workspace import RUN
+
+STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
+OPTION, CHANGED = "variant.", "changed."
+LATENCY = "export/saved_model.latency_ms"  # the one form that every run is exported in
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What every run is; `filled` reads the params and numbers of those that are wanted."""
+    """What every run is; `fill` reads the params and numbers of those that are wanted."""
 
     runs: Sequence[StoredRun]
     target: Target
@@ -31,8 +39,8 @@ class Gathered:
     known: Mapping[str, KnownRun] = field(default_factory=dict)  # in flight, by our id
     has_local: bool = True  # whether what is in this clone counts, or one store alone
 
-    def own(self) -> list[StoredRun]:
-        """Of this project, without those that are nothing but the head of others, such as a sweep's."""
+    def project_runs(self) -> list[StoredRun]:
+        """List those of this project, without the heads of others, such as a sweep's own run."""
         heads = {run.parent for run in self.runs if run.parent}
         return [
             run for run in self.runs
@@ -40,8 +48,8 @@ class Gathered:
             and run.run_id not in heads and not is_sweep(run.run_id)
         ]  # fmt: skip
 
-    def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
-        """In the same order. What the store has not whole is read from its journal."""
+    def fill(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
+        """Read these runs whole, in the same order. What the store has not whole is read from its journal."""
         folders = journaled.journal_folders() if self.has_local else {}
         runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
@@ -56,9 +64,10 @@ class Gathered:
 
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
-    """With `uri` or `experiment` of that store alone, else also of what was told of here and no store has yet.
+    """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
+    here and which no store has yet.
 
-    What is in the workspace and nobody told of is told of first.
+    What is in the workspace and has no journal gets one first.
     """
     reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
@@ -98,10 +107,95 @@ def _own_target(uri: str | None, experiment: str | None) -> Target:
 
 def _track_lines(text: str) -> str:
     """The one group that is needed, of a file that takes long to read."""
-    found = text.partition("\ntrack:")[2]
-    lines = []
-    for line in found.splitlines()[1:]:
-        if not line.startswith(" "):
-            break
-        lines.append(line)
-    return "\n".join(["track:", *lines])
+    lines = text.partition("\ntrack:")[2].splitlines()[1:]
+    return "\n".join(["track:", *takewhile(lambda line: line.startswith(" "), lines)])
+
+
+def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
+    """Turn what a store or a journal holds into a contender; `known` is what its process says, on this machine."""
+    tags = run.tags
+    state = tags.get("bakeoff.state") or STATES.get(run.status, run.status)
+    changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
+    experiment = tags.get("DVC_EXP_NAME") or None
+    return Contender(
+        run.run_id,
+        run.name,
+        known.state.value if known else state,
+        name_as_in_params({**run.params, **changed}),
+        run.metrics,
+        _cost(run, known),
+        began=run.began,
+        experiment=experiment,
+        sweep=sweep_in(run),
+        commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
+        is_dirty=tags.get("bakeoff.git_dirty") == "true",
+        records=tags.get("bakeoff.records_digest"),
+        reused_from=tags.get(MADE_BY) if tags.get(REUSED) else None,
+        mlflow_id=run.mlflow_id,
+        mlflow_experiment=run.mlflow_experiment,
+        artifacts=run.artifacts,
+        page=run.page,
+        journal=run.journal,
+    )
+
+
+def contender_of_result(result: Result, name: str, files: Path | None) -> Contender:
+    """Turn a result that no store knows into a contender; `name` is what the user called it."""
+    points = list(result.points())
+    metrics = {key: value for _, values in points for key, value in values.items()}
+    state = result.state
+    cost = Cost(state.get("seconds"), state.get("peak_memory_bytes"))
+    return Contender(
+        result.run_id or name,
+        result.name,
+        str(state.get("state", "SUCCEEDED" if state else "")),
+        name_as_in_params(result.params),
+        metrics,
+        cost,
+        experiment=result.experiment,
+        sweep=sweep_of(result.experiment),
+        files=files,
+        revision=None if files else name,
+    )
+
+
+def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
+    """Call `variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
+    return {
+        f"{key.removeprefix(OPTION)}.use" if key.startswith(OPTION) else key: value for key, value in params.items()
+    }
+
+
+def sweep_in(run: StoredRun) -> str | None:
+    """A point that DVC's cache gave stands under no sweep in MLflow; its experiment's name tells."""
+    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get("DVC_EXP_NAME"))
+
+
+def sweep_of(experiment: str | None) -> str | None:
+    found = POINT_OF_A_SWEEP.fullmatch(experiment or "")
+    return found[1] if found else None
+
+
+def is_sweep(run_id: str) -> bool:
+    """A sweep's own run has the sweep's name for an id."""
+    return sweep_of(f"{run_id}-1") is not None
+
+
+def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
+    tags = run.tags
+    seconds = _float(tags.get("bakeoff.seconds"))
+    if seconds is None and known and known.said:
+        seconds = known.said.training_seconds or None
+    if seconds is None and run.began and run.ended and not (tags.get(REUSED) or tags.get(RESTORED)):
+        seconds = (run.ended - run.began) / 1000  # with what was before and after the steps
+    return Cost(
+        seconds, _float(tags.get("bakeoff.peak_memory_bytes")), run.metrics.get("export/bytes"),
+        run.metrics.get(LATENCY),
+    )  # fmt: skip
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

@@ -1,121 +1,111 @@
-"""A comparison as one page that needs nothing else: a table that a click sorts, intervals drawn, links to the files,
-and what moved the number."""
+"""A comparison as one page: a table that a click sorts, intervals drawn, links to files, and what moved the number."""
 
-from collections.abc import Iterator
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from bakeoff.compare import look
-from bakeoff.compare.contender import Contender
-from bakeoff.compare.metric import Number
-from bakeoff.compare.table import KEY, METRIC, Cell, Column, Table
-from bakeoff.compare.trials import question_of, trials_of
-from bakeoff.effects.document import write_document
-from bakeoff.effects.look import SCRIPT as ON_PLOTS
-from bakeoff.effects.look import STYLE as PLOTS
-from bakeoff.effects.section import section
+from bakeoff.compare.contender import SUCCEEDED, Contender, Number
+from bakeoff.compare.table import KEY, RECORDS, Cell, Column, Table
+from bakeoff.effects.section import draw_section
+from bakeoff.effects.trial import Question, Trial
+from bakeoff.pages import template
 
 REPORT = "evaluation/report.html"  # among a run's artifacts
 MARGIN = 0.05  # of the range of a scale, on both sides
+DRAWN_STATES = ("SUCCEEDED", "RUNNING", "FAILED")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A number and its ends in percent of the scale that all rows share."""
+
+    left: float
+    width: float
+    point: float
+    words: str
 
 
 def write_page(file: Path, table: Table) -> None:
     number = len(table.contenders)
-    title = f"{number} {'run' if number == 1 else 'runs'} compared"
-    write_document(file, title, look.STYLE + PLOTS, look.SCRIPT + ON_PLOTS, _parts(title, table))
-
-
-def _parts(title: str, table: Table) -> Iterator[str]:
-    yield f"<h1>{title}</h1>"
-    yield f"<p class=soft>{escape(_said(table))}</p>"
-    yield from _cards(table)
-    yield "<div class=wide><table class=runs><thead><tr>"
-    yield from (_head(column) for column in table.columns)
-    yield "<tbody>"
     scales = {column.name: _scale(column) for column in table.metrics}
-    for at, contender in enumerate(table.contenders):
-        cells = "".join(_cell(column, at, contender, scales) for column in table.columns)
-        yield f"<tr>{cells}"
-    yield "</table></div>"
     question = question_of(table)
-    if question is not None:
-        yield from section(trials_of(table, question), question)
+    template.write_page(
+        file, "comparison.html.jinja",
+        title=f"{number} {'run' if number == 1 else 'runs'} compared",
+        about=_explain(table),
+        cards=_cards(table),
+        columns=table.columns,
+        rows=[
+            (one, [
+                (column, cell := column.cells[at], _draw(cell, scales.get(column.name))) for column in table.columns
+            ])
+            for at, one in enumerate(table.contenders)
+        ],
+        link_reports=_link_reports,
+        drawn_states=DRAWN_STATES,
+        effects=draw_section(trials_of(table, question), question) if question else "",
+    )  # fmt: skip
 
 
-def _said(table: Table) -> str:
+def question_of(table: Table) -> Question | None:
+    """What is asked of the runs: the keys that differ, and the number that stands first; None if none was measured."""
+    if not table.metrics:
+        return None
+    # Where records differ, no number compares with another's of other records.
+    keys = [column.name for column in table.columns if column.kind == KEY or column.name == RECORDS]
+    first = table.metrics[0]
+    return Question(tuple(keys), first.name, first.is_higher_better)
+
+
+def trials_of(table: Table, question: Question) -> list[Trial]:
+    """In the order of the table."""
+    trials = []
+    for one in table.contenders:
+        known = {**one.params, **({RECORDS: one.records[:8]} if one.records else {})}
+        found = [seed.number(question.metric) for seed in one.seeds or (one,)]
+        trials.append(
+            Trial(
+                one.label,
+                {key: known[key] for key in question.keys if key in known},
+                tuple(number.value for number in found if number),
+                one.state,
+                one.state in (SUCCEEDED, ""),
+            )
+        )
+    return trials
+
+
+def _explain(table: Table) -> str:
     keys = [column.name for column in table.columns if column.kind == KEY]
-    said = [f"They differ in {', '.join(keys)}." if keys else "They differ in no key that was chosen."]
+    sentences = [f"They differ in {', '.join(keys)}." if keys else "They differ in no key that was chosen."]
     if any(cell.number and cell.number.low is not None for column in table.metrics for cell in column.cells):
-        said.append("Ranges are 95 % intervals over the examples.")
+        sentences.append("Ranges are 95 % intervals over the examples.")
     if any(contender.seeds for contender in table.contenders):
-        said.append("± is the standard deviation over seeds.")
-    said.append("The best of each number is bold; a click on a heading sorts.")
-    return " ".join(said)
+        sentences.append("± is the standard deviation over seeds.")
+    sentences.append("The best of each number is bold; a click on a heading sorts.")
+    return " ".join(sentences)
 
 
-def _cards(table: Table) -> Iterator[str]:
-    """The best of each metric, with what it differs in from the others."""
-    yield "<div class=cards>"
+def _cards(table: Table) -> list[tuple[str, str, str, bool]]:
+    """The best of each metric: its name, the number, which run with what it differs in, and whether it stands first."""
+    cards = []
     for number, column in enumerate(table.metrics):
-        best = [at for at, cell in enumerate(column.cells) if cell.is_best]
-        if not best:
-            continue
-        cell, contender = column.cells[best[0]], table.contenders[best[0]]
-        keys = [f"{one.name} {one.cells[best[0]].text}" for one in table.columns if one.kind == KEY][:3]
-        words = ", ".join(keys) or contender.variant
-        big = " class=big" if number == 0 else ""
-        value = cell.text.partition(" ")[0]
-        yield f"<div{big}><b>best {escape(column.name)}</b><strong>{escape(value)}</strong>"
-        yield f"<span class=soft>{escape(contender.short)}: {escape(words)}</span></div>"
-    yield "</div>"
+        at = next((at for at, cell in enumerate(column.cells) if cell.is_best), None)
+        if at is not None:
+            one = table.contenders[at]
+            keys = [f"{other.name} {other.cells[at].text}" for other in table.columns if other.kind == KEY][:3]
+            words = f"{one.short}: {', '.join(keys) or one.variant}"
+            cards.append((f"best {column.name}", column.cells[at].text.partition(" ")[0], words, number == 0))
+    return cards
 
 
-def _head(column: Column) -> str:
-    down = " data-down" if column.is_higher_better else ""
-    number = " class=n" if column.is_number else ""
-    return f"<th{number}{down}><button>{escape(column.name)}</button>"
-
-
-def _cell(column: Column, at: int, contender: Contender, scales: dict[str, tuple[float, float]]) -> str:
-    cell = column.cells[at]
-    value = "" if cell.value is None else f" data-value='{escape(str(cell.value), quote=True)}'"
-    classes = [
-        *(["n"] if column.is_number else ["key"] if column.kind == KEY else []),
-        *(["best"] if cell.is_best else []),
-    ]
-    attribute = f" class='{' '.join(classes)}'" if classes else ""
-    return f"<td{attribute}{value}>{_content(column, cell, contender, scales)}"
-
-
-def _content(column: Column, cell: Cell, contender: Contender, scales: dict[str, tuple[float, float]]) -> str:
-    if column.kind == METRIC and cell.number:
-        return _drawn(cell.number, *scales[column.name])
-    if column.name == "run":
-        title = escape(f"{contender.name}, {contender.run_id}", quote=True)
-        words = f"{escape(contender.variant)} {_report(contender)}"
-        return f"<code title='{title}'>{escape(cell.text)}</code><span class=ends>{words}</span>"
-    if column.name == "state":
-        kind = contender.state if contender.state in ("SUCCEEDED", "RUNNING", "FAILED") else "other"
-        return f"<span class=state-{kind}>{escape(cell.text)}</span>"
-    if column.name == "MLflow":
-        code = f"<code title='{escape(str(contender.mlflow_id), quote=True)}'>{escape(cell.text)}</code>"
-        return f"<a href='{escape(contender.page, quote=True)}'>{code}</a>" if contender.page else code
-    return escape(cell.text)
-
-
-def _drawn(number: Number, low: float, high: float) -> str:
-    """The number, its ends, and both on a scale that all rows share."""
-    ends = _ends(number)
-    if ends is None:
-        return f"{number.value:.3f}"
+def _draw(cell: Cell, scale: tuple[float, float] | None) -> Drawn | None:
+    ends = _ends(cell.number) if cell.number else None
+    if cell.number is None or ends is None or scale is None:
+        return None
+    number, (low, high) = cell.number, scale
     words = f"± {number.spread:.3f}" if number.spread is not None else f"{ends[0]:.3f} to {ends[1]:.3f}"
     left, right, point = ((value - low) / (high - low) * 100 for value in (*ends, number.value))
-    return (
-        f"{number.value:.3f}<div class=scale aria-hidden=true><span class=range style='left:{left:.1f}%;"
-        f"width:{right - left:.1f}%'></span><span class=point style='left:{point:.1f}%'></span></div>"
-        f"<span class=ends>{words}</span>"
-    )
+    return Drawn(left, right - left, point, words)
 
 
 def _scale(column: Column) -> tuple[float, float]:
@@ -133,17 +123,7 @@ def _ends(number: Number) -> tuple[float, float] | None:
     return (number.low, number.high) if number.low is not None and number.high is not None else None
 
 
-def _report(contender: Contender) -> str:
-    """One for each seed, by the address that MLflow keeps it under."""
-    links = [_link(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [
-        _link(contender, "report")
-    ]
-    return " ".join(filter(None, links))
-
-
-def _link(contender: Contender, text: str) -> str:
-    place = urlsplit(contender.artifacts or "")
-    if place.scheme not in ("", "file") or not place.path:
-        return ""
-    report = Path(unquote(place.path)) / REPORT
-    return f"<a href='{escape(report.as_uri(), quote=True)}'>{escape(text)}</a>" if report.is_file() else ""
+def _link_reports(contender: Contender) -> list[tuple[str, str]]:
+    """Address and words, one for each seed, where the files that MLflow keeps are on this machine."""
+    runs = [(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [(contender, "report")]
+    return [(report.as_uri(), words) for one, words in runs if (report := one.artifact(REPORT))]

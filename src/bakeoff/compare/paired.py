@@ -1,19 +1,17 @@
 """Is B better than A? Both are judged on the same drawings of their common examples, so what makes an example hard
-weighs on both, and the difference is surer than either number.
+weighs on both: a paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13).
 
-Paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13); for all classes at once by
-the largest of their studentised differences, so that among many classes none looks different by chance more often than
-an interval promises (Westfall and Young, Resampling-Based Multiple Testing).
-"""
+Classes are looked at all at once, by the largest of their studentised differences, so that among many none looks
+different by chance more often than an interval promises (Westfall and Young, Resampling-Based Multiple Testing)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bakeoff.compare.judged import Score
-from bakeoff.compare.metric import is_higher_better
-from bakeoff.metrics.bootstrap import SHARE, drawings, numbered
+from bakeoff.compare.examples import Score
+from bakeoff.metrics.catalogue import is_higher_better
+from bakeoff.metrics.score import SHARE, draw_weights, number_names
 
 SMALLEST = 1e-12  # a difference below is none: sums of floats in another order
 ALL = None  # classes together
@@ -46,11 +44,16 @@ class Differences:
     samples: int
 
 
-def differences(a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()) -> Differences:
-    """Both scores are of the same examples in the same order; `groups` names each example's group, `classes` those
-    that are looked at one by one."""
+def compare_scores(
+    a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()
+) -> Differences:
+    """Draw the examples again and again, and count both scores on them.
+
+    Both are of the same examples in the same order. `groups` names each example's group; `classes` are looked at one by
+    one.
+    """
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
-    drawn = _values(a, b, drawings(numbered(groups), samples, max(len(groups), _answers(a), _answers(b))))
+    drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
     observed = {key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()}
     observed = {
         key: pair for key, pair in observed.items()
@@ -88,9 +91,11 @@ def _by_key(
 
 def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> Difference:
     """The middle of the differences that were drawn."""
-    more = _difference_of(drawn)
+    more = drawn[1] - drawn[0]
+    more = more[~np.isnan(more)]
+    more[np.abs(more) < SMALLEST] = 0
     low, high = np.quantile(more, [(1 - SHARE) / 2, (1 + SHARE) / 2]) if len(more) else (np.nan, np.nan)
-    return _judged(name, observed, float(low), float(high), more)
+    return _judge(name, observed, float(low), float(high), more)
 
 
 def _together(
@@ -106,19 +111,14 @@ def _together(
     deviation = np.sqrt((away**2).sum(axis=1) / count)
     largest = (np.abs(away) / np.where(deviation > 0, deviation, 1)[:, None]).max(axis=0)
     reach = float(np.quantile(largest, SHARE)) * deviation
+    low, high = (centre - reach).tolist(), (centre + reach).tolist()
     return {
-        label: _judged(
-            name,
-            observed[name, label],
-            float(centre[at] - reach[at]),
-            float(centre[at] + reach[at]),
-            more[at, known[at]],
-        )
+        label: _judge(name, observed[name, label], low[at], high[at], more[at, known[at]])
         for at, label in enumerate(labels)
     }
 
 
-def _judged(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> Difference:
+def _judge(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> Difference:
     higher = is_higher_better(name)
     above, equal = (more > 0).mean() if len(more) else 0.5, (more == 0).mean() if len(more) else 0.0
     probability = above + equal / 2 if higher is not False else 1 - above - equal / 2
@@ -126,12 +126,6 @@ def _judged(name: str, observed: tuple[float, float], low: float, high: float, m
     if higher is not None and (low > 0 or high < 0):
         better = "B" if (low > 0) == higher else "A"
     return Difference(*observed, low, high, float(probability), better)
-
-
-def _difference_of(drawn: Pair) -> np.ndarray:
-    more = drawn[1] - drawn[0]
-    more = more[~np.isnan(more)]
-    return np.where(np.abs(more) < SMALLEST, 0.0, more)
 
 
 def _answers(score: Score) -> int:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bakeoff.compare.contender import DERIVED, SEED, Contender
-from bakeoff.compare.metric import BESIDE, VALIDATION, Number, is_higher_better
+from bakeoff.compare.contender import DERIVED, SEED, VALIDATION, Contender, Number
+from bakeoff.metrics.catalogue import BY_HEADLINE, is_higher_better
 
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
 OPTION = ".use"
+RECORDS = "records"  # the column that stands where they differ
 CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number of theirs is called the best
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
@@ -48,10 +49,10 @@ class Table:
         return [column for column in self.columns if column.kind == METRIC]
 
 
-def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
-    """With these metrics, or the one by which each task is judged and what goes with it."""
-    keys, others = differing(contenders)
-    names = list(metrics) or shown_metrics(contenders)
+def make_table(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, all_keys: bool = False) -> Table:
+    """Lay runs out with these metrics, or with the one by which each task is judged and what goes with it."""
+    keys, others = find_differing_keys(contenders)
+    names = list(metrics) or choose_metrics(contenders)
     columns = [
         _column("run", LINK, 0, contenders, lambda one: one.short),
         *(_of_key(key, rank, contenders) for key, rank in zip(keys, _ranks(keys), strict=True)),
@@ -63,7 +64,7 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
         _of_cost("size", "size_bytes", 501, contenders, lambda value: f"{value / MB:.1f} MB"),
         _of_cost("latency", "latency_ms", 502, contenders, lambda value: f"{value:.1f} ms"),
         _column("experiment", LINK, 503, contenders, lambda one: one.experiment),
-        _column("records", LINK, 504, contenders, lambda one: (one.records or "")[:8], only_if_several=True),
+        _column(RECORDS, LINK, 504, contenders, lambda one: (one.records or "")[:8], only_if_several=True),
         _column("commit", LINK, 505, contenders, _commit, only_if_several=True),
         _column("began", LINK, 506, contenders, _began),
         _column("MLflow", LINK, 507, contenders, lambda one: (one.mlflow_id or "")[:8]),
@@ -71,9 +72,9 @@ def table_of(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, al
     return Table(tuple(contenders), tuple(column for column in columns if column is not None), tuple(others))
 
 
-def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
-    """The keys that differ, options first; and those of them that say no more than an option that differs: what only
-    one kind has, and what was derived."""
+def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
+    """Return the keys that differ, options first, and apart from them those that say no more than an option that
+    differs: what only one kind has, and what was derived."""
     known = [contender for contender in contenders if not contender.is_planned]
     params = [contender.params for contender in contenders]
     keys = list(dict.fromkeys(key for values in params for key in values))
@@ -88,10 +89,10 @@ def differing(contenders: Sequence[Contender]) -> tuple[list[str], list[str]]:
     return sorted(own, key=lambda key: not key.endswith(OPTION)), told
 
 
-def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
-    """Of validation, too, while some of them are not evaluated."""
+def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
+    """Take the headlines and what stands beside them; of validation, too, while some runs are not evaluated."""
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
-    names = [name for headline in headlines for name in (headline, *BESIDE[headline])]
+    names = [name for headline in headlines for name in (headline, *BY_HEADLINE[headline].beside)]
     missing = [
         f"{VALIDATION}{headline}" for headline in headlines
         if any(one.headline == headline and one.number(headline) is None for one in contenders)
@@ -99,7 +100,7 @@ def shown_metrics(contenders: Sequence[Contender]) -> list[str]:
     return [name for name in [*names, *missing] if any(one.number(name) for one in contenders)]
 
 
-def in_words(number: Number) -> str:
+def format_number(number: Number) -> str:
     words = _decimals(number.value)
     if number.spread is not None:
         return f"{words} ± {_decimals(number.spread)}"
@@ -155,8 +156,8 @@ def _param_cell(text: str | None) -> Cell:
 def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
     higher = is_higher_better(name)
-    cells = [Cell(in_words(number), number.value, number) if number else Cell() for number in numbers]
-    return Column(name, METRIC, _with_best(cells, higher, _counting(contenders)), rank, higher)
+    cells = [Cell(format_number(number), number.value, number) if number else Cell() for number in numbers]
+    return Column(name, METRIC, _mark_best(cells, higher, _counting(contenders)), rank, higher)
 
 
 def _of_cost(
@@ -166,15 +167,15 @@ def _of_cost(
     if all(value is None for value in values):
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
-    return Column(name, COST, _with_best(cells, False, _counting(contenders)), rank, False)
+    return Column(name, COST, _mark_best(cells, False, _counting(contenders)), rank, False)
 
 
 def _counting(contenders: Sequence[Contender]) -> list[bool]:
     return [contender.state not in CUT_SHORT for contender in contenders]
 
 
-def _with_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
-    """The best of those that count marked, with all that look the same; none where there is nothing to choose from."""
+def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
+    """Mark the best of those that count, with all that look the same; none where there is nothing to choose from."""
     words = {
         cell.text.partition(" (")[0]: float(cell.value)
         for cell, does in zip(cells, counts, strict=True) if does and cell.value is not None

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.compare.contender import Contender
-from bakeoff.compare.judged import Judged
-from bakeoff.compare.metric import HEADLINES
-from bakeoff.compare.paired import Difference, Differences, differences
-from bakeoff.compare.same_examples import common_examples
+from bakeoff.compare.examples import Judged, match_examples
+from bakeoff.compare.paired import Difference, Differences, compare_scores
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
+from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.run.evaluate import Evaluate
 
 LEAST = 10  # groups of examples: fewer drawings of them tell too little of others like them
@@ -45,13 +44,16 @@ class Verdict:
         }  # fmt: skip
 
 
-def verdict(
+def judge(
     a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
 ) -> Verdict:
-    """`files` are their examples; `group` is a pattern, in place of the one that both were evaluated with."""
+    """Compare two runs by their examples, which are in `files`.
+
+    `group` is a pattern, in place of the one that both were evaluated with.
+    """
     one, other = (Judged.read(file) for file in files)
-    names = common_examples(one, other, (a.label, b.label))
-    grouped = _grouping(a, b, group)
+    names = match_examples(one, other, (a.label, b.label))
+    grouped = _choose_groups(a, b, group)
     groups = [grouped.group_of(file) for file, _ in names]
     if len(set(groups)) < LEAST:
         raise DataError(
@@ -64,8 +66,8 @@ def verdict(
         for label in classes
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
-    found = differences(one.score(names, classes), other.score(names, classes), groups, samples, enough)
-    names_of_numbers = [*HEADLINES, *found.numbers]
+    found = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
+    names_of_numbers = [*BY_HEADLINE, *found.numbers]
     chosen = metric or next((name for name in names_of_numbers if name in found.numbers), "")
     if chosen not in found.numbers:
         raise WorkspaceError(
@@ -74,7 +76,7 @@ def verdict(
     return Verdict(a, b, chosen, found, tuple(label for label, count in counts.items() if 0 < count < LEAST))
 
 
-def _grouping(a: Contender, b: Contender, pattern: str | None) -> Evaluate:
+def _choose_groups(a: Contender, b: Contender, pattern: str | None) -> Evaluate:
     if pattern is None:
         own = [_pattern(contender) for contender in (a, b)]
         if own[0] != own[1]:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bakeoff.effects.axis import Axis, as_number
-from bakeoff.effects.groups import Group, groups_of
-from bakeoff.effects.share import Share, rank_correlation, shares
+from bakeoff.effects.axis import Axis, Group, as_number, group_points
+from bakeoff.effects.share import Share, find_shares, rank_correlation
 from bakeoff.effects.trial import SEED, Question, Trial
 
 LEAST_POINTS = 2
@@ -31,14 +30,17 @@ class Effect:
         return max(means) - min(means)
 
 
-def effects(points: Sequence[Trial], question: Question) -> list[Effect]:
-    """The largest share first; of equals, and where no share can be told, what moved it furthest. A seed has none."""
+def find_effects(points: Sequence[Trial], question: Question) -> list[Effect]:
+    """Find what each key but the seed did, the largest share first.
+
+    Of equals, and where no share can be told, what moved the number furthest comes first.
+    """
     keys = [key for key in question.keys if key != SEED and len({point.values.get(key) for point in points}) > 1]
     if len(points) < LEAST_POINTS or not keys:
         return []
     axes = {key: Axis.of(key, [point.values.get(key) for point in points]) for key in keys}
-    groups = {key: groups_of(key, axes[key], points) for key in keys}
-    found = shares(points, groups)
+    groups = {key: group_points(axes[key], points) for key in keys}
+    found = find_shares(points, groups)
     several = [
         Effect(
             key, axes[key], tuple(points), tuple(groups[key]), found[key], _trend(key, axes[key], points),
@@ -59,44 +61,44 @@ def _trend(key: str, axis: Axis, points: Sequence[Trial]) -> float | None:
     return rank_correlation([number for number, _ in pairs], [number for _, number in pairs])
 
 
-def sentences(effect: Effect, question: Question, deviation: float | None) -> list[str]:
-    """`deviation`: of a point, by its seed alone."""
-    return [*_moved(effect, question, deviation), *_explained(effect), *_with_others(effect)]
+def describe_effect(effect: Effect, question: Question, deviation: float | None) -> list[str]:
+    """Say what a key did; `deviation` is that of a point by its seed alone."""
+    return [*_describe_move(effect, question, deviation), *_describe_share(effect), *_describe_company(effect)]
 
 
-def _moved(effect: Effect, question: Question, deviation: float | None) -> list[str]:
+def _describe_move(effect: Effect, question: Question, deviation: float | None) -> list[str]:
     low, high = (choose(effect.groups, key=lambda group: group.mean) for choose in (min, max))
     words = ("highest", "lowest")
     first, last = high, low
     if question.is_higher_better is not None:
         words = ("best", "worst")
         first, last = (high, low) if question.is_higher_better else (low, high)
-    apart = figure(abs(first.mean - last.mean))
+    apart = format_figure(abs(first.mean - last.mean))
     several = len(effect.groups) > 2
     missing = sum(effect.key not in point.values for point in effect.points)
-    said = [
-        f"{words[0].capitalize()} with {first.name}: {figure(first.mean)} {_over(first)}, "
-        f"{f'{words[1]} with ' if several else ''}{last.name}: {figure(last.mean)} {_over(last)}; {apart} apart."
+    sentences = [
+        f"{words[0].capitalize()} with {first.name}: {format_figure(first.mean)} {_over(first)}, "
+        f"{f'{words[1]} with ' if several else ''}{last.name}: {format_figure(last.mean)} {_over(last)}; {apart} apart."
     ]
     if missing:
-        said.append(f"{missing} of {len(effect.points)} points have no such key.")
+        sentences.append(f"{missing} of {len(effect.points)} points have no such key.")
     if deviation is not None and abs(first.mean - last.mean) < 2 * deviation:
-        said.append(f"That is not much beside what the seed alone does (± {figure(deviation)}).")
+        sentences.append(f"That is not much beside what the seed alone does (± {format_figure(deviation)}).")
     if effect.trend is not None:
         direction = "higher" if effect.trend > 0 else "lower"
         trend = f"rank correlation {effect.trend:+.2f}"
         steady = abs(effect.trend) >= STEADY
-        said.append(
+        sentences.append(
             f"The larger, the {direction} ({trend})." if steady else f"No steady rise or fall ({trend})."
         )  # fmt: skip
-    return said
+    return sentences
 
 
 def _over(group: Group) -> str:
     return f"on average over {len(group.members)} points" if len(group.members) > 1 else "at one point"
 
 
-def _explained(effect: Effect) -> list[str]:
+def _describe_share(effect: Effect) -> list[str]:
     share, number = effect.share, len(effect.points)
     explained = "" if share.explained is None else f"It explains {share.explained * 100:.0f} % of the variation"
     if share.chance is None:
@@ -109,25 +111,25 @@ def _explained(effect: Effect) -> list[str]:
     return [f"{explained}; {by_chance}" if explained else by_chance.capitalize()]
 
 
-def _with_others(effect: Effect) -> list[str]:
+def _describe_company(effect: Effect) -> list[str]:
     share = effect.share
     same = [key for key, together in share.others if together >= ALWAYS]
     often = [(key, together) for key, together in share.others if OFTEN <= together < ALWAYS]
     if same:
-        return [f"It changes only together with {_listed(same)}: their effects cannot be told apart."]
+        return [f"It changes only together with {_join(same)}: their effects cannot be told apart."]
     if often:
-        those = _listed([f"{key} ({together:.2f} of 1)" for key, together in often[:3]])
+        those = _join([f"{key} ({together:.2f} of 1)" for key, together in often[:3]])
         return [f"It often changes together with {those}, so part of this may be theirs."]
     if not share.is_told_apart:
         return ["It follows from the other keys: its effect cannot be told from theirs."]
     return []
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def figure(value: float) -> str:
+def format_figure(value: float) -> str:
     """As tables have it; small ones with what they have."""
     if value and abs(value) < 0.01:
         return f"{value:.2g}"

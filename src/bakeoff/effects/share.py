@@ -1,11 +1,7 @@
 """How much of the variation of a number each key explains, whether chance would do as much, and which keys go together.
 
-The share is one minus the variance within the groups of a key over the variance of all points, each by its degrees of
-freedom: the adjusted R², which is 0 on average for a key that does nothing, however many values it has.
-
-Chance is asked of an analysis of variance (F) in which the other keys have their say first: what they explain is taken
-away, and what the key explains of the rest is held against what no key explains. Where that has few degrees of freedom,
-what the seeds alone do to a point is counted in, too.
+The share is the adjusted R², 0 on average for a key that does nothing, however many values it has. Chance is asked of
+an analysis of variance (F) in which the other keys have their say first.
 """
 
 import math
@@ -15,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.effects.axis import as_number
-from bakeoff.effects.chance import chance_of_ratio
-from bakeoff.effects.groups import Group
+from bakeoff.effects.axis import Group, as_number
 from bakeoff.effects.trial import Trial, seed_deviation
 
 FEW = 5  # degrees of freedom of what no key explains
@@ -37,7 +31,7 @@ class Share:
     others: tuple[tuple[str, float], ...] = ()  # keys that change together with it, and how much so, up to 1
 
 
-def shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> dict[str, Share]:
+def find_shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> dict[str, Share]:
     numbers = np.array([point.number for point in points], np.float64)
     dummies = {key: _dummies(own, len(points)) for key, own in groups.items()}
     columns = {key: _columns(key, points, dummies[key]) for key in groups}
@@ -48,7 +42,7 @@ def shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> di
         together = [(other, association(dummies[key], dummies[other])) for other in groups if other != key]
         chance, is_told_apart, is_alone = _chance(numbers, dummies[key], others, noise)
         found[key] = Share(
-            _adjusted(numbers, groups[key]), chance, is_told_apart, is_alone,
+            _adjusted_r2(numbers, groups[key]), chance, is_told_apart, is_alone,
             tuple(sorted(together, key=lambda pair: -pair[1])),
         )  # fmt: skip
     return found
@@ -70,6 +64,14 @@ class Noise:
         return cls(deviation**2 * each, sum(len(point.numbers) - 1 for point in points))
 
 
+def chance_of_ratio(ratio: float, upper: int, lower: int) -> float:
+    """How often chance alone makes a ratio of variances so large: P(F >= ratio), with so many degrees of freedom above
+    and below."""
+    from scipy.special import fdtrc  # takes a third of a second to load
+
+    return float(fdtrc(upper, lower, ratio))
+
+
 def association(one: Matrix, other: Matrix) -> float:
     """Cramér's V without its bias (Bergsma): 0 of keys that change independently, 1 of keys that say the same."""
     table = one.T @ other
@@ -88,13 +90,12 @@ def association(one: Matrix, other: Matrix) -> float:
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Spearman's: +1 if the one always rises with the other; None if one of them does not change."""
-    ranks = [_ranks(np.array(values, np.float64)) for values in (one, other)]
-    first, second = (rank - rank.mean() for rank in ranks)
-    size = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    return float((first * second).sum() / size) if size > NOTHING else None
+    ranks = np.stack([_ranks(np.array(values, np.float64)) for values in (one, other)])
+    return None if (np.ptp(ranks, axis=1) == 0).any() else float(np.corrcoef(ranks).flat[1])
 
 
-def _adjusted(numbers: Matrix, groups: Sequence[Group]) -> float | None:
+def _adjusted_r2(numbers: Matrix, groups: Sequence[Group]) -> float | None:
+    """One minus the variance within the groups over the variance of all points, each by its degrees of freedom."""
     freedom = len(numbers) - len(groups)
     total = float(((numbers - numbers.mean()) ** 2).sum())
     if freedom < 1 or len(groups) < 2:
@@ -109,7 +110,11 @@ def _adjusted(numbers: Matrix, groups: Sequence[Group]) -> float | None:
 def _chance(
     numbers: Matrix, dummies: Matrix, others: Sequence[Matrix], noise: Noise
 ) -> tuple[float | None, bool, bool]:
-    """And whether the key can be told from the others, and whether they could not be allowed for."""
+    """Return the chance, whether the key can be told from the others, and whether these could not be allowed for.
+
+    What the other keys explain is taken away; what the key explains of the rest is held against what no key explains.
+    Where that has few degrees of freedom, what the seeds alone do to a point is counted in, too.
+    """
     alone = _basis(np.ones((len(numbers), 1)))
     base = _basis(np.column_stack([np.ones(len(numbers)), *others]))
     own = _beyond(base, dummies)

@@ -38,20 +38,20 @@ class Question:
 
     def best(self, trials: Sequence[Trial]) -> Trial | None:
         """The first of equals; None where nothing is better than anything."""
-        judged = counted(trials)
+        judged = select_judged(trials)
         if not judged or self.is_higher_better is None:
             return None
         return max(judged, key=lambda trial: (trial.number or 0.0) * (1 if self.is_higher_better else -1))
 
 
-def counted(trials: Sequence[Trial]) -> list[Trial]:
+def select_judged(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.is_done and trial.numbers]
 
 
-def without_seeds(trials: Sequence[Trial]) -> list[Trial]:
-    """Those that differ in nothing but their seed are one: no choice counts more often for having more seeds."""
+def merge_seeds(trials: Sequence[Trial]) -> list[Trial]:
+    """Make one trial of those that differ only in their seed: no choice counts more often for having more seeds."""
     together: dict[frozenset[tuple[str, str]], list[Trial]] = {}
-    for trial in counted(trials):
+    for trial in select_judged(trials):
         together.setdefault(frozenset(_chosen(trial).items()), []).append(trial)
     return [
         replace(
@@ -62,7 +62,7 @@ def without_seeds(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def seed_deviation(points: Sequence[Trial]) -> float | None:
-    """How far a seed alone moves the number: one standard deviation, over all points that were trained with several."""
+    """Return how far a seed alone moves the number: one standard deviation, over all points trained with several."""
     several = [point.numbers for point in points if len(point.numbers) > 1]
     freedom = sum(len(numbers) - 1 for numbers in several)
     if not freedom:

@@ -1,4 +1,4 @@
-"""Average precision from detections in order of their scores, for many weightings of the images at once.
+"""Average precision of detections in order of their scores: COCO's for many weightings of the images, and Pascal VOC's.
 
 A weight says how often an image counts. With all of them 1 the numbers are COCO's; drawn at random they are those of
 resampled images, without counting anything anew.
@@ -8,7 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from bakeoff.metrics.boxes import Table, pairs_of
+
 RECALLS = np.linspace(0, 1, 101)
+VOC_OVERLAP = 0.5
+ELEVEN = np.linspace(0, 1, 11)  # as floats a little off: 6 of 20 is less than 0.3
 LONG = 32  # weightings from which on one call for each row is faster than one for all
 
 
@@ -72,3 +76,44 @@ def _running(operation: np.ufunc, rows: np.ndarray) -> np.ndarray:
     for above, row in pairwise(rows):
         operation(above, row, out=row)
     return rows
+
+
+def voc_precisions(found: Table, truth: Table) -> dict[str, float]:
+    """Return `mAP_voc`, the area under the curve (VOC 2010 on), and `mAP_voc_11`, at eleven recalls (VOC 2007).
+
+    They are counted at overlap 0.5 as the Object Detection API's `pascal_voc_metrics` does. Each detection, best first,
+    is asked for the true box of its class that it overlaps most; if that one is taken already, the detection is wrong.
+    COCO would give it the next one that is free. The numbers are means over the classes that have true boxes; without
+    any, there is none. `found` is best first.
+    """
+    hits = _voc_hits(found, truth)
+    areas, elevens = [], []
+    for label in np.unique(truth.classes):
+        hit = hits[found.classes == label]
+        right = np.cumsum(hit)
+        recall, precision = right / (truth.classes == label).sum(), right / np.arange(1, len(hit) + 1)
+        areas.append(_area(recall, precision))
+        elevens.append(_at_eleven(recall, precision))
+    return {"mAP_voc": float(np.mean(areas)), "mAP_voc_11": float(np.mean(elevens))} if areas else {}
+
+
+def _voc_hits(found: Table, truth: Table) -> np.ndarray:
+    found_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+    order = np.lexsort((true_rows, -overlap, found_rows))
+    first = np.flatnonzero(np.diff(found_rows[order], prepend=-1))  # of each detection, the most overlapped
+    found_rows, true_rows, overlap = (rows[order][first] for rows in (found_rows, true_rows, overlap))
+    close = overlap >= VOC_OVERLAP
+    found_rows, true_rows = found_rows[close], true_rows[close]
+    winners = np.unique(true_rows, return_index=True)[1]  # of those that want the same, the first: the best
+    hits = np.zeros(len(found), bool)
+    hits[found_rows[winners]] = True
+    return hits
+
+
+def _area(recall: np.ndarray, precision: np.ndarray) -> float:
+    best_from_here = np.maximum.accumulate(precision[::-1])[::-1]
+    return float(np.sum(np.diff(recall, prepend=0.0) * best_from_here))
+
+
+def _at_eleven(recall: np.ndarray, precision: np.ndarray) -> float:
+    return float(np.mean([precision[recall >= at - 1e-9].max(initial=0.0) for at in ELEVEN]))

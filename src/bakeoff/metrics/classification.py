@@ -10,9 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bakeoff.metrics import bootstrap
-from bakeoff.metrics.calibration import calibration_errors, reliability
-from bakeoff.metrics.columns import Column, Texts
+from bakeoff.metrics.curves import calibration_errors, reliability
+from bakeoff.metrics.score import ByClass, Column, Intervals, Numbers, Texts, find_intervals
 
 TOP = 5
 LEAST = 1e-12  # a probability below is counted as this much, so that one example's loss does not drown all others'
@@ -71,10 +70,10 @@ class ClassificationScore:
             "f1": self._shares(2 * right, seen + given),
         }
 
-    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
-        return bootstrap.intervals(self._numbers, groups, samples, size=len(groups) + len(self.classes))
+    def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
+        return find_intervals(self._numbers, groups, samples, size=len(groups) + len(self.classes))
 
-    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """All numbers, and of each class the share that is right, for (weightings, examples): how often each counts."""
         truth = np.eye(len(self.classes))[self._column("truth") - 1]
         right, seen = weights @ (truth * self._right[:, None]), weights @ truth
@@ -114,7 +113,7 @@ class ClassificationScore:
     def _right(self) -> np.ndarray:
         return self._column("truth") == self._column("given")
 
-    def _numbers(self, weights: np.ndarray) -> bootstrap.Numbers:
+    def _numbers(self, weights: np.ndarray) -> Numbers:
         """For (weightings, examples): how often each example counts."""
         total = weights.sum(axis=1)
         numbers = {"accuracy": weights @ self._right / total}

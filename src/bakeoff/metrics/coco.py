@@ -11,11 +11,8 @@ from faster_coco_eval import COCOeval_faster
 from faster_coco_eval.faster_eval_api_cpp import COCOevalEvaluateAccumulate, Dataset
 
 from bakeoff.metrics.boxes import Table, pairs_of
+from bakeoff.metrics.catalogue import COCO
 
-NAMES = (
-    "mAP", "mAP_50", "mAP_75", "mAP_small", "mAP_medium", "mAP_large",
-    "AR_1", "AR_10", "AR_100", "AR_small", "AR_medium", "AR_large",
-)  # fmt: skip
 Overlaps = list[list[list[list[float]]]]  # by image, class, detection and true box
 
 
@@ -26,8 +23,8 @@ class Coco:
 
     def numbers(self) -> dict[str, float]:
         """One that COCO calls undefined (-1) is left out."""
-        stats = self._judge.stats[: len(NAMES)]
-        return {name: float(value) for name, value in zip(NAMES, stats, strict=True) if value >= 0}
+        stats = self._judge.stats[: len(COCO)]
+        return {name: float(value) for name, value in zip(COCO, stats, strict=True) if value >= 0}
 
     def precision(self) -> np.ndarray:
         """(overlaps 0.5, 0.55, ... 0.95, recalls 0, 0.01, ... 1, classes), all sizes; -1 for a class without truth."""

@@ -10,16 +10,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from bakeoff.metrics import bootstrap, pascal_voc
-from bakeoff.metrics.average_precision import RECALLS, average_precisions
-from bakeoff.metrics.boxes import Boxes, Table
-from bakeoff.metrics.calibration import reliability
+from bakeoff.metrics.average_precision import RECALLS, average_precisions, voc_precisions
+from bakeoff.metrics.boxes import Boxes, Matches, Table
 from bakeoff.metrics.coco import Coco
-from bakeoff.metrics.columns import Column, Lists, Texts
-from bakeoff.metrics.detection_errors import KINDS, RIGHT, confusion, errors_of, lost_precision
-from bakeoff.metrics.matches import Matches
-from bakeoff.metrics.thresholds import Curve
-from bakeoff.metrics.working_point import WorkingPoint
+from bakeoff.metrics.curves import Curve, reliability
+from bakeoff.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, errors_of, lost_precision
+from bakeoff.metrics.score import ByClass, Column, Intervals, Lists, Numbers, Texts, average_known, find_intervals
 
 NOTHING = "(nothing)"
 AT_75 = 5  # of the overlaps
@@ -42,7 +38,7 @@ class DetectionScore:
     def result(self) -> dict:
         """A number that has nothing to be counted on is left out, as is a class without true boxes."""
         matches, point = self._matches, self._point
-        numbers: dict = self._coco.numbers() | pascal_voc.mean_average_precisions(matches.found, matches.truth)
+        numbers: dict = self._coco.numbers() | voc_precisions(matches.found, matches.truth)
         if len(matches.truth):
             numbers |= {name: getattr(point.best, name) for name in ("f1", "precision", "recall", "threshold")}
         best = {label: self._curve(number).best() for number, label in self._known}
@@ -58,20 +54,20 @@ class DetectionScore:
             numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
         return numbers
 
-    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
+    def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
         size = int(np.bincount(self._matches.found.classes).max(initial=0))  # one class at a time is drawn
-        return bootstrap.intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
+        return find_intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
 
-    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """The headline numbers, and those that each class has, for (weightings, images): how often each counts."""
         if not self._known:
             return {}, {}
         right, given, true = self._point.counts
         often = np.ascontiguousarray(weights.T, np.int32)
         by_class = [self._average_precisions(number, often) for number, _ in self._known]
-        precision = bootstrap.mean_of([one for one, _ in by_class])  # (overlaps, drawings)
-        recall = bootstrap.mean_of([other for _, other in by_class])
+        precision = average_known([one for one, _ in by_class])  # (overlaps, drawings)
+        recall = average_known([other for _, other in by_class])
         averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
         f1 = 2 * (weights @ right) / np.maximum(weights @ (given + true), 1)
         labels = [label for _, label in self._known]

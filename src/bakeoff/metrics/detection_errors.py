@@ -1,24 +1,19 @@
-"""What went wrong with detections, by kind, in the sense of TIDE (Bolya et al., arXiv:2008.08115).
-
-badly_placed           the right class, but it overlaps its box by 0.1 to 0.5 only
-wrong_class            on a box of another class
-duplicate              on a box that a better one found already
-background             on nothing
-wrong_class_and_place  overlaps a box of another class, by 0.1 to 0.5
-missed                 a true box that nothing found, not even badly placed or as another class
-"""
+"""What went wrong with detections, by kind, in the sense of TIDE (Bolya et al., arXiv:2008.08115)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from bakeoff.metrics.average_precision import average_precisions
-from bakeoff.metrics.boxes import pairs_of
-from bakeoff.metrics.matches import NONE, Matches
+from bakeoff.metrics.boxes import NONE, Matches, pairs_of
+from bakeoff.metrics.catalogue import ERRORS
+from bakeoff.metrics.curves import Curve, Working
 
 CLOSE, FAR = 0.5, 0.1
 RIGHT = "right"  # what is no error
-KINDS = ("missed", "duplicate", "wrong_class", "badly_placed", "wrong_class_and_place", "background")
+KINDS = tuple(ERRORS)
+NEVER = Working(1.0, 0.0, 0.0, 0.0)  # no threshold makes anything right; at 1 the least is wrong
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,8 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
     Mended, a badly placed or wrongly named detection is right if its box is free and no better one means it too;
     every other error goes away. A missed box is no longer asked for.
     """
-    before = _mean_precision(matches, matches.right, classes)
+    every, all_asked = np.ones(len(matches.found), bool), np.ones(len(matches.truth), bool)
+    before = _mean_precision(matches, matches.found.classes, matches.right, every, all_asked, classes)
     lost = {}
     for kind in KINDS:
         labels, hit, kept = matches.found.classes.copy(), matches.right, errors.found != kind
@@ -73,8 +69,8 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
             mended = _mended(matches, errors, kind)
             hit, kept = hit | mended, kept | mended
             labels[mended] = matches.truth.classes[errors.meant[mended]]
-        asked = ~errors.missed if kind == "missed" else np.ones(len(matches.truth), bool)
-        lost[kind] = _mean_precision(matches, hit, classes, labels=labels, kept=kept, asked=asked) - before
+        asked = ~errors.missed if kind == "missed" else all_asked
+        lost[kind] = _mean_precision(matches, labels, hit, kept, asked, classes) - before
     return lost
 
 
@@ -89,23 +85,15 @@ def _mended(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
 
 
 def _mean_precision(
-    matches: Matches,
-    hit: np.ndarray,
-    classes: int,
-    *,
-    labels: np.ndarray | None = None,
-    kept: np.ndarray | None = None,
-    asked: np.ndarray | None = None,
+    matches: Matches, labels: np.ndarray, hit: np.ndarray, kept: np.ndarray, asked: np.ndarray, classes: int
 ) -> float:
-    labels = matches.found.classes if labels is None else labels
+    """Return mAP_50 of the detections that are kept, with these labels, on the true boxes that are asked for."""
     once = np.ones((1, 1), np.int64)  # where the images are does not matter: all of them count once
     values = []
     for label in range(1, classes + 1):
-        rows = labels == label if kept is None else (labels == label) & kept
-        of_class = matches.truth.classes == label
-        total = (of_class if asked is None else of_class & asked).sum()
+        rows, of_class = (labels == label) & kept, matches.truth.classes == label
         if of_class.any():
-            image = np.zeros(rows.sum(), np.int64)
+            total, image = (of_class & asked).sum(), np.zeros(rows.sum(), np.int64)
             precision, _ = average_precisions(image, hit[rows][:, None], np.array([total]), once)
             values.append(float(precision[0, 0]) if total else 1.0)
     return float(np.mean(values)) if values else 0.0
@@ -121,3 +109,40 @@ def confusion(matches: Matches, errors: Errors) -> tuple[np.ndarray, np.ndarray]
     given[errors.meant[named]] = found.classes[named]
     extra = found.classes[~right & ~named]
     return np.concatenate([truth.classes, np.zeros_like(extra)]), np.concatenate([given, extra])
+
+
+@dataclass(frozen=True)
+class WorkingPoint:
+    """A detector at the score threshold where its F1 is highest: what it gives there, and what is wrong with it."""
+
+    best: Working
+    given: Matches
+    errors: Errors
+
+    @classmethod
+    def of(cls, matches: Matches) -> "WorkingPoint":
+        best = Curve.of(matches.found.scores, matches.right, len(matches.truth)).best() or NEVER
+        given = matches.from_score(best.threshold)
+        return cls(best, given, errors_of(given))
+
+    @cached_property
+    def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Right, given and true boxes in each image."""
+        given = self.given
+        right, all_given = (
+            np.bincount(rows, minlength=given.images) for rows in (given.found.image[given.right], given.found.image)
+        )
+        return right, all_given, given.true_counts()
+
+    @cached_property
+    def f1(self) -> np.ndarray:
+        """Of each image; 1 where there is nothing and nothing is given."""
+        right, given, true = self.counts
+        return np.where(given + true > 0, 2 * right / np.maximum(given + true, 1), 1.0)
+
+    def worst_first(self) -> np.ndarray:
+        """Images by F1, of equal ones those with more errors, then those whose right detections are less sure."""
+        right, given, true = self.counts
+        found = self.given.found[self.given.right]
+        sure = np.bincount(found.image, found.scores, minlength=self.given.images)
+        return np.lexsort((sure, 2 * right - given - true, self.f1))

@@ -11,11 +11,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from bakeoff.metrics import bootstrap
-from bakeoff.metrics.calibration import reliability
-from bakeoff.metrics.columns import Column, Lists, Texts
-from bakeoff.metrics.ranking import areas_under_roc, average_precisions
-from bakeoff.metrics.thresholds import Curve
+from bakeoff.metrics.curves import Curve, areas_under_roc, average_precisions, reliability
+from bakeoff.metrics.score import ByClass, Column, Intervals, Lists, Numbers, Texts, average_known, find_intervals
 
 THRESHOLD = 0.5
 MOST_POINTS = 101  # of a curve
@@ -66,10 +63,10 @@ class MultiLabelScore:
         numbers["class_threshold"] = {label: found.threshold for label, found in curves.items() if found}
         return numbers
 
-    def intervals(self, groups: Sequence[str], samples: int) -> bootstrap.Intervals:
-        return bootstrap.intervals(self._numbers, groups, samples)
+    def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
+        return find_intervals(self._numbers, groups, samples)
 
-    def drawn(self, weights: np.ndarray) -> tuple[bootstrap.Numbers, bootstrap.ByClass]:
+    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """All numbers, and those that each class has, for (weightings, examples): how often each example counts."""
         of_classes = {
             "mean_average_precision": self._by_class(average_precisions, weights),
@@ -113,7 +110,7 @@ class MultiLabelScore:
         right = np.where(truth, scores, 1 - scores)
         return -np.log(np.maximum(right, LEAST)).mean(axis=1) if self.classes else np.zeros(len(truth))
 
-    def _numbers(self, weights: np.ndarray) -> bootstrap.Numbers:
+    def _numbers(self, weights: np.ndarray) -> Numbers:
         """For (weightings, examples): how often each example counts."""
         truth, scores = self._tables
         given = scores >= THRESHOLD
@@ -128,11 +125,11 @@ class MultiLabelScore:
             numbers[name] = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
         return numbers | {"loss": weights @ self.losses / np.maximum(weights.sum(axis=1), 1)}
 
-    def _by_class(self, values: Callable[..., np.ndarray], weights: np.ndarray) -> bootstrap.Numbers:
+    def _by_class(self, values: Callable[..., np.ndarray], weights: np.ndarray) -> Numbers:
         truth, scores = self._tables
         return {label: values(truth[:, at], scores[:, at], weights) for at, label in enumerate(self.classes)}
 
-    def _once(self, numbers: Callable[[np.ndarray], bootstrap.Numbers]) -> dict[str, float]:
+    def _once(self, numbers: Callable[[np.ndarray], Numbers]) -> dict[str, float]:
         """Where every example counts once."""
         if not self.examples:
             return {}
@@ -149,5 +146,5 @@ class MultiLabelScore:
         return Lists(chosen.sum(axis=1), Texts(self.classes, np.nonzero(chosen)[1]))
 
 
-def _mean(by_class: bootstrap.Numbers, weights: np.ndarray) -> np.ndarray:
-    return bootstrap.mean_of(list(by_class.values())) if by_class else np.full(len(weights), np.nan)
+def _mean(by_class: Numbers, weights: np.ndarray) -> np.ndarray:
+    return average_known(list(by_class.values())) if by_class else np.full(len(weights), np.nan)

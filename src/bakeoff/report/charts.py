@@ -1,95 +1,90 @@
-"""Charts as SVG elements of the page, in its colours: numbers from 0 to 1 over numbers from 0 to 1, and bars."""
+"""The curves of an evaluation as drawings: numbers from 0 to 1 over numbers from 0 to 1, in the colours of the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
+from urllib.parse import unquote
 
-WIDTH, HEIGHT = 440, 300
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 12, 40
+from bakeoff.pages.svg import (
+    Element,
+    Frame,
+    Scale,
+    draw,
+    draw_across,
+    draw_below,
+    draw_dots,
+    draw_line,
+    draw_polyline,
+    draw_svg,
+    draw_text,
+)  # fmt: skip
+from bakeoff.report.plots import BY_CLASS
+
+FRAME = Frame(440, 300, left=44, right=12, top=12, bottom=40)
 COLOURS = 10  # --c0 to --c9 of the page
-NAMED = 12  # lines in a legend
+MOST_CURVES, MOST_NAMED = 20, 12  # lines drawn of classes, and lines in a legend
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Line:
     name: str
     points: Sequence[tuple[float, float]]
-    strong: bool = False  # in ink instead of a colour
-    dots: bool = False
+    is_strong: bool = False  # in ink instead of a colour
+    has_dots: bool = False
 
 
-def line_chart(x_label: str, y_label: str, lines: Sequence[Line], *, at: float | None = None) -> str:
-    """`at`: a dashed line up from there."""
-    rows = [f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' role=img aria-label='{_quoted(y_label)} over {_quoted(x_label)}'>"]
-    rows += _grid(x_label, y_label)
-    if at is not None:
-        rows.append(f"<line class=mark x1='{_x(at)}' x2='{_x(at)}' y1='{TOP}' y2='{_y(0)}'/>")
-    for number, line in enumerate(lines):
-        path = " ".join(f"{_x(x)},{_y(y)}" for x, y in line.points)
-        style = "class='line strong'" if line.strong else f"class=line style='stroke:var(--c{number % COLOURS})'"
-        rows.append(f"<polyline points='{path}' {style}><title>{escape(line.name)}</title></polyline>")
-        if line.dots:
-            rows += [f"<circle class=dot cx='{_x(x)}' cy='{_y(y)}' r='3.5'/>" for x, y in line.points]
-    return "".join([*rows, "</svg>", _legend(lines)])
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    drawing: Element
+    legend: Sequence[tuple[str, str]]  # colour and name
+    unnamed: int  # lines that have no room in the legend
 
 
-def diagonal() -> Line:
-    return Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
-
-
-def bar(share: float, text: str) -> str:
-    """Table cells: a number and a bar of that share of its cell."""
-    drawn = f"<span class=bar style='width:{max(0.0, min(1.0, share)) * 100:.1f}%'></span>" if share > 0 else ""
-    return f"<td class=n>{escape(text)}<td class=track>{drawn}"
-
-
-def span(value: float, low: float, high: float) -> str:
-    """A number on a scale from 0 to 1 with its interval."""
-    left, width = min(low, 1) * 100, max(0.0, min(high, 1) - min(low, 1)) * 100
-    return (
-        "<div class=scale aria-hidden=true>"
-        f"<span class=range style='left:{left:.1f}%;width:{width:.1f}%'></span>"
-        f"<span class=point style='left:{min(value, 1) * 100:.1f}%'></span></div>"
-    )
-
-
-def _grid(x_label: str, y_label: str) -> list[str]:
-    rows = []
-    for step in range(6):
-        share = step / 5
-        rows += [
-            f"<line class=grid x1='{_x(share)}' x2='{_x(share)}' y1='{TOP}' y2='{_y(0)}'/>",
-            f"<line class=grid x1='{LEFT}' x2='{_x(1)}' y1='{_y(share)}' y2='{_y(share)}'/>",
-            f"<text x='{_x(share)}' y='{HEIGHT - BOTTOM + 16}' text-anchor=middle>{share:g}</text>",
-            f"<text x='{LEFT - 7}' y='{_y(share)}' dy=4 text-anchor=end>{share:g}</text>",
+def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
+    """Draw what there are tables of; `threshold` is marked as the best one."""
+    charts = []
+    if rows := tables.get("precision_recall"):
+        by_class = {name: table for name, table in tables.items() if name.startswith(f"{BY_CLASS}/")}
+        lines = [
+            Line(unquote(name.partition("-")[2]), _points(table, "recall", "precision"))
+            for name, table in list(by_class.items())[:MOST_CURVES]
         ]
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    return [
-        *rows,
-        f"<text x='{_x(0.5)}' y='{HEIGHT - 6}' text-anchor=middle>{escape(x_label)}</text>",
-        f"<text x='12' y='{middle}' text-anchor=middle transform='rotate(-90 12 {middle})'>{escape(y_label)}</text>",
-    ]
+        lines.append(Line("all", _points(rows, "recall", "precision"), is_strong=True))
+        charts.append(_chart("Precision at each recall", "recall", "precision", lines))
+    if rows := tables.get("threshold"):
+        lines = [
+            Line(name, _points(rows, "threshold", name), is_strong=name == "f1")
+            for name in ("precision", "recall", "f1")
+        ]
+        charts.append(_chart("What a score threshold does", "score threshold", "share", lines, mark=threshold))
+    if rows := tables.get("calibration"):
+        ideal = Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
+        found = Line("as it is", _points(rows, "probability", "accuracy"), is_strong=True, has_dots=True)
+        title = "Is it as sure as it should be?"
+        charts.append(_chart(title, "probability given", "share that is right", [ideal, found]))
+    return charts
 
 
-def _legend(lines: Sequence[Line]) -> str:
-    if len(lines) < 2:
-        return ""
-    names = []
-    for number, line in enumerate(lines[:NAMED]):
-        colour = "var(--ink)" if line.strong else f"var(--c{number % COLOURS})"
-        names.append(f"<span><i style='background:{colour}'></i>{escape(line.name)}</span>")
-    if len(lines) > NAMED:
-        names.append(f"<span class=soft>and {len(lines) - NAMED} more: rest the pointer on a line</span>")
-    return f"<div class=legend>{''.join(names)}</div>"
+def _chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, mark: float | None = None) -> Chart:
+    ticks = Scale(0.0, 1.0).ticks()
+    x, y = 12, (FRAME.y(0) + FRAME.y(1)) / 2
+    rows = [*draw_across(FRAME, ticks), *draw_below(FRAME, ticks, x_label, grid=True)]
+    rows.append(draw_text(x, y, y_label, anchor="middle", transform=f"rotate(-90 {x} {y:g})"))
+    if mark is not None:
+        rows.append(draw_line(FRAME.x(mark), FRAME.y(1), FRAME.x(mark), FRAME.y(0), class_="mark"))
+    colours = ["var(--ink)" if line.is_strong else f"var(--c{at % COLOURS})" for at, line in enumerate(lines)]
+    for line, colour in zip(lines, colours, strict=True):
+        points = [(FRAME.x(x), FRAME.y(y)) for x, y in line.points]
+        look = {"class_": "line strong"} if line.is_strong else {"class_": "line", "style": f"stroke:{colour}"}
+        rows.append(draw_polyline(points, draw("title", line.name), **look))
+        if line.has_dots:
+            rows.append(draw_dots(points, class_="dot"))
+    named = [(colour, line.name) for line, colour in zip(lines, colours, strict=True)] if len(lines) > 1 else []
+    drawing = draw_svg(FRAME, *rows, label=f"{y_label} over {x_label}")
+    return Chart(title, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
 
 
-def _x(share: float) -> str:
-    return f"{LEFT + (WIDTH - LEFT - RIGHT) * share:.1f}"
-
-
-def _y(share: float) -> str:
-    return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share:.1f}"
-
-
-def _quoted(text: str) -> str:
-    return escape(text, quote=True)
+def _points(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> list[tuple[float, float]]:
+    return [(row[x], row[y]) for row in rows]

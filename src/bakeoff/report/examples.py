@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.metrics.columns import Column, Texts
+from bakeoff.metrics.score import Column, Texts
 
 FILE = "examples.parquet"
 

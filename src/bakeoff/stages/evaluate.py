@@ -16,8 +16,7 @@ from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
-from bakeoff.report.gallery import Shown
-from bakeoff.report.originals import Originals
+from bakeoff.report.gallery import Originals, Shown
 from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of

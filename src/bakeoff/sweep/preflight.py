@@ -14,6 +14,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
+from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
 from bakeoff.progress import progress
@@ -169,7 +170,4 @@ def digest_of(tree: Mapping[str, Any]) -> str:
 
 
 def headline_name(derived: Derived) -> str:
-    """Return the metric of the task. The tasks know it, but they compute, and a sweep does not load TensorFlow."""
-    if derived.task == "detection":
-        return "mAP_50"
-    return "mean_average_precision" if derived.multi_label else "accuracy"
+    return judgement_of(derived.task, multi_label=derived.multi_label).headline

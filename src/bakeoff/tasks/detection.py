@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.metrics import catalogue
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.coco import NAMES
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
@@ -18,8 +18,8 @@ from bakeoff.tasks.whole_batch import divisor
 
 
 class Detection:
-    headline: ClassVar[str] = "mAP_50"
-    measures: ClassVar[tuple[str, ...]] = (*NAMES, "mAP_voc", "mAP_voc_11", "f1", "precision", "recall")
+    headline: ClassVar[str] = catalogue.DETECTION.headline
+    measures: ClassVar[tuple[str, ...]] = catalogue.DETECTION.measures
 
     def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.metrics.catalogue import ONE_LABEL, SEVERAL_LABELS
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.multi_label import MultiLabelScore
 
@@ -27,8 +28,8 @@ class OneLabel:
 
     classes: tuple[str, ...]
     background: bool
-    headline: ClassVar[str] = "accuracy"
-    measures: ClassVar[tuple[str, ...]] = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
+    headline: ClassVar[str] = ONE_LABEL.headline
+    measures: ClassVar[tuple[str, ...]] = ONE_LABEL.measures
     key: ClassVar[str] = "label"
 
     def loss(self, label: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
@@ -56,8 +57,8 @@ class OneLabel:
 @dataclass(frozen=True)
 class SeveralLabels:
     classes: tuple[str, ...]
-    headline: ClassVar[str] = "mean_average_precision"
-    measures: ClassVar[tuple[str, ...]] = ("mean_average_precision", "mean_auc", "f1", "precision", "recall")
+    headline: ClassVar[str] = SEVERAL_LABELS.headline
+    measures: ClassVar[tuple[str, ...]] = SEVERAL_LABELS.measures
     key: ClassVar[str] = "labels"
 
     def loss(self, labels: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:

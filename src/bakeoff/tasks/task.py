@@ -6,8 +6,7 @@ from typing import Protocol, Self
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.metrics.bootstrap import Intervals
-from bakeoff.metrics.columns import Column
+from bakeoff.metrics.score import Column, Intervals
 from bakeoff.networks import Network
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.detection import Detection

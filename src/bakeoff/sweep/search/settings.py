@@ -4,23 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff.errors import ConfigError, choices
+from bakeoff.metrics.catalogue import BY_HEADLINE
 
 KINDS = ("asha", "random", "tpe")
 DIRECTIONS = ("max", "min")
 VALIDATION = "validation/"
-SIZES = ("small", "medium", "large")
-ONLY_EVALUATED = {"mAP_50": ("loss",)}  # what training does not count when it looks at validation
-# By the headline of the task. The tasks know them, but they compute, and a sweep does not load TensorFlow.
-METRICS = {
-    "mAP_50": (
-        "mAP", "mAP_50", "mAP_75", *(f"mAP_{size}" for size in SIZES), "AR_1", "AR_10", "AR_100",
-        *(f"AR_{size}" for size in SIZES), "mAP_voc", "mAP_voc_11", "f1", "precision", "recall", "threshold", "loss",
-    ),
-    "accuracy": ("accuracy", "top_5", "loss", "ece", "macro_precision", "macro_recall", "macro_f1"),
-    "mean_average_precision": (
-        "mean_average_precision", "mean_auc", "f1", "precision", "recall", "loss", "best_f1", "best_threshold",
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,7 @@ class Search:
 
 def require_metric(name: str, headline: str) -> None:
     """Refuse a metric that no stage of a task with that headline writes."""
-    written = METRICS[headline]
+    written = BY_HEADLINE[headline].numbers
     looked_at = [f"{VALIDATION}{one}" for one in written if is_looked_at(one, headline)]
     if name not in (*written, *looked_at):
         allowed = looked_at if name.startswith(VALIDATION) else written
@@ -79,4 +67,4 @@ def require_metric(name: str, headline: str) -> None:
 
 def is_looked_at(name: str, headline: str) -> bool:
     """Whether training counts it on its way, not only once it is over."""
-    return name not in ONLY_EVALUATED.get(headline, ())
+    return name not in BY_HEADLINE[headline].only_evaluated

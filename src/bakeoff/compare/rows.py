@@ -1,0 +1,91 @@
+"""Contenders -> the rows of a table: runs that differ only in their seed as one, and every point of a sweep once.
+
+A spread is the standard deviation over the seeds, so at least two of them are needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bakeoff.compare.contender import DERIVED, SEED, SUCCEEDED, Contender, Cost
+
+
+def fold_seeds(contenders: Sequence[Contender]) -> list[Contender]:
+    """Put runs that differ only in their seed in the place of the first of them.
+
+    What has not ended well stands by itself: its numbers are of another step.
+    """
+    groups: dict[object, list[Contender]] = {}
+    for number, contender in enumerate(contenders):
+        groups.setdefault(_key(contender) if contender.state == SUCCEEDED else number, []).append(contender)
+    return [_fold(group) for group in groups.values()]
+
+
+def _key(contender: Contender) -> object:
+    chosen = {key: value for key, value in contender.params.items() if key != SEED and not key.startswith(DERIVED)}
+    return (frozenset(chosen.items()), contender.records)
+
+
+def _fold(group: Sequence[Contender]) -> Contender:
+    """Make one of several. Of runs with one seed the newest counts: they are the same again."""
+    newest: dict[str | None, Contender] = {}
+    for contender in sorted(reversed(group), key=lambda one: one.began or 0):
+        newest[contender.params.get(SEED)] = contender
+    seeds = tuple(newest.values())
+    if len(seeds) == 1:
+        return seeds[0]
+    params = {key: value for key, value in seeds[-1].params.items() if key != SEED}
+    names = sorted(filter(None, newest), key=_as_number)
+    return replace(
+        seeds[-1],
+        name=f"{seeds[-1].name.partition(' (')[0]}, seeds {', '.join(names)}",
+        params=params,
+        cost=_mean(seeds),
+        experiment=None,
+        seeds=seeds,
+        commit=seeds[-1].commit if len({seed.commit for seed in seeds}) == 1 else None,
+    )
+
+
+def _mean(seeds: Sequence[Contender]) -> Cost:
+    found = {}
+    for name in seeds[0].cost.tree:
+        values = [value for seed in seeds if (value := seed.cost.tree[name]) is not None]
+        found[name] = sum(values) / len(values) if values else None
+    return Cost(**found)
+
+
+def _as_number(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isdigit() else (0, text)
+
+
+@dataclass(frozen=True)
+class Point:
+    experiment: str
+    variant: str
+    state: str  # nothing if its run says it better
+    values: Mapping[str, str]  # that were asked for, by the names that params have
+    run_id: str | None = None
+
+
+def add_points(contenders: Sequence[Contender], points: Sequence[Point], sweep: str) -> list[Contender]:
+    """Return each point once: its last attempt, with the state that the sweep has it in; done ones first."""
+    by_experiment: dict[str | None, list[Contender]] = {}
+    for contender in contenders:
+        by_experiment.setdefault(contender.experiment, []).append(contender)
+    found = []
+    for point in points:
+        own = by_experiment.pop(point.experiment, [])
+        last = max(own, key=lambda one: (one.run_id == point.run_id, one.began or 0), default=None)
+        if last is None:
+            last = Contender(
+                "", point.variant, point.state, point.values, {}, experiment=point.experiment, sweep=sweep,
+                is_planned=True,
+            )  # fmt: skip
+        found.append(replace(last, state=point.state or last.state))
+    found += [contender for own in by_experiment.values() for contender in own]
+    return put_done_first(found)
+
+
+def put_done_first(contenders: Sequence[Contender]) -> list[Contender]:
+    """Leave them in their order otherwise."""
+    return sorted(contenders, key=lambda one: one.state != SUCCEEDED)

@@ -1,0 +1,229 @@
+"""The plots as SVG: parallel coordinates of all trials, and for each key the number over its values."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bakeoff.effects.axis import ABSENT, Axis, name_value
+from bakeoff.effects.effect import Effect, format_figure
+from bakeoff.effects.trial import Question, Trial
+from bakeoff.pages.svg import (
+    Element,
+    Frame,
+    Scale,
+    Tick,
+    draw,
+    draw_across,
+    draw_dots,
+    draw_line,
+    draw_polyline,
+    draw_svg,
+    draw_text,
+    fit_words,
+    shorten,
+)  # fmt: skip
+
+BAND = 13  # pixels to both sides over which lines that meet in a place are spread
+UPRIGHT = Frame(0, 400, left=40, right=96, top=64 + BAND, bottom=26 + BAND)
+CROWD = 150  # lines, or dots, from which they are drawn finer
+NARROWEST, WIDEST, LETTER = 104, 200, 7.4  # pixels between axes, and of a letter
+LONGEST_TICK, LONGEST_NAME = 18, 26
+SHADES = 8  # --k0, the worst, to --k7
+MISSING = 0.12  # of the last axis, below which stands what has no result
+GRIP = 15  # pixels to both sides of an axis in which it can be taken hold of
+
+PANEL = Frame(440, 250, left=52, right=22, top=14, bottom=44)
+PANEL_LETTER, LONGEST_VALUE = 6.2, 22
+MARK = 17  # pixels to both sides of a mean
+SCATTER = 9.0  # pixels to both sides over which dots of a value lie
+
+
+@dataclass(frozen=True)
+class Shades:
+    """How dark a number is drawn."""
+
+    low: float
+    high: float
+    is_higher_better: bool
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], question: Question) -> "Shades":
+        numbers = [trial.number for trial in trials if trial.number is not None]
+        return cls(min(numbers), max(numbers), question.is_higher_better is not False)
+
+    def shade(self, number: float) -> int:
+        share = (number - self.low) / (self.high - self.low) if self.high > self.low else 1.0
+        return min(SHADES - 1, int((share if self.is_higher_better else 1 - share) * SHADES))
+
+    def look(self, trial: Trial, best: Trial | None) -> str:
+        if not trial.is_done or trial.number is None:
+            return "trial undone"
+        return "trial best" if trial is best else f"trial k{self.shade(trial.number)}"
+
+    def rank(self, trial: Trial, best: Trial | None) -> tuple[bool, bool, float]:
+        """The best is drawn last, on top."""
+        number = trial.number if trial.number is not None else self.low
+        return trial is best, trial.is_done and bool(trial.numbers), number if self.is_higher_better else -number
+
+
+def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Question, shades: Shades) -> Element:
+    """An upright axis for each key, the number last, and a line for each trial; its title says what there is of it."""
+    axes = [Axis.of(key, [trial.values.get(key) for trial in trials]) for key in keys]
+    left, step = max(UPRIGHT.left, len(shorten(_last_part(keys[0]), LONGEST_NAME)) * 4.2 + 4), _step(axes)
+    across = [left + step * at for at in range(len(axes) + 1)]
+    frame = Frame(across[-1] + UPRIGHT.right, UPRIGHT.height, left, UPRIGHT.right, UPRIGHT.top, UPRIGHT.bottom)
+    scale = Scale.around(trial.number for trial in trials if trial.number is not None)
+    floor = MISSING if any(trial.number is None for trial in trials) else 0.0
+    ends = [0.0 if trial.number is None else floor + (1 - floor) * scale.share(trial.number) for trial in trials]
+    columns = [_spread([axis.place(trial.values.get(axis.key)) for trial in trials], trials) for axis in axes]
+    heights = [*columns, [frame.y(end) for end in ends]]
+    best = question.best(trials)
+    lines = [
+        draw_polyline(
+            [(round(x), column[number]) for x, column in zip(across, heights, strict=True)],
+            draw("title", describe_trial(trials[number], question)),
+            class_=shades.look(trials[number], best), data_at=number,
+        )
+        for number in sorted(range(len(trials)), key=lambda at: shades.rank(trials[at], best))
+    ]  # fmt: skip
+    upright = [
+        _axis(x, axis.key, axis.ticks, "logarithmic" if axis.is_logarithmic else "")
+        for x, axis in zip(across, axes, strict=False)
+    ]
+    ticks = [(floor + (1 - floor) * share, word) for share, word in scale.ticks()]
+    ticks += [(0.0, "no result")] if floor else []
+    better = {True: "higher is better", False: "lower is better", None: ""}[question.is_higher_better]
+    return draw_svg(
+        frame, *lines, draw("polyline", class_="trial above", points=""), *upright,
+        _axis(across[-1], question.metric, ticks, better),
+        class_="lines crowded" if len(trials) > CROWD else "lines",
+        style=f"min-width:{frame.width * 0.9:.0f}px;max-width:{frame.width * 1.5:.0f}px",
+        label=f"{question.metric} of {len(trials)} trials over {len(keys)} keys",
+    )  # fmt: skip
+
+
+def describe_trial(trial: Trial, question: Question) -> str:
+    """A line each: which it is, the number, the state, the keys."""
+    number = f"{question.metric} {format_figure(trial.number)}" if trial.number is not None else "no result"
+    spread = f" ± {format_figure(trial.spread)} over {len(trial.numbers)} seeds" if trial.spread is not None else ""
+    keys = [f"{key} {name_value(trial.values.get(key, ABSENT))}" for key in question.keys if key in trial.values]
+    return "\n".join(filter(None, [trial.name, f"{number}{spread}", trial.state, *keys]))
+
+
+def _axis(x: float, name: str, ticks: Sequence[Tick], note: str) -> Element:
+    last, bottom, top = _last_part(name), UPRIGHT.y(0), UPRIGHT.y(1)
+    x, above = round(x), UPRIGHT.top - BAND
+    parts = [
+        draw("title", name),
+        draw_line(x, top, x, bottom),
+        draw_text(x, above - 32, shorten(name.removesuffix(last), LONGEST_NAME), anchor="middle", class_="name"),
+        draw_text(x, above - 17, shorten(last, LONGEST_NAME), anchor="middle", class_="name own"),
+    ]
+    if note:
+        parts.append(draw_text(x, UPRIGHT.height - 4, note, anchor="middle", class_="note"))
+    for share, word in ticks:
+        y = UPRIGHT.y(share)
+        title = word if len(word) > LONGEST_TICK else ""
+        parts.append(draw_text(x + 7, y, shorten(word, LONGEST_TICK), title=title, dy=4))
+        parts.append(draw_line(x - 3, y, x + 3, y, class_="tick"))
+    grip = draw("rect", class_="grip", x=x - GRIP, y=top - 8, width=2 * GRIP, height=bottom - top + 16)
+    return draw("g", *parts, grip, draw("rect", class_="brush", x=x - 8, width=16, y=0, height=0), class_="axis")
+
+
+def _last_part(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _step(axes: Sequence[Axis]) -> float:
+    """So wide that names and ticks do not meet."""
+    names = [part for axis in axes for part in (axis.key.rpartition(".")[0], _last_part(axis.key))]
+    ticks = [shorten(word, LONGEST_TICK) for axis in axes for _, word in axis.ticks]
+    longest = max(max(map(len, names)), max(map(len, ticks)) + 3)
+    widest = WIDEST if len(axes) > 4 else WIDEST * 1.3
+    least = NARROWEST if len(axes) > 4 else 620 / len(axes)
+    return min(widest, max(least, longest * LETTER))
+
+
+def _spread(places: Sequence[float], trials: Sequence[Trial]) -> list[float]:
+    """Heights. Trials of one value stand a little apart, by what came of them, so that lines can be followed."""
+    together: dict[float, list[int]] = {}
+    for at, place in enumerate(places):
+        together.setdefault(place, []).append(at)
+    gaps = [UPRIGHT.y(low) - UPRIGHT.y(high) for low, high in pairwise(sorted(together))]
+    band = min([BAND, *(gap * 0.35 for gap in gaps)])
+    found = [0.0] * len(places)
+    for place, own in together.items():
+        own.sort(key=lambda at: float("-inf") if trials[at].number is None else trials[at].number or 0.0)
+        for rank, at in enumerate(own):
+            found[at] = UPRIGHT.y(place) - (band * (2 * rank / (len(own) - 1) - 1) if len(own) > 1 else 0.0)
+    return found
+
+
+def draw_panel(effect: Effect, question: Question) -> Element:
+    """A dot for each point, in their order, mean and spread of each value; the best point once more, on top."""
+    numbers = [point.number or 0.0 for point in effect.points]
+    ends = [group.mean + side * (group.spread or 0.0) for group in effect.groups for side in (-1, 1)]
+    scale, chance = Scale.around([*numbers, *ends]), random.Random(effect.key)
+    dots = [
+        (_x(effect.axis.place(point.values.get(effect.key)), effect) + _scatter(effect, chance),
+         PANEL.y(scale.share(number)))
+        for point, number in zip(effect.points, numbers, strict=True)
+    ]  # fmt: skip
+    best = question.best(effect.points)
+    on_top = [dot for point, dot in zip(effect.points, dots, strict=True) if point is best]
+    return draw_svg(
+        PANEL, *draw_across(PANEL, scale.ticks()), *_values(effect),
+        draw_dots(dots, class_="dots crowded" if len(dots) > CROWD else "dots"),
+        *([draw_dots(on_top, class_="dots first")] if on_top else []),
+        *_means(effect, scale),
+        class_="effect", label=f"{question.metric} by {effect.key}",
+    )  # fmt: skip
+
+
+def _values(effect: Effect) -> list[Element]:
+    """Beneath: in two rows where one would be too narrow, and left out where two would be."""
+    ticks = sorted((_x(share, effect), word) for share, word in effect.axis.ticks)
+    texts = [shorten(word, LONGEST_VALUE) for _, word in ticks]
+    halves = [len(text) * PANEL_LETTER / 2 for text in texts]
+    starts = [max(2.0, x - half) for (x, _), half in zip(ticks, halves, strict=True)]
+    placed = list(fit_words(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
+    rows = [
+        draw_text(
+            start + halves[at], PANEL.y(0) + 18 + 14 * row, texts[at], anchor="middle", title=ticks[at][1]
+        )
+        for at, start, row in placed
+    ]  # fmt: skip
+    if effect.axis.is_logarithmic and not any(row for _, _, row in placed):
+        rows.append(draw_text(PANEL.x(1), PANEL.height - 6, "logarithmic", anchor="end", class_="note"))
+    return rows
+
+
+def _means(effect: Effect, scale: Scale) -> list[Element]:
+    """Joined by a line if the values are numbers."""
+    means = [(_x(group.place, effect), PANEL.y(scale.share(group.mean)), group) for group in effect.groups]
+    rows = []
+    if effect.axis.is_numeric and len(means) > 1:
+        trend = [(x, y) for x, y, group in means if group.name not in ("without", "none")]
+        rows.append(draw_polyline(trend, class_="trend"))
+    for x, y, group in means:
+        points = f"{len(group.members)} points" if len(group.members) > 1 else "1 point"
+        title = f"{group.name}: mean {format_figure(group.mean)} of {points}"
+        if group.spread is not None:
+            low, high = (PANEL.y(scale.share(group.mean + side * group.spread)) for side in (-1, 1))
+            rows.append(draw_line(x, low, x, high, class_="spread"))
+            title += f", standard deviation {format_figure(group.spread)}"
+        rows.append(draw("path", draw("title", title), class_="mean", d=f"M{x - MARK:.1f} {y:.1f}h{2 * MARK}"))
+    return rows
+
+
+def _x(share: float, effect: Effect) -> float:
+    """Named values have half of their room on both sides, as numbers have a little."""
+    room = 0.5 / max(1, len(effect.axis.places)) if not effect.axis.is_numeric else 0.06
+    share = 1 - share if not effect.axis.is_numeric else share  # the first, which is on top upright, is on the left
+    return PANEL.x(room + (1 - 2 * room) * share)
+
+
+def _scatter(effect: Effect, chance: random.Random) -> float:
+    """The same every time."""
+    return chance.uniform(-SCATTER, SCATTER) if len(effect.axis.places) < len(effect.points) / 2 else 0.0

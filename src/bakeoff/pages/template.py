@@ -1,0 +1,64 @@
+"""Templates -> pages that need nothing else: no network, no script but the one of the project, no other file.
+
+write_page(Path("out.html"), "records.html.jinja", title="Records", warnings=[])
+"""
+
+import io
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+    from PIL import Image
+
+FOLDER = Path(__file__).parent / "templates"
+STYLE, SCRIPT = "page.css", "page.js"
+
+
+def write_page(file: Path, template: str, **values: Any) -> None:
+    """What no encoding has, such as half of a pair of surrogates in a file's name, is written as `\\udc80`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(render(template, **values) + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def render(template: str, **values: Any) -> "Markup":
+    """Fill the values in, escaped unless they are markup already; one that the template wants must be there."""
+    from markupsafe import Markup
+
+    return Markup(_environment().get_template(template).render(values))
+
+
+def embed_jpeg(image: "Image.Image") -> str:
+    """Return the picture as a data: address."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + b64encode(buffer.getvalue()).decode()
+
+
+@cache
+def _environment() -> "Environment":
+    """Only who draws a page waits for Jinja2 to load."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    found = Environment(
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
+    style, script = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT))
+    digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
+    found.globals |= {"style": style, "script": script, "script_digest": digest}
+    found.filters |= {"fixed": _fix, "count": _count}
+    return found
+
+
+def _fix(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
