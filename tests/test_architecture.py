@@ -35,7 +35,7 @@ ONLY_IN = {
     "hydra": {"config", "sweep"},
     "omegaconf": {"config"},
     "mlflow": {"tracking"},
-    "dvc": set(),
+    "dvc": {"dvc"},
     "google": {"pipeline_config", "pipeline_import"},
     "optuna": {"sweep"},
     "sklearn": {"sources"},

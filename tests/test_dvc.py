@@ -1,11 +1,15 @@
 """DVC's cache is where its settings say, and what DVC refuses is said in its own words."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from bakeoff import dvc
 from bakeoff.errors import WorkspaceError
+from workspace_copy import environment
 
 DIGEST = "0123456789abcdef0123456789abcdef"
 
@@ -48,3 +52,46 @@ def test_what_dvc_refuses_is_said_in_its_words(place: Path) -> None:
     (place / ".dvc").rmdir()
     with pytest.raises(WorkspaceError, match=r"^dvc exp list: ERROR: you are not inside of a DVC repository"):
         dvc.answer("exp", "list")
+
+
+def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.dvc.SECONDS_TO_WRITE", 0.3)
+    entry = tmp_path / "runs/70/70eb"
+    entry.mkdir(parents=True)
+    for name in ("whole", ".old.tmp", ".young.tmp"):
+        (entry / name).write_text("deps:")
+    (tmp_path / "runs/70/empty").mkdir()
+    for old in (entry / ".old.tmp", tmp_path / "runs/70/empty"):
+        os.utime(old, (1.0, 1.0))
+    dvc.clear_half_written(tmp_path)
+    assert [file.name for file in tmp_path.glob("runs/70/*/*")] == ["whole"] and not (entry.parent / "empty").exists()
+    dvc.clear_half_written(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("left", [".half.tmp", None])
+def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: str | None) -> None:
+    """DVC by itself fails on what is left there."""
+
+    def run(module: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", module, "repro"], env=environment(), capture_output=True, text=True
+        )
+
+    (place / "given").write_text("1")
+    (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made]}}")
+    for command in (["git", "init", "--quiet"], [sys.executable, "-m", "dvc", "init", "--quiet", "--force"]):
+        subprocess.run(command, check=True, env=environment())
+    assert run("dvc").returncode == 0
+    [entry] = Path(".dvc/cache/runs").glob("*/*/*")
+    text = entry.read_text()
+    entry.unlink()
+    if left:
+        (entry.parent / left).write_text(text[: text.index("outs:")])
+    for path in (entry.parent / (left or "."), entry.parent):
+        os.utime(path, (1e9, 1e9))
+    for path in ("dvc.lock", "made"):
+        Path(path).unlink()
+    assert run("dvc").returncode != 0
+    assert run("bakeoff.dvc").returncode == 0 and Path("made").read_text() == "1"

@@ -1,16 +1,24 @@
-"""DVC, run by the python that runs this, and what lies in its cache, read without it."""
+"""DVC, run by the python that runs this, and what lies in its cache, read without it.
+
+The command `dvc` of this project's environment is `main` here: DVC itself, after what a kill left half written in its
+run cache is cleared away, on which it would fail from then on.
+"""
 
 import configparser
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.workspace import main_workspace
 
+SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of the run cache
+RUN_STAGES = {"repro", "exp"}
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
 
 
@@ -68,3 +76,38 @@ def cached_folder(digest: str) -> dict[str, str] | None:
 def cached_runs() -> list[Path]:
     """Of the run cache: what stages made of what."""
     return sorted(file for file in (cache() / "runs").glob("*/*/*") if file.is_file() and file.suffix != ".tmp")
+
+
+def clear_half_written(cache: Path) -> None:
+    """Remove what a kill left in the run cache, which DVC takes for a whole entry.
+
+    It is a file, or a folder in which there is none yet. A young one may be of a process that writes it now, and is
+    waited for.
+    """
+    runs = cache / "runs"
+    while left := [*runs.glob("*/*/*.tmp"), *filter(_is_empty, runs.glob("*/*"))]:
+        for path in left:
+            with suppress(OSError):  # it has just become whole
+                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
+                    path.rmdir() if path.is_dir() else path.unlink()
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not any(folder.iterdir())
+    except OSError:  # it has just gone
+        return False
+
+
+def main() -> None:
+    """Run DVC with this process's arguments."""
+    if RUN_STAGES & set(sys.argv[1:2]) and Path("dvc.yaml").is_file():
+        clear_half_written(cache())
+    from dvc.cli import main as run_dvc
+
+    sys.exit(run_dvc())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,5 @@
 """A job's workspace is the user's as it was when the sweep began, and nothing that happens in it reaches the user's."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep import snapshot
-from bakeoff.sweep.job_workspace import JobWorkspace, clear_half_written
+from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.snapshot import git
 
 
@@ -104,19 +103,3 @@ def test_a_repository_without_a_commit_is_refused(main: Path) -> None:
     (main / ".git/HEAD").write_text("ref: refs/heads/nothing\n")
     with pytest.raises(WorkspaceError, match="^git rev-parse: .*; `git status` says more$"):
         snapshot.take_snapshot("sweep-2")
-
-
-def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared_before_dvc_reads_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bakeoff.sweep.job_workspace.SECONDS_TO_WRITE", 0.3)
-    entry = tmp_path / "runs/70/70eb"
-    entry.mkdir(parents=True)
-    for name in ("whole", ".old.tmp", ".young.tmp"):
-        (entry / name).write_text("deps:")
-    (tmp_path / "runs/70/empty").mkdir()
-    for old in (entry / ".old.tmp", tmp_path / "runs/70/empty"):
-        os.utime(old, (1.0, 1.0))
-    clear_half_written(tmp_path)
-    assert [file.name for file in tmp_path.glob("runs/70/*/*")] == ["whole"] and not (entry.parent / "empty").exists()
-    clear_half_written(tmp_path / "nowhere")

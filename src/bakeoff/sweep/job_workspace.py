@@ -5,17 +5,15 @@ and MLflow's store are the main workspace's own.
 """
 
 import shutil
-import time
 from configparser import ConfigParser
-from contextlib import suppress
 from pathlib import Path
 
 from bakeoff import workspace
+from bakeoff.dvc import clear_half_written
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep.snapshot import Snapshot, experiment_ref, git
 
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
-SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of DVC's run cache
 
 
 class JobWorkspace:
@@ -80,24 +78,3 @@ class JobWorkspace:
 
 def all_job_workspaces() -> Path:
     return workspace.main_workspace().joinpath(*workspace.TEMPORARY) / "bakeoff"
-
-
-def clear_half_written(cache: Path) -> None:
-    """What a kill left in DVC's run cache DVC takes for a whole entry, and fails on it from then on.
-
-    It is a file, or a folder in which there is none yet. A young one is of a job that writes it now, and is waited for.
-    """
-    runs = cache / "runs"
-    while left := [*runs.glob("*/*/*.tmp"), *filter(_is_empty, runs.glob("*/*"))]:
-        for path in left:
-            with suppress(OSError):  # it has just become whole
-                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
-                    path.rmdir() if path.is_dir() else path.unlink()
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def _is_empty(folder: Path) -> bool:
-    try:
-        return not any(folder.iterdir())
-    except OSError:  # it has just gone
-        return False
