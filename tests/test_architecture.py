@@ -17,7 +17,7 @@ EVERYWHERE = {"errors", "whole", "__init__"}
 ALLOWED = {
     "cli": {
         "compare", "config", "machine", "object_detection_api", "planning", "predict", "progress", "quiet",
-        "rendered", "reproduce", "runs", "sweep", "tracking", "workspace",
+        "reproduce", "runs", "sweep", "tracking", "workspace",
     },
     "compare": {"dvc", "effects", "metrics", "report", "runs", "tasks", "tracking", "workspace"},
     "reproduce": {"config", "dvc", "tracking", "workspace"},
@@ -37,7 +37,6 @@ ALLOWED = {
     "object_detection_api": {
         "config", "input", "lr", "networks", "progress", "records", "tasks", "training", "workspace",
     },
-    "rendered": {"config", "tracking", "workspace"},
     "config": {"curve", "input", "lr", "machine", "networks", "quiet", "records", "tasks", "tracking", "training"},
     "tracking": {"dvc", "machine", "progress", "workspace"},
     "training": {

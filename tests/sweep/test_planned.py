@@ -15,8 +15,8 @@ from bakeoff.sweep.parent_run import ParentRun
 from bakeoff.sweep.planned import headline_name
 from bakeoff.sweep.point_tags import tag_points
 from bakeoff.sweep.standing import write_results
-from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.sync import tell_interrupted
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
 from imports import SRC

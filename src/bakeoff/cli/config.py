@@ -2,14 +2,20 @@
 
 import argparse
 import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_columns
+from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.config.variant import Variant
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def add_to(commands: Any) -> None:
@@ -50,12 +56,10 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.config.differences import differences
     from bakeoff.config.run import as_tree
-    from bakeoff.errors import WorkspaceError
-    from bakeoff.rendered import rendered
 
     if len(names) > 2 or (len(names) == 2 and overrides):
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
-    trees = [rendered(name) for name in names]
+    trees = [_load_run_yaml(name) for name in names]
     if len(names) == 1:
         trees.append(as_tree(_variant(overrides).whole()))
         names = [*names, "workspace"]
@@ -67,6 +71,27 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         say(f"{names[0]} and {names[1]} are the same variant")
         return
     say_columns([("", *names), *((pair.key, _said(pair.one), _said(pair.other)) for pair in pairs)])
+
+
+def _load_run_yaml(name: str) -> dict[str, Any]:
+    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or an MLflow run."""
+    from bakeoff.config.seal import unsealed
+    from bakeoff.config.yaml_file import read_mapping
+    from bakeoff.tracking import git
+    from bakeoff.tracking.artifacts import fetch_run_yaml
+
+    if Path(name).is_file():
+        return unsealed(read_mapping(Path(name)))
+    text = git.file_at(name, workspace.RUN.as_posix())
+    if text is None and RUN_ID.fullmatch(name):
+        text = fetch_run_yaml(name)
+    if text is None:
+        kinds = "a file, a git revision, a DVC experiment (`dvc exp list`) or the id of an MLflow run"
+        raise WorkspaceError(f"{name}: no {workspace.RUN.as_posix()} is known by this name; it can be {kinds}")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name.replace('/', '_')}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return unsealed(read_mapping(path))
 
 
 def _variant(overrides: list[str]) -> "Variant":

@@ -32,7 +32,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_status(arguments: argparse.Namespace) -> None:
-    from bakeoff.tracking.interrupted import tell_interrupted
+    from bakeoff.tracking.sync import tell_interrupted
 
     tell_interrupted()
     if arguments.which:

@@ -10,7 +10,6 @@ from typing import Any
 from bakeoff.cli.signals import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
-from bakeoff.tracking.local import store_file, ui_arguments
 
 FIRST_PORT, PORTS = 5000, 20
 UI_ENVIRONMENT = {  # of MLflow's server: what it need not say, and what it need not start
@@ -28,8 +27,9 @@ def add_to(commands: Any) -> None:
 
 def open_ui(arguments: argparse.Namespace) -> None:
     """Runs MLflow's server until Ctrl-C."""
-    from bakeoff.tracking.reconcile import reconcile, send_beside
-    from bakeoff.tracking.sync import sync
+    from bakeoff.tracking.reconcile import reconcile
+    from bakeoff.tracking.sync import send_beside, sync
+    from bakeoff.tracking.target import store_file, ui_arguments
 
     reconcile()
     if store_file().is_file():

@@ -6,10 +6,9 @@ from pathlib import Path
 from bakeoff.compare.contender import Contender, Cost
 from bakeoff.runs.known import KnownRun
 from bakeoff.tracking.reconcile import MADE_BY, REUSED
-from bakeoff.tracking.restore import RESTORED
 from bakeoff.tracking.result import Result
 from bakeoff.tracking.stored_run import StoredRun
-from bakeoff.tracking.tracker import POINT_OF_A_SWEEP
+from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, RESTORED
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
 OPTION, CHANGED = "variant.", "changed."

@@ -8,9 +8,9 @@ import yaml
 from bakeoff import dvc
 from bakeoff.compare.contender import Contender
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking import git, journaled
+from bakeoff.tracking import git, stored_run
 from bakeoff.tracking.artifacts import fetch_file
-from bakeoff.tracking.kept import kept_file
+from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here
 from bakeoff.workspace import EVALUATION
 
@@ -35,7 +35,7 @@ def examples_of(contender: Contender, address: str) -> Path:
 
 
 def _kept(contender: Contender) -> Path | None:
-    entry = journaled.kept_entry(contender.journal, NAME) if contender.journal else None
+    entry = stored_run.kept_entry(contender.journal, NAME) if contender.journal else None
     return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
 
 

@@ -9,13 +9,12 @@ from bakeoff.compare.contender import Contender
 from bakeoff.compare.entering import contender_of, is_sweep
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.tracking import journaled
-from bakeoff.tracking.dispatch import is_sent
+from bakeoff.tracking import stored_run
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.stored_run import StoredRun
-from bakeoff.tracking.target import Target
+from bakeoff.tracking.target import Target, is_sent
 from bakeoff.workspace import RUN
 
 
@@ -42,13 +41,13 @@ class Gathered:
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
         """In the same order. What the store has not whole is read from its journal."""
-        folders = journaled.journal_folders() if self.has_local else {}
+        folders = stored_run.journal_folders() if self.has_local else {}
         runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
         full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
         for run in runs:
             if run.run_id not in full and run.journal:
-                full[run.run_id] = journaled.journaled_in_full(run.journal)
+                full[run.run_id] = stored_run.journaled_in_full(run.journal)
         return [contender_of(full[run.run_id], self.known.get(run.run_id)) for run in runs]
 
     def _is_in_store(self, run: StoredRun) -> bool:
@@ -71,7 +70,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
         raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
     store, stored = found or (None, [])
     in_store = frozenset(run.run_id for run in stored)
-    told = journaled.journaled_runs(in_store) if has_local else []
+    told = stored_run.journaled_runs(in_store) if has_local else []
     if trouble and not told:
         raise trouble
     if trouble:

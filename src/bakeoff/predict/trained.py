@@ -10,7 +10,7 @@ from bakeoff import dvc, workspace
 from bakeoff.config.run import load
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks import Network
-from bakeoff.tracking import artifacts, git, stored
+from bakeoff.tracking import artifacts, git
 
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
 WEIGHTS_SUFFIX = ".weights.h5"
@@ -48,7 +48,7 @@ def named(name: str) -> Trained:
     lock, run = git.file_at(name, LOCK), git.file_at(name, workspace.RUN.as_posix())
     if lock and run:
         return _trained(name, run, *_of_lock(name, lock))
-    if len(name) == 32 and (run := stored.run_yaml(name)):
+    if len(name) == 32 and (run := artifacts.fetch_run_yaml(name)):
         labels = artifacts.fetch(name, f"export/{LABELS}").read_text("utf-8")
         return _trained(name, run, artifacts.fetch_best(name), labels)
     raise WorkspaceError(f"{name}: no run is known by this name; it can be {KINDS}")

@@ -18,7 +18,7 @@ from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.tags import source_tags
+from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import parent_of, taken_up, write_identity
 from bakeoff.training.fingerprint import identity, name_of

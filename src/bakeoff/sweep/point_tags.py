@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bakeoff.sweep.manifest import Manifest
-from bakeoff.tracking.dispatch import all_journals
 from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.target import all_journals
 
 EXPERIMENT = "DVC_EXP_NAME"
 

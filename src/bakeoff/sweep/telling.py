@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from bakeoff.sweep.manifest import Manifest, read
 from bakeoff.sweep.parent_run import ParentRun
 from bakeoff.sweep.point_tags import tag_points
-from bakeoff.tracking.reconcile import reconcile, send_beside
+from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.sync import send_beside
 
 
 @contextmanager

@@ -1,19 +1,49 @@
-"""What a run left behind: in the workspace, or in a DVC experiment, whose outputs are in DVC's cache."""
+"""What a run left behind, in the workspace or in a DVC experiment, and the ledger of whose result was where.
+
+An experiment's outputs are in DVC's cache. The ledger is `.bakeoff/journal/ledger.jsonl`, in order:
+{"run": "0b9f…", "here": true}      here: in the main workspace, not in a copy in which DVC ran an experiment
+"""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from filelock import FileLock
 
 from bakeoff import dvc
 from bakeoff.tracking import git
-from bakeoff.tracking.params import flattened, params_of
-from bakeoff.workspace import EVALUATION, RUN, TRAINED
+from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
 
 STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
+COMPARED_BY_NOBODY = (
+    "digest", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
+    "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
+    "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
+    "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
+)  # fmt: skip
+
+
+def params_of(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Return run.yaml as params of MLflow: what variants are compared by, flat, derived values under `derived.`."""
+    return {key: str(value) for key, value in flattened(tree) if not _is_left_out(key)}
+
+
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return rows such as ("lr.peak", 0.5); parts of a list that have names, such as phases, go by them."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) and "name" in item for item in value):
+            value = {item["name"]: {name: part for name, part in item.items() if name != "name"} for item in value}
+        rows += flattened(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+    return rows
+
+
+def _is_left_out(key: str) -> bool:
+    return any(key == name or key.startswith(f"{name}.") for name in COMPARED_BY_NOBODY)
 
 
 @dataclass(frozen=True)
@@ -27,7 +57,7 @@ class Result:
 
     @property
     def run_id(self) -> str | None:
-        """Of the run that made it; runs of earlier versions had none."""
+        """The run that made it; runs of earlier versions had none."""
         return self.state.get("run_id")
 
     @property
@@ -45,7 +75,7 @@ class Result:
         return [json.loads(line) for line in self.history.splitlines()]
 
     def points(self) -> Iterator[tuple[int, dict[str, float]]]:
-        """Step and numbers, of training and of the evaluation after it."""
+        """Yield step and numbers, of training and of the evaluation after it."""
         for values in self.lines:
             step = values.pop("step")
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
@@ -55,35 +85,36 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    lock = _parsed(_read_yaml, _text(workspace / "dvc.lock"))
-    metrics = _text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
+    lock = _parse(_read_yaml, _read_text(workspace / "dvc.lock"))
+    metrics = _read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
     trained = workspace / TRAINED
-    return _result(_text(workspace / RUN), _text(trained / STATE), _text(trained / HISTORY), metrics)
+    return _result(_read_text(workspace / RUN), _read_text(trained / STATE), _read_text(trained / HISTORY), metrics)
 
 
 def result_in(folder: Path) -> Result:
-    """What is in a workspace, of whichever run."""
-    texts = (_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
+    """Return what is in a workspace, of whichever run."""
+    texts = (_read_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
     return _result(*texts)
 
 
 def result_of(experiment: str) -> Result:
-    """Of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
+    """Return that of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
     run_yaml = git.file_at(experiment, RUN.as_posix())
-    lock = _parsed(_read_yaml, git.file_at(experiment, "dvc.lock"))
-    is_trained = _is_trained(lock, _parsed(_read_yaml, run_yaml))
-    trained = _trained_files(lock) if is_trained else {}
+    lock = _parse(_read_yaml, git.file_at(experiment, "dvc.lock"))
+    is_trained = _is_trained(lock, _parse(_read_yaml, run_yaml))
+    digest = _trained_digest(lock)
+    trained = dvc.cached_folder(digest) or {} if is_trained and digest else {}
     is_judged = is_trained and _is_evaluated(lock)
     metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if is_judged else None
-    return _result(run_yaml, _cached(trained.get(STATE)), _cached(trained.get(HISTORY)), metrics, experiment)
+    return _result(run_yaml, _read_cached(trained.get(STATE)), _read_cached(trained.get(HISTORY)), metrics, experiment)
 
 
 def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
     return Result(
-        run_yaml or "", _parsed(_read_yaml, run_yaml), _parsed(json.loads, state), history or "",
-        _parsed(json.loads, metrics), experiment,
+        run_yaml or "", _parse(_read_yaml, run_yaml), _parse(json.loads, state), history or "",
+        _parse(json.loads, metrics), experiment,
     )  # fmt: skip
 
 
@@ -101,12 +132,6 @@ def _is_evaluated(lock: Mapping[str, Any]) -> bool:
     """Whether the last evaluation is of the last training, as far as DVC knows."""
     judged = [dep.get("md5") for dep in _stage(lock, "evaluate").get("deps", ()) if dep["path"] == TRAINED.as_posix()]
     return not judged or judged == [_trained_digest(lock)]
-
-
-def _trained_files(lock: Mapping[str, Any]) -> dict[str, str]:
-    """Name -> digest, by which DVC's cache has it."""
-    digest = _trained_digest(lock)
-    return (dvc.cached_folder(digest) if digest else None) or {}
 
 
 def _trained_digest(lock: Mapping[str, Any]) -> str | None:
@@ -130,9 +155,9 @@ def _comparable(value: Any) -> Any:
         return value
 
 
-def _cached(digest: str | None) -> str | None:
+def _read_cached(digest: str | None) -> str | None:
     path = dvc.cached_file(digest) if digest else None
-    return _text(path) if path else None
+    return _read_text(path) if path else None
 
 
 def _read_yaml(text: str) -> Any:
@@ -140,16 +165,62 @@ def _read_yaml(text: str) -> Any:
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _parsed(parse: Any, text: str | None) -> dict[str, Any]:
+def _parse(parse: Any, text: str | None) -> dict[str, Any]:
     try:
         tree = parse(text or "")
     except (ValueError, yaml.YAMLError):
         return {}
     return tree if isinstance(tree, dict) else {}
+
+
+# The ledger.
+
+
+def ledger_lock() -> FileLock:
+    return FileLock(journals() / "ledger.lock")
+
+
+def note_result(run_id: str, *, experiment: str | None = None, here: bool | None = None) -> None:
+    """Note that the workspace in which this process stands, if nothing else is said, holds the run's result now."""
+    row = {
+        "run": run_id,
+        "here": Path.cwd().resolve() == main_workspace() if here is None else here,
+        "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
+    }
+    journals().mkdir(parents=True, exist_ok=True)
+    with _ledger().open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
+
+
+def noted_experiments() -> set[str]:
+    return {row["experiment"] for row in _ledger_rows() if row.get("experiment")}
+
+
+def last_here() -> str | None:
+    return next((row["run"] for row in reversed(list(_ledger_rows())) if row["here"]), None)
+
+
+def is_of_an_experiment(run_id: str) -> bool:
+    """Whether it was made in a copy of the workspace and never was here."""
+    places = {row["here"] for row in _ledger_rows() if row["run"] == run_id}
+    return places == {False}
+
+
+def _ledger_rows() -> Iterator[dict[str, Any]]:
+    """Yield the rows, but for lines that a crash cut off."""
+    for line in _ledger().read_text(encoding="utf-8").splitlines() if _ledger().is_file() else ():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def _ledger() -> Path:
+    return journals() / "ledger.jsonl"
