@@ -1,4 +1,4 @@
-"""A fresh workspace has what the commit and the patch have, the one that it is from stays as it is, and commands end."""
+"""A fresh workspace has the commit and the patch, the one that it comes from stays as it is, and commands in it end."""
 
 import configparser
 import os

@@ -32,7 +32,7 @@ def bring(
 
 
 def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
-    """Bring raw data that DVC has, by the .dvc files of that commit which name what the run read; say where it is not."""
+    """Bring raw data that DVC has, by .dvc files of that commit which name what the run read; say where it is not."""
     found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
     wanted = [workspace / path for path in paths]
     named = {

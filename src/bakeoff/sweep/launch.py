@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from bakeoff import dvc
-from bakeoff.runs.queue import dequeue, enqueue, is_wanted
+from bakeoff.runs.status import dequeue, enqueue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Admission, Seats

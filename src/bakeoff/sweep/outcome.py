@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bakeoff.runs.failures import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
 from bakeoff.sweep.manifest import JobState, SweepJob
 from bakeoff.tracking.result import Result, result_of

@@ -7,8 +7,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from bakeoff.runs.known import known_runs
-from bakeoff.runs.leftovers import Leftover, these_runs
-from bakeoff.runs.named_by import named_by
+from bakeoff.runs.leftovers import Leftover, named_by, these_runs
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces
 from bakeoff.sweep.manifest import Manifest, SweepJob

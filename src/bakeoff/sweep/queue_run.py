@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs.queue import dequeue, enqueue
+from bakeoff.runs.status import dequeue, enqueue
 from bakeoff.sweep import line
 from bakeoff.sweep.admission import Admission, Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all

@@ -141,19 +141,20 @@ class Delivery:
         if not (batch.points or batch.params or batch.tags):
             return
         points = [point for point in batch.points if not self._is_there(*point)]
-        things: dict[str, Any] = {
-            "metrics": [Metric(key, value, at, step) for key, step, value, at, _ in points],
-            "params": [Param(*pair) for pair in batch.params.items()],
-            "tags": [RunTag(*pair) for pair in batch.tags.items()],
-        }
+        metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
+        params = [Param(*pair) for pair in batch.params.items()]
+        tags = [RunTag(*pair) for pair in batch.tags.items()]
+        log = partial(self._client.log_batch, self._run)
         try:
-            self._client.log_batch(self._run, **things)
+            log(metrics=metrics, params=params, tags=tags)
         except MlflowException as error:
             self._raise_unless_refused(error)
-            # Singly, so that one that is refused does not hold up the others.
-            for kind, thing in [(kind, thing) for kind in things for thing in things[kind]]:
-                single: dict[str, Any] = {kind: [thing]}
-                self._try(thing.key, partial(self._client.log_batch, self._run, **single))
+            for metric in metrics:  # singly, so that one that is refused does not hold up the others
+                self._try(metric.key, partial(log, metrics=[metric]))
+            for param in params:
+                self._try(param.key, partial(log, params=[param]))
+            for tag in tags:
+                self._try(tag.key, partial(log, tags=[tag]))
 
     def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
         """Ask the store, but only of points that may have been sent before."""
