@@ -1,4 +1,4 @@
-"""A trained network as a SavedModel that anyone with TensorFlow can run: pixels or files in, named answers out.
+"""A trained network as a SavedModel, which anyone with TensorFlow can run: pixels or files in, named answers out.
 
 model = tf.saved_model.load("models/export/saved_model").signatures
 model["serving_default"](images=...)   # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
@@ -9,15 +9,25 @@ model["labels"]()                      # {"labels": (k,)} of all classes, in the
                    {"scores": (n, k), "labels": (n, k) of every class} if an example may have several labels
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from bakeoff.errors import DataError, one_line
+from bakeoff.export.lite_model import Found
 from bakeoff.input import pixels
 from bakeoff.input.view import View
 from bakeoff.tasks.task import Task, Tensors
+
+SIGNATURES = {"serving_default", "encoded", "labels"}
+ANSWERS = (
+    {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
+    {"scores", "labels"},
+)  # fmt: skip
 
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:
@@ -54,15 +64,64 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     tf.saved_model.save(module, str(path), signatures=signatures)
 
 
-def _each(examples: tf.Tensor, fitted: object) -> tf.Tensor:
+def _each(examples: tf.Tensor, fitted: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
     return tf.map_fn(fitted, examples, fn_output_signature=tf.float32)
 
 
 def _ids(found: Tensors, num_classes: int) -> tf.Tensor:
-    """Whose texts stand beside the answers: 0 for none."""
+    """Return the ids whose texts stand beside the answers: 0 for none."""
     if "count" in found:
         places = tf.range(tf.shape(found["classes"])[1])
         return tf.where(places < found["count"][:, None], found["classes"], 0)
     if "classes" in found:
         return found["classes"]
     return tf.ones_like(found["scores"], tf.int64) * tf.range(1, num_classes + 1, dtype=tf.int64)
+
+
+class SavedModel:
+    """One that was saved so, and answers one image or clip at a time."""
+
+    def __init__(self, path: Path) -> None:
+        if not (path / "saved_model.pb").is_file():
+            raise DataError(f"{path}: is no SavedModel, it holds no saved_model.pb")
+        try:
+            self._loaded = tf.saved_model.load(str(path))
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
+        signatures = getattr(self._loaded, "signatures", {})
+        if not set(signatures) >= SIGNATURES:
+            has, wanted = ", ".join(sorted(signatures)) or "none", ", ".join(sorted(SIGNATURES))
+            raise DataError(
+                f"{path}: is a SavedModel of other software, or of an earlier export: its signatures must be {wanted}, "
+                f"as export writes them, got {has}"
+            )
+        self._of_pixels, self._of_files = signatures["serving_default"], signatures["encoded"]
+        given = set(self._of_pixels.structured_outputs)
+        if given not in ANSWERS:
+            raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
+        self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
+        self.task = _task(self._of_pixels)
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        """Answer uint8 (height, width, 3), or a clip (frames, height, width, 3), of any size."""
+        return _first(self._of_pixels(images=tf.constant(pixels[None])))
+
+    def answer_file(self, encoded: bytes | list[bytes]) -> Found:
+        """Answer an image file's bytes; of a clip those of its frames."""
+        return _first(self._of_files(encoded=tf.constant([encoded])))
+
+
+def _task(signature: Any) -> str:
+    if "boxes" in signature.structured_outputs:
+        return "detection"
+    images = signature.structured_input_signature[1]["images"]
+    return "video" if images.shape.rank == 5 else "classification"
+
+
+def _first(found: dict[str, tf.Tensor]) -> Found:
+    """Return what was found in one example, without its axis and what is padding."""
+    values = {name: value.numpy()[0] for name, value in found.items() if name != "labels"}
+    if "count" not in values:
+        return values
+    real = int(values.pop("count"))
+    return {name: value[:real] for name, value in values.items()}

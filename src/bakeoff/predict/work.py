@@ -10,11 +10,8 @@ import numpy as np
 from PIL import Image
 
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.predict.drawing import drawn
-from bakeoff.predict.film import film
-from bakeoff.predict.reading import Video, read_image
-from bakeoff.predict.results import Row, image_row, rows_of
-from bakeoff.predict.sources import Source, is_video
+from bakeoff.predict.answers import Row, draw_answers, film, image_row, rows_of
+from bakeoff.predict.sources import Source, Video, is_video, read_image
 from bakeoff.progress import Bar
 from bakeoff.records.page import counted
 
@@ -69,7 +66,7 @@ class Work:
             pixels = read_image(source.path)
             rows = self._answered(pixels, image_row(self._next, str(source.path), pixels))
             if self._draws:
-                drawn(pixels, self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
+                draw_answers(pixels, self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
             return
         video = Video(source.path)
         try:
@@ -87,7 +84,7 @@ class Work:
                 row = image_row(self._next, str(source.path), pixels, number, float(video.rate))
                 rows = self._answered(pixels, row)
                 if shown:
-                    shown.add(drawn(pixels, self._shown(rows)))
+                    shown.add(draw_answers(pixels, self._shown(rows)))
                 if number < video.frames - 1:  # the last is counted with the file
                     bar.advance()
                     self._counted += 1
@@ -97,7 +94,7 @@ class Work:
         frames = np.stack(list(_few_bytes(video)))
         rows = self._answered(frames, image_row(self._next, str(source.path), frames))
         if self._draws:
-            drawn(frames[len(frames) // 2], self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
+            draw_answers(frames[len(frames) // 2], self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
 
     @property
     def _next(self) -> int:

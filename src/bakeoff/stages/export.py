@@ -39,10 +39,11 @@ def export(run: Run, derived: Derived, records: Path, trained: Path, out: Path) 
     representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
     with workspace.building(out) as partial, plain_errors_of(train, validation):
         with progress("convert", len(settings.formats), "files") as bar:
-            write_files(
+            for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                name=run.name, representative=representative, folder=partial, written=bar.advance,
-            )  # fmt: skip
+                name=run.name, representative=representative, folder=partial,
+            ):  # fmt: skip
+                bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
             report = measured(network, task, settings, validation, shape, partial, bar.advance)
         for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
