@@ -1,18 +1,15 @@
 """A run's name -> what is to be made again, and what came of it the first time."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import git
 from bakeoff.tracking.lookup import TrackedRun, find_run
 from bakeoff.tracking.reconcile import MADE_BY, REUSED
-from bakeoff.tracking.result import result_of
+from bakeoff.tracking.result import name_of, parse_json, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
 
 ID = re.compile(r"[0-9a-f]{5,32}")
@@ -44,8 +41,7 @@ class Recorded:
 
     @property
     def variant(self) -> str:
-        chosen = self.run_yaml.get("variant") or {}
-        return " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
+        return name_of(self.run_yaml)
 
 
 def recorded(name: str) -> Recorded:
@@ -75,9 +71,9 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
         return _of_experiment(experiment)
     return Recorded(
         name, None if commit == NO_COMMIT else commit, patch, run.tags.get(CHANGES_TAG),
-        run.tags.get("bakeoff.git_dirty") == "true", _yaml(run.read("config/run.yaml")),
-        run.tags.get("bakeoff.records_digest"), _json(run.read("train/state.json")),
-        _lines(run.read("train/history.jsonl")), _json(run.read("evaluation/metrics.json")), run.tags, None, run,
+        run.tags.get("bakeoff.git_dirty") == "true", parse_yaml(run.read("config/run.yaml")),
+        run.tags.get("bakeoff.records_digest"), parse_json(run.read("train/state.json")),
+        _lines(run.read("train/history.jsonl")), parse_json(run.read("evaluation/metrics.json")), run.tags, None, run,
         remarks,
     )  # fmt: skip
 
@@ -89,28 +85,12 @@ def _of_experiment(name: str) -> Recorded:
     tags = run.tags if run else {}
     state, history = result.state, _lines(result.history.encode())
     if run and not state:
-        state, history = _json(run.read("train/state.json")), _lines(run.read("train/history.jsonl"))
+        state, history = parse_json(run.read("train/state.json")), _lines(run.read("train/history.jsonl"))
     return Recorded(
         name, git.commit_of(name), None, NO_COMMIT, False, result.variant, tags.get("bakeoff.records_digest"),
         state, history, result.metrics, tags, name, run,
     )  # fmt: skip
 
 
-def _json(content: bytes | None) -> dict[str, Any]:
-    try:
-        tree = json.loads(content or b"{}")
-    except ValueError:
-        return {}
-    return tree if isinstance(tree, dict) else {}
-
-
-def _yaml(content: bytes | None) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(content or b"")
-    except (ValueError, yaml.YAMLError):
-        return {}
-    return tree if isinstance(tree, dict) else {}
-
-
 def _lines(content: bytes | None) -> tuple[dict[str, Any], ...]:
-    return tuple(found for line in (content or b"").splitlines() if (found := _json(line)))
+    return tuple(found for line in (content or b"").splitlines() if (found := parse_json(line)))

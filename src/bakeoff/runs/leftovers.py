@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from filelock import FileLock, Timeout
 
 from bakeoff import dvc, workspace
@@ -20,6 +19,7 @@ from bakeoff.runs.known import KnownRun
 from bakeoff.runs.room import bytes_below
 from bakeoff.runs.status import State
 from bakeoff.tracking import git
+from bakeoff.tracking.result import parse_yaml, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 PARTIAL = "*.partial"
@@ -141,22 +141,12 @@ def named_by() -> dict[str, list[str]]:
     if own is not None:
         found[own] = [WORKSPACE]
     for name, lock in git.file_at_refs(LOCK).items():
-        for digest in _outputs(lock):
-            if digest not in seen:
-                seen[digest] = _fingerprint_in(dvc.cached_file((dvc.cached_folder(digest) or {}).get(STATE, "")))
-            fingerprint = seen[digest]
-            if fingerprint is not None:
-                found.setdefault(fingerprint, []).append(name)
+        digest = trained_digest(parse_yaml(lock)) or ""
+        if digest not in seen:
+            seen[digest] = _fingerprint_in(dvc.cached_file((dvc.cached_folder(digest) or {}).get(STATE, "")))
+        if (fingerprint := seen[digest]) is not None:
+            found.setdefault(fingerprint, []).append(name)
     return found
-
-
-def _outputs(lock: str) -> Iterator[str]:
-    """Yield digests of what train wrote."""
-    try:
-        stage = yaml.load(lock, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["stages"]["train"]
-        yield from [out["md5"] for out in stage["outs"] if out["path"] == workspace.TRAINED.as_posix()]
-    except (yaml.YAMLError, KeyError, TypeError):
-        return
 
 
 def _fingerprint_in(state: Path | None) -> str | None:

@@ -6,18 +6,11 @@ result that was made elsewhere is told of from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
+from filelock import FileLock
+
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
-from bakeoff.tracking.result import (
-    Result,
-    is_of_an_experiment,
-    last_here,
-    ledger_lock,
-    note_result,
-    noted_experiments,
-    result_here,
-    result_of,
-)  # fmt: skip
+from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
 from bakeoff.tracking.settings import Mlflow
 from bakeoff.tracking.sync import tell_interrupted
 from bakeoff.tracking.target import Target
@@ -35,14 +28,16 @@ def reconcile() -> None:
         journals().mkdir(parents=True, exist_ok=True)
     if not journals().is_dir():
         return
-    with ledger_lock():
-        told = [_tell_of_experiment(name) for name in git.experiments() if name not in noted_experiments()]
+    with FileLock(journals() / "ledger.lock"):
+        noted = {row.get("experiment") for row in read_ledger()}
+        told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
         last, target = last_here(), _target_of(here)
         if not here.run_id or not target or last == here.run_id:
             return
         _restore_unknown(here, target)
-        is_back = last is not None and here.run_id not in told and not is_of_an_experiment(here.run_id)
-        if is_back:
+        was_here = [row["here"] for row in read_ledger() if row["run"] == here.run_id]
+        is_of_an_experiment = bool(was_here) and not any(was_here)  # made in a copy of the workspace, and never here
+        if last is not None and here.run_id not in told and not is_of_an_experiment:
             _tell_reused(here, target)
         note_result(here.run_id)
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock
 
 from bakeoff import dvc
 from bakeoff.tracking import git
 from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
 
 STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
+LEDGER = "ledger.jsonl"
 COMPARED_BY_NOBODY = (
     "digest", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
     "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
@@ -29,7 +29,8 @@ COMPARED_BY_NOBODY = (
 
 def params_of(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return run.yaml as params of MLflow: what variants are compared by, flat, derived values under `derived.`."""
-    return {key: str(value) for key, value in flattened(tree) if not _is_left_out(key)}
+    left_out = tuple(f"{name}." for name in COMPARED_BY_NOBODY)
+    return {key: str(value) for key, value in flattened(tree) if not f"{key}.".startswith(left_out)}
 
 
 def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -42,8 +43,10 @@ def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]
     return rows
 
 
-def _is_left_out(key: str) -> bool:
-    return any(key == name or key.startswith(f"{name}.") for name in COMPARED_BY_NOBODY)
+def name_of(variant: Mapping[str, Any]) -> str:
+    """Return what a rendered variant is called: `ssd_tiny · cosine · low`."""
+    chosen = variant.get("variant") or {}
+    return " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        chosen = self.variant.get("variant") or {}
-        name = " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
+        name = name_of(self.variant)
         return f"{name} ({self.experiment})" if self.experiment else name
 
     @property
@@ -85,7 +87,7 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    lock = _parse(_read_yaml, _read_text(workspace / "dvc.lock"))
+    lock = parse_yaml(_read_text(workspace / "dvc.lock"))
     metrics = _read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
     trained = workspace / TRAINED
     return _result(_read_text(workspace / RUN), _read_text(trained / STATE), _read_text(trained / HISTORY), metrics)
@@ -100,9 +102,9 @@ def result_in(folder: Path) -> Result:
 def result_of(experiment: str) -> Result:
     """Return that of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
     run_yaml = git.file_at(experiment, RUN.as_posix())
-    lock = _parse(_read_yaml, git.file_at(experiment, "dvc.lock"))
-    is_trained = _is_trained(lock, _parse(_read_yaml, run_yaml))
-    digest = _trained_digest(lock)
+    lock = parse_yaml(git.file_at(experiment, "dvc.lock"))
+    is_trained = _is_trained(lock, parse_yaml(run_yaml))
+    digest = trained_digest(lock)
     trained = dvc.cached_folder(digest) or {} if is_trained and digest else {}
     is_judged = is_trained and _is_evaluated(lock)
     metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if is_judged else None
@@ -113,9 +115,8 @@ def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
     return Result(
-        run_yaml or "", _parse(_read_yaml, run_yaml), _parse(json.loads, state), history or "",
-        _parse(json.loads, metrics), experiment,
-    )  # fmt: skip
+        run_yaml or "", parse_yaml(run_yaml), parse_json(state), history or "", parse_json(metrics), experiment
+    )
 
 
 # What dvc.lock says of the stages.
@@ -131,16 +132,18 @@ def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
     """Whether the last evaluation is of the last training, as far as DVC knows."""
     judged = [dep.get("md5") for dep in _stage(lock, "evaluate").get("deps", ()) if dep["path"] == TRAINED.as_posix()]
-    return not judged or judged == [_trained_digest(lock)]
+    return not judged or judged == [trained_digest(lock)]
 
 
-def _trained_digest(lock: Mapping[str, Any]) -> str | None:
+def trained_digest(lock: Mapping[str, Any]) -> str | None:
+    """Return that of models/train, by which DVC's cache has it."""
     outs = _stage(lock, "train").get("outs", ())
-    return next((out.get("md5") for out in outs if out["path"] == TRAINED.as_posix()), None)
+    return next((out.get("md5") for out in outs if out.get("path") == TRAINED.as_posix()), None)
 
 
 def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return (lock.get("stages") or {}).get(name) or {}
+    stages = lock.get("stages")
+    return (stages.get(name) if isinstance(stages, dict) else None) or {}
 
 
 def _comparable(value: Any) -> Any:
@@ -160,11 +163,6 @@ def _read_cached(digest: str | None) -> str | None:
     return _read_text(path) if path else None
 
 
-def _read_yaml(text: str) -> Any:
-    """In C where PyYAML has it: dvc.lock is long."""
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
 def _read_text(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
@@ -172,19 +170,25 @@ def _read_text(path: Path) -> str | None:
         return None
 
 
-def _parse(parse: Any, text: str | None) -> dict[str, Any]:
+def parse_json(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
     try:
-        tree = parse(text or "")
+        tree = json.loads(text or "")
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
+    try:  # in C where PyYAML has it: dvc.lock is long
+        tree = yaml.load(text or "", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (ValueError, yaml.YAMLError):
         return {}
     return tree if isinstance(tree, dict) else {}
 
 
 # The ledger.
-
-
-def ledger_lock() -> FileLock:
-    return FileLock(journals() / "ledger.lock")
 
 
 def note_result(run_id: str, *, experiment: str | None = None, here: bool | None = None) -> None:
@@ -195,32 +199,15 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
         "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
     }
     journals().mkdir(parents=True, exist_ok=True)
-    with _ledger().open("a", encoding="utf-8") as lines:
+    with (journals() / LEDGER).open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(row) + "\n")
 
 
-def noted_experiments() -> set[str]:
-    return {row["experiment"] for row in _ledger_rows() if row.get("experiment")}
+def read_ledger() -> list[dict[str, Any]]:
+    """Return the rows, but for lines that a crash cut off."""
+    rows = map(parse_json, (_read_text(journals() / LEDGER) or "").splitlines())
+    return [row for row in rows if row]
 
 
 def last_here() -> str | None:
-    return next((row["run"] for row in reversed(list(_ledger_rows())) if row["here"]), None)
-
-
-def is_of_an_experiment(run_id: str) -> bool:
-    """Whether it was made in a copy of the workspace and never was here."""
-    places = {row["here"] for row in _ledger_rows() if row["run"] == run_id}
-    return places == {False}
-
-
-def _ledger_rows() -> Iterator[dict[str, Any]]:
-    """Yield the rows, but for lines that a crash cut off."""
-    for line in _ledger().read_text(encoding="utf-8").splitlines() if _ledger().is_file() else ():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
-
-
-def _ledger() -> Path:
-    return journals() / "ledger.jsonl"
+    return next((row["run"] for row in reversed(read_ledger()) if row["here"]), None)
