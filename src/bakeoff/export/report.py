@@ -9,6 +9,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from bakeoff.input.store import Store
 from bakeoff.machine import cores
 from bakeoff.records.wire import decode_features
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.export import SAVED_MODEL, Export
+from bakeoff.tasks.export import SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Score, Task, Tensors
 from bakeoff.training.step import compiled_prediction
 
@@ -49,13 +50,15 @@ def measured(
     seen: Callable[[int], None],
 ) -> dict[str, Any]:  # fmt: skip
     """Return what export.json holds."""
-    models = {form: _open(folder / file, settings.threads) for form, file in settings.files.items()}
+    models: dict[Format, Model] = {
+        form: SavedModel(folder / file) if form == SAVED_MODEL else LiteModel(folder / file, settings.threads)
+        for form, file in settings.files.items()
+    }
     predict = compiled_prediction(network, task)
     answerers: dict[str, Answerer] = {NETWORK: lambda batch: predict(batch["image"])}
     if isinstance(task, Detection) and set(models) != {SAVED_MODEL}:
         answerers[AS_A_FILE] = as_a_file(network, task, settings)
-    for form, model in models.items():
-        answerers[form] = _of_saved_model(model, store.read) if isinstance(model, SavedModel) else _of_lite(model)
+    answerers |= {form: _answerer(model, store) for form, model in models.items()}
     numbers = sample_of(store, settings.sample)
     scores = judge(task, answerers, evaluation_batches(store, shape, numbers), seen)
     found = {name: numbers_of(task, score) for name, score in scores.items()}
@@ -90,30 +93,25 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
         )
 
 
-def _open(path: Path, threads: int) -> Model:
-    return SavedModel(path) if path.is_dir() else LiteModel(path, threads)
-
-
 def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
     """Time the answer to one image or clip that has the network's size already."""
     sides = [shape.size, shape.size, 3]
     pixels = np.full([shape.frames, *sides] if shape.task == "video" else sides, 127, np.uint8)
+    call: Callable[[], object] = partial(model.answer, pixels)
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
     if isinstance(model, LiteModel):
         model.put(pixels)
-        taken, calls = latency(model.call, settings.latency_calls)
-        return {"latency_ms": taken, "calls": calls, "threads": settings.threads}
-    taken, calls = latency(lambda: model.answer(pixels), settings.latency_calls)
-    return {"latency_ms": taken, "calls": calls, "threads": tf.config.threading.get_intra_op_parallelism_threads()}
+        call, threads = model.call, settings.threads
+    taken, calls = latency(call, settings.latency_calls)
+    return {"latency_ms": taken, "calls": calls, "threads": threads}
 
 
 def _size_of(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
 def _drop(reference: float | None, own: float | None) -> float | None:
-    """None where there was nothing to count the metric on."""
+    """Return None where there was nothing to count the metric on."""
     return None if reference is None or own is None else reference - own
 
 
@@ -164,17 +162,11 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     return lambda batch: answers(batch["image"])
 
 
-def _of_lite(model: LiteModel) -> Answerer:
-    return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])
-
-
-def _of_saved_model(model: SavedModel, read: Callable[[np.ndarray], list[bytes | None]]) -> Answerer:
-    """Answer from the files in the records, so that decoding and resizing are measured with it."""
-
-    def answers(batch: Tensors) -> Tensors:
-        return stack([model.answer_file(_encoded(data)) for data in read(batch["number"].numpy())])
-
-    return answers
+def _answerer(model: Model, store: Store) -> Answerer:
+    """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it."""
+    if isinstance(model, LiteModel):
+        return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])
+    return lambda batch: stack([model.answer_file(_encoded(data)) for data in store.read(batch["number"].numpy())])
 
 
 def stack(found: Sequence[Found]) -> Tensors:
@@ -195,9 +187,7 @@ def stack(found: Sequence[Found]) -> Tensors:
 def _encoded(data: bytes | None) -> Any:
     """Return the image in an example, or its frames."""
     features = decode_features(data or b"")
-    if "image/encoded" in features:
-        return features["image/encoded"][0]
-    return list(features["clip/frames"])
+    return features["image/encoded"][0] if "image/encoded" in features else list(features["clip/frames"])
 
 
 def latency(call: Callable[[], object], calls: int) -> tuple[float, int]:

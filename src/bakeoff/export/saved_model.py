@@ -11,7 +11,6 @@ model["labels"]()                      # {"labels": (k,)} of all classes, in the
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -100,25 +99,19 @@ class SavedModel:
         if given not in ANSWERS:
             raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
         self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
-        self.task = _task(self._of_pixels)
+        images = self._of_pixels.structured_input_signature[1]["images"]
+        self.task = "detection" if "boxes" in given else "video" if images.shape.rank == 5 else "classification"
 
     def answer(self, pixels: np.ndarray) -> Found:
         """Answer uint8 (height, width, 3), or a clip (frames, height, width, 3), of any size."""
-        return _first(self._of_pixels(images=tf.constant(pixels[None])))
+        return first_of(self._of_pixels(images=tf.constant(pixels[None])))
 
     def answer_file(self, encoded: bytes | list[bytes]) -> Found:
         """Answer an image file's bytes; of a clip those of its frames."""
-        return _first(self._of_files(encoded=tf.constant([encoded])))
+        return first_of(self._of_files(encoded=tf.constant([encoded])))
 
 
-def _task(signature: Any) -> str:
-    if "boxes" in signature.structured_outputs:
-        return "detection"
-    images = signature.structured_input_signature[1]["images"]
-    return "video" if images.shape.rank == 5 else "classification"
-
-
-def _first(found: dict[str, tf.Tensor]) -> Found:
+def first_of(found: dict[str, tf.Tensor]) -> Found:
     """Return what was found in one example, without its axis and what is padding."""
     values = {name: value.numpy()[0] for name, value in found.items() if name != "labels"}
     if "count" not in values:

@@ -54,13 +54,8 @@ def image_row(number: int, name: str, pixels: np.ndarray, frame: int | None = No
 def _row(image: Row, labels: tuple[str, ...], label: int, score: float) -> Row:
     # A model of other software may know of more classes than it has labels for.
     text = labels[label - 1] if 1 <= label <= len(labels) else f"class {label}"
-    return {
-        "image_id": image["id"],
-        "category_id": label,
-        "score": round(score, SCORE_DECIMALS),
-        "category": text,
-        "file_name": image["file_name"],
-    }
+    row = {"image_id": image["id"], "category_id": label, "score": round(score, SCORE_DECIMALS)}
+    return row | {"category": text, "file_name": image["file_name"]}
 
 
 def _corner_and_size(corners: np.ndarray, image: Row) -> list[float]:
@@ -70,7 +65,7 @@ def _corner_and_size(corners: np.ndarray, image: Row) -> list[float]:
     return [round(side, DECIMALS) for side in sides]
 
 
-def draw_answers(pixels: np.ndarray, rows: Sequence[dict[str, Any]]) -> Image.Image:
+def draw_answers(pixels: np.ndarray, rows: Sequence[Row]) -> Image.Image:
     """Draw boxes with label and score, or labels in a corner, of `rows`, best first."""
     image = Image.fromarray(pixels)
     draw, shorter = ImageDraw.Draw(image), min(image.size)
@@ -82,28 +77,21 @@ def draw_answers(pixels: np.ndarray, rows: Sequence[dict[str, Any]]) -> Image.Im
             draw.rectangle([round(side) for side in corners], outline=_colour(row), width=width)
     for place, row in reversed(list(enumerate(rows))):
         left, top = row["bbox"][:2] if "bbox" in row else (0, place * letter * 1.4 + letter * 1.4)
-        _tag(draw, image.size, (left, top), f"{row['category']}: {row['score']:.2f}", _colour(row), letter)
+        _tag(draw, image.size, (left, top), row, letter)
     return image
 
 
-def _tag(
-    draw: ImageDraw.ImageDraw,
-    size: tuple[int, int],
-    corner: tuple[float, float],
-    text: str,
-    colour: tuple[int, int, int],
-    letter: int,
-) -> None:
+def _tag(draw: ImageDraw.ImageDraw, size: tuple[int, int], corner: tuple[float, float], row: Row, letter: int) -> None:
     """Write above the corner where there is room, and never out of the picture."""
-    font, high = _font(letter), letter * 1.4
+    font, high, text = _font(letter), letter * 1.4, f"{row['category']}: {row['score']:.2f}"
     width = draw.textlength(text, font=font) + letter * 0.5
     left = max(0.0, min(corner[0], size[0] - width))
     top = max(0.0, min(corner[1] - high, size[1] - high))
-    draw.rectangle((left, top, left + width, top + high), fill=colour)
+    draw.rectangle((left, top, left + width, top + high), fill=_colour(row))
     draw.text((left + letter * 0.25, top), text, fill=INK, font=font)
 
 
-def _colour(row: dict[str, Any]) -> tuple[int, int, int]:
+def _colour(row: Row) -> tuple[int, int, int]:
     return COLOURS[(row["category_id"] - 1) % len(COLOURS)]
 
 
@@ -120,10 +108,6 @@ class Film:
         self._rate = rate.limit_denominator(60_000)
         self._stream: av.VideoStream | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        return self._stream is None
-
     def add(self, image: Image.Image) -> None:
         stream = self._stream = self._stream or self._begin(image.size)
         pixels = np.asarray(image)
@@ -133,10 +117,12 @@ class Film:
         pixels = np.pad(pixels, [(0, missing[0]), (0, missing[1]), (0, 0)], mode="edge")
         self._write(av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24"))
 
-    def close(self) -> None:
+    def close(self) -> bool:
+        """Return whether there is anything in it."""
         if self._stream is not None:
             self._write(None)
         self._container.close()
+        return self._stream is not None
 
     def _begin(self, size: tuple[int, int]) -> av.VideoStream:
         codec = next(name for name in CODECS if name in av.codecs_available)
@@ -166,8 +152,7 @@ def film(path: Path | None, rate: Fraction) -> Iterator[Film | None]:
     try:
         yield made
     finally:
-        made.close()
-        if made.is_empty:
-            partial.unlink(missing_ok=True)
-        else:
+        if made.close():
             partial.replace(path)
+        else:
+            partial.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.export.lite_model import Found, LiteModel
-from bakeoff.export.saved_model import SavedModel
+from bakeoff.export.saved_model import SavedModel, first_of
 from bakeoff.input import pixels
 from bakeoff.input.view import View
 from bakeoff.networks.sampling import Sampling
@@ -30,7 +30,7 @@ class Model(Protocol):
     def labels(self) -> tuple[str, ...]: ...
 
     def answer(self, pixels: np.ndarray) -> Found:
-        """Of uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares, classes ids.
+        """Answer uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares.
 
         detection       {"boxes": (n, 4), "classes": (n,), "scores": (n,)}, best first
         classification  {"probabilities": (k,)}, or {"scores": (k,)} if an example may have several labels
@@ -64,11 +64,7 @@ class TrainedModel:
         )
 
     def answer(self, pixels: np.ndarray) -> Found:
-        found = {name: value.numpy()[0] for name, value in self._answer(tf.constant(pixels)).items()}
-        if "count" not in found:
-            return found
-        real = int(found.pop("count"))
-        return {name: value[:real] for name, value in found.items()}
+        return first_of(self._answer(tf.constant(pixels)))
 
 
 def _restore(trained: Trained) -> keras.Model:
