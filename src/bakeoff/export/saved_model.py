@@ -1,13 +1,4 @@
-"""A trained network as a SavedModel, which anyone with TensorFlow can run: pixels or files in, named answers out.
-
-model = tf.saved_model.load("models/export/saved_model").signatures
-model["serving_default"](images=...)   # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
-model["encoded"](encoded=...)          # the bytes of JPEG or PNG files (n,), each of its own size; of clips (n, frames)
-model["labels"]()                      # {"labels": (k,)} of all classes, in the order of their ids
--> detection       {"boxes": (n, m, 4) ymin xmin ymax xmax 0..1, "scores", "classes" ids 1..k, "labels", "count"}
--> classification  {"classes": (n,) ids 1..k, "scores" (n,), "labels" (n,), "probabilities": (n, k)}
-                   {"scores": (n, k), "labels": (n, k) of every class} if an example may have several labels
-"""
+"""A trained network as a SavedModel, which anyone with TensorFlow can run: pixels or files in, named answers out."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +21,16 @@ ANSWERS = (
 
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:
+    """Save what is used so:
+
+    model = tf.saved_model.load("models/export/saved_model").signatures
+    model["serving_default"](images=...)  # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
+    model["encoded"](encoded=...)         # bytes of JPEG or PNG files (n,), each of its own size; of clips (n, frames)
+    model["labels"]()                     # {"labels": (k,)} of all classes, in the order of their ids
+    -> detection       {"boxes": (n, m, 4) ymin xmin ymax xmax 0..1, "scores", "classes" ids 1..k, "labels", "count"}
+    -> classification  {"classes": (n,) ids 1..k, "scores" (n,), "labels" (n,), "probabilities": (n, k)}
+                       {"scores": (n, k), "labels": (n, k) of every class} if an example may have several labels
+    """
     texts = tf.constant(["", *classes])  # by id; no text for what is padding
     of_clips = len(network.input_shape) == 5
     shape = [*[None] * (len(network.input_shape) - 1), 3]

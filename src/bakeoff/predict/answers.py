@@ -1,10 +1,4 @@
-"""Answers as lines of JSON, COCO's results with the words that it leaves out, and drawn onto pictures and films.
-
-results.jsonl   {"image_id": 1, "category_id": 8, "bbox": [x, y, width, height], "score": 0.93, "category": "7",
-                 "file_name": "photos/a.jpg"}      pixels of the image, upright; without "bbox" of a classifier
-images.jsonl    {"id": 1, "file_name": "photos/a.jpg", "width": 640, "height": 480}
-                 and of a video {"frame": 12, "time_s": 0.48}, each frame an image
-"""
+"""Answers as lines of JSON, COCO's results with the words that it leaves out, and drawn onto pictures and films."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +25,11 @@ Row = dict[str, Any]
 
 
 def rows_of(found: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
-    """Return the lines of an image, best first; `image` is its line in images.jsonl."""
+    """Return the lines of an image in results.jsonl, best first; `image` is its line in images.jsonl.
+
+    {"image_id": 1, "category_id": 8, "bbox": [x, y, width, height], "score": 0.93, "category": "7",
+     "file_name": "photos/a.jpg"}      pixels of the image, upright; without "bbox" of a classifier
+    """
     if "boxes" in found:
         rows = [
             _row(image, labels, int(label), float(score)) | {"bbox": _corner_and_size(corners, image)}
@@ -46,6 +44,7 @@ def rows_of(found: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
 
 
 def image_row(number: int, name: str, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0) -> Row:
+    """Return {"id": 1, "file_name": "photos/a.jpg", "width": 640, "height": 480}, of a frame with number and time."""
     height, width = pixels.shape[-3:-1]
     row = {"id": number, "file_name": name, "width": width, "height": height}
     return row if frame is None else row | {"frame": frame, "time_s": round(frame / rate, 3)}

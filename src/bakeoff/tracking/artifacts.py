@@ -39,9 +39,9 @@ def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:
     return _fetch(run_id, WEIGHTS, _address_of_best, settings)
 
 
-def fetch(run_id: str, artifact: str, settings: Mlflow | None = None) -> Path:
+def fetch(run_id: str, artifact: str) -> Path:
     """Fetch any file of a run's artifacts, such as `export/labels.txt`."""
-    return _fetch(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", settings)
+    return _fetch(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", None)
 
 
 def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:

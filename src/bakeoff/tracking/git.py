@@ -37,33 +37,30 @@ def has_uncommitted_changes() -> bool:
 
 def untracked(*folders: str) -> list[str]:
     """List the files that git neither knows nor ignores."""
-    return _list("ls-files", "--others", "--exclude-standard", "--", *folders)
+    return (_ask("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
 
 
 def experiments() -> list[str]:
     """List the names of DVC's experiments."""
-    refs = _list("for-each-ref", "--format=%(refname)", "refs/exps")
-    return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
+    return [ref.rpartition("/")[2] for ref in _refs("refs/exps") if len(ref.split("/")) == 5]  # refs/exps/8d/f5…/name
 
 
 def commit_of(experiment: str) -> str | None:
-    refs = _list("for-each-ref", "--format=%(objectname) %(refname)", "refs/exps")
-    return next((ref.split()[0] for ref in refs if ref.split("/")[-1] == experiment), None)
+    return next((commit for ref, commit in _refs("refs/exps").items() if ref.split("/")[-1] == experiment), None)
 
 
 def file_at(revision: str, path: str) -> str | None:
     """Return the text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
     text = None if revision.startswith("-") else _ask("show", f"{revision}:./{path}")
     if text is None:
-        refs = _list("for-each-ref", "--format=%(refname)", "refs/exps")
-        named = [ref for ref in refs if ref.split("/")[-1] == revision]
-        text = _ask("show", f"{named[0]}:./{path}") if named else None
+        made = commit_of(revision)
+        text = _ask("show", f"{made}:./{path}") if made else None
     return text
 
 
 def file_at_refs(path: str) -> dict[str, str]:
     """Return the text of a file by branch, tag and DVC experiment; those that lack it are left out."""
-    refs = _list("for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/exps")
+    refs = _refs("refs/heads", "refs/tags", "refs/exps")
     names = "".join(f"{ref}:./{path}\n" for ref in refs).encode()
     found, rest = {}, _run("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
     for ref in refs:
@@ -116,8 +113,10 @@ def _diff_with(unknown: list[str]) -> bytes | None:
         return _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, index=index)
 
 
-def _list(*arguments: str) -> list[str]:
-    return (_ask(*arguments) or "").splitlines()
+def _refs(*below: str) -> dict[str, str]:
+    """Return the names of refs, each with its object's digest."""
+    lines = (_ask("for-each-ref", "--format=%(refname) %(objectname)", *below) or "").splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines)
 
 
 def _ask(*arguments: str) -> str | None:
