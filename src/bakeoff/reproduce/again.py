@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
@@ -21,7 +18,7 @@ from bakeoff.reproduce.recorded import Recorded
 from bakeoff.reproduce.verdict import BUILD_RECORDS, EVALUATE, RENDER_CONFIG, STAGES, TRAIN, Compared, Verdict
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.lookup import TrackedRun
-from bakeoff.tracking.result import Result, result_in
+from bakeoff.tracking.result import Result, parse_json, parse_yaml, read_text, result_in
 from bakeoff.tracking.sync import send_beside
 from bakeoff.tracking.target import target_in
 from bakeoff.tracking.tracker import new_run_id, tell_result
@@ -115,7 +112,7 @@ def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
 
 
 def _lacking_stages(folder: Path) -> Iterator[Lack]:
-    there = (yaml.safe_load((folder / "dvc.yaml").read_text(encoding="utf-8")) or {}).get("stages") or {}
+    there = parse_yaml(read_text(folder / "dvc.yaml")).get("stages") or {}
     gone = [stage for stage in STAGES if stage not in there]
     if gone:
         yield Lack(f"dvc.yaml: had no stage {', '.join(gone)} then, so this command cannot follow it", True)
@@ -146,17 +143,13 @@ def _run_stage(stage: str, folder: Path, say: Say) -> float:
 def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | None) -> Compared:
     made = result_in(folder)
     if stage == BUILD_RECORDS:
-        return verdict.compare_records(recorded, _records_digest(folder))
+        manifest = parse_json(read_text(folder / workspace.RECORDS / "manifest.json"))
+        return verdict.compare_records(recorded, str(manifest["digest"]))
     if stage == RENDER_CONFIG:
         return verdict.compare_config(recorded, made.variant)
     if stage == TRAIN:
         return verdict.compare_training(recorded, made.state, made.lines)
     return verdict.compare_metrics(recorded, made.metrics, tolerance)
-
-
-def _records_digest(folder: Path) -> str:
-    manifest: dict[str, Any] = yaml.safe_load((folder / workspace.RECORDS / "manifest.json").read_text("utf-8"))
-    return str(manifest["digest"])
 
 
 def _tags(attempt: Attempt) -> Mapping[str, str]:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bakeoff import dvc
 from bakeoff.reproduce.fresh import has_remote, run_command
 from bakeoff.reproduce.missing import Lack
+from bakeoff.tracking.result import parse_yaml, read_text
 from bakeoff.workspace import fetched, in_flight, main_workspace, runs
 
 RAW = "data/raw"
@@ -58,21 +57,16 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
 
 
 def _outs(file: Path) -> list[Path]:
-    tree = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    return [file.parent / out["path"] for out in tree.get("outs", [])]
+    return [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])]
 
 
 def _data_paths(run_yaml: Mapping[str, Any], workspace: Path) -> list[str]:
     """List the folders that the data option reads, or those that it merges."""
     data = run_yaml.get("data") or {}
     merged = data.get("merge") or []
-    options = [data, *(_option(workspace / f"conf/data/{name}.yaml") for name in merged if isinstance(name, str))]
+    files = [workspace / f"conf/data/{name}.yaml" for name in merged if isinstance(name, str)]
+    options = [data, *(parse_yaml(read_text(file)) for file in files)]
     return [str(option["path"]) for option in options if option.get("path")]
-
-
-def _option(file: Path) -> dict[str, Any]:
-    tree = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
-    return tree if isinstance(tree, dict) else {}
 
 
 def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") -> Iterator[Lack]:

@@ -3,7 +3,6 @@
 `models/train/state.json` holds the fingerprint. DVC has that file in its cache, under the digest in dvc.lock.
 """
 
-import json
 import re
 import shutil
 import time
@@ -19,7 +18,7 @@ from bakeoff.runs.known import KnownRun
 from bakeoff.runs.room import bytes_below
 from bakeoff.runs.status import State
 from bakeoff.tracking import git
-from bakeoff.tracking.result import parse_yaml, trained_digest
+from bakeoff.tracking.result import parse_json, parse_yaml, read_text, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 PARTIAL = "*.partial"
@@ -151,7 +150,5 @@ def named_by() -> dict[str, list[str]]:
 
 def _fingerprint_in(state: Path | None) -> str | None:
     """Return None for a file that is not there, or holds something else."""
-    try:
-        return str(json.loads(state.read_text(encoding="utf-8"))["lineage"]["fingerprint"]) if state else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    lineage = parse_json(read_text(state)).get("lineage") if state else None
+    return str(lineage["fingerprint"]) if isinstance(lineage, dict) and "fingerprint" in lineage else None

@@ -87,15 +87,15 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    lock = parse_yaml(_read_text(workspace / "dvc.lock"))
-    metrics = _read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
+    lock = parse_yaml(read_text(workspace / "dvc.lock"))
+    metrics = read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
     trained = workspace / TRAINED
-    return _result(_read_text(workspace / RUN), _read_text(trained / STATE), _read_text(trained / HISTORY), metrics)
+    return _result(read_text(workspace / RUN), read_text(trained / STATE), read_text(trained / HISTORY), metrics)
 
 
 def result_in(folder: Path) -> Result:
     """Return what is in a workspace, of whichever run."""
-    texts = (_read_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
+    texts = (read_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
     return _result(*texts)
 
 
@@ -160,10 +160,11 @@ def _comparable(value: Any) -> Any:
 
 def _read_cached(digest: str | None) -> str | None:
     path = dvc.cached_file(digest) if digest else None
-    return _read_text(path) if path else None
+    return read_text(path) if path else None
 
 
-def _read_text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """Return None for a file that is not there, or is no text."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -205,7 +206,7 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
 
 def read_ledger() -> list[dict[str, Any]]:
     """Return the rows, but for lines that a crash cut off."""
-    rows = map(parse_json, (_read_text(journals() / LEDGER) or "").splitlines())
+    rows = map(parse_json, (read_text(journals() / LEDGER) or "").splitlines())
     return [row for row in rows if row]
 
 
