@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from bakeoff.tracking.journal import encoded
+from bakeoff.tracking.journal import format_line
 from bakeoff.tracking.target import Place, Target
 
 REPEATS = 7
@@ -80,7 +80,7 @@ def tell(workspace: Path) -> None:
                 {"kind": "params", "at": 0, "values": params},
             ]
             lines += [{"kind": "metrics", "at": 0, "step": step, "values": {"train/loss": 1.0}} for step in range(200)]
-            content = b"".join(encoded(line) for line in lines)
+            content = b"".join(format_line(line) for line in lines)
             (folder / "journal.jsonl").write_bytes(content)
             target.write(folder)
             Place(len(content), run=mlflow_id, created=True).write(folder, target)

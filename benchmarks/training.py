@@ -28,7 +28,7 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from bakeoff.lr import Constant
+from bakeoff.lr.constant import Constant
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.progress import Bar
 from bakeoff.run.parse import Problems, parse_kind

@@ -4,9 +4,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bakeoff.runs import status
 from bakeoff.runs.process import Process
-from bakeoff.runs.status import State, Status
+from bakeoff.runs.status import State, Status, write_status
 
 NOBODY = replace(Process.own(), started="0")  # this process' number, given to another one before
 
@@ -21,7 +20,7 @@ def made(
         "name": "ssd_tiny · cosine · low", "process": Process.own(), "workspace": "/somewhere", "began": then - 60,
         "started": then - 60, "updated": then, "steps": 200, "steps_done": 50,
     }  # fmt: skip
-    status.write(folder, Status(state, fingerprint, **about | said))
+    write_status(folder, Status(state, fingerprint, **about | said))
     (folder / "lock").touch()
     if checkpoint:
         (folder / "1-run").mkdir()

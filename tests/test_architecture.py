@@ -18,7 +18,7 @@ LAYERS = (
     {"cli"},
     {"stages"},
     {"compare", "pipeline_import", "reproduce", "sweep"},
-    {"effects", "planning", "predict", "rendered"},
+    {"effects", "planning", "predict"},
     {"runs"},
     {"tracking"},
     {"pipeline_config"},

@@ -150,8 +150,8 @@ def test_watching_a_run_through_a_pipe_is_a_line_for_each_change_until_it_ends(
     looks = iter([State.RUNNING, State.STOPPING, State.STOPPED])
 
     def pass_time(seconds: float) -> None:
-        said = module.read(folder)
-        module.write(folder, replace(said, state=next(looks), metrics={"train/loss": 0.25}))
+        said = module.read_status(folder)
+        module.write_status(folder, replace(said, state=next(looks), metrics={"train/loss": 0.25}))
 
     monkeypatch.setattr(status.time, "sleep", pass_time)
     label = "5d1c9a3e (ssd_tiny · cosine · low)"
@@ -226,7 +226,7 @@ def test_stop_waits_for_the_end(runs: Path, bakeoff: Bakeoff, state: State, code
         while not (folder / "stop_requested").exists():
             time.sleep(0.01)
         failure = Failure("disk", "full") if state == State.FAILED else None
-        module.write(folder, replace(module.read(folder), state=state, failure=failure))
+        module.write_status(folder, replace(module.read_status(folder), state=state, failure=failure))
 
     training = threading.Thread(target=answer)
     training.start()

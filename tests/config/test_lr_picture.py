@@ -5,7 +5,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from bakeoff.config.lr_picture import FRAME, Mark, draw_curve, lr_svg
-from bakeoff.lr import Constant, Cosine, Schedule
+from bakeoff.lr.constant import Constant
+from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.schedule import Schedule
 from bakeoff.training.variant import Span, TrainingPhase
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,12 +12,11 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.export.convert import convert
-from bakeoff.export.files import write_files
-from bakeoff.export.parity import as_a_file
-from bakeoff.export.post_process import centred
-from bakeoff.predict.lite_metadata import read_metadata
-from bakeoff.predict.lite_model import LiteModel
+from bakeoff.export.files import convert, write_files
+from bakeoff.export.lite_graph import centre_boxes
+from bakeoff.export.lite_metadata import read_metadata
+from bakeoff.export.lite_model import LiteModel
+from bakeoff.export.report import as_a_file
 from bakeoff.run.export import Export
 from bakeoff.tasks.detection import Detection
 from lite_files import CLASSES, MODELS, examples, opinionated
@@ -38,10 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         def pixels(kind: str = kind) -> Iterator[list[np.ndarray]]:
             yield from ([image[None] / 127.5 - 1] for image in examples(kind, 8))
 
-        write_files(
+        files = write_files(
             network, model, task, CLASSES, settings,
-            name="test", representative=pixels, folder=folder / name, written=lambda: None,
+            name="test", representative=pixels, folder=folder / name,
         )  # fmt: skip
+        assert list(files) == list(settings.formats)
     return folder
 
 
@@ -87,7 +87,7 @@ def test_by_the_faster_rule_a_place_has_one_class_and_a_box_hides_all_that_overl
     model, by_the_rule = LiteModel(folder / "fast/model.tflite"), as_a_file(network, task, FAST)
     for image in examples("detection", 4):
         outputs = {name: value.numpy()[0] for name, value in network(image[None], training=False).items()}
-        anchors, codes = centred(task.model.anchor_boxes()), outputs["boxes"] / np.array([10, 10, 5, 5])
+        anchors, codes = centre_boxes(task.model.anchor_boxes()), outputs["boxes"] / np.array([10, 10, 5, 5])
         middle, half = codes[:, :2] * anchors[:, 2:] + anchors[:, :2], np.exp(codes[:, 2:]) * anchors[:, 2:] / 2
         corners, scores = np.concatenate([middle - half, middle + half], axis=1), 1 / (1 + np.exp(-outputs["classes"]))
         kept: list[int] = []
@@ -152,7 +152,7 @@ def test_metadata_stands_where_readers_of_other_software_look(folder: Path) -> N
 
 
 def test_anchors_are_told_by_centre_and_size() -> None:
-    np.testing.assert_allclose(centred(np.array([[0.1, 0.2, 0.5, 0.8]])), [[0.3, 0.5, 0.4, 0.6]])
+    np.testing.assert_allclose(centre_boxes(np.array([[0.1, 0.2, 0.5, 0.8]])), [[0.3, 0.5, 0.4, 0.6]])
 
 
 def test_what_cannot_be_converted_is_named() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.runs.status import read
+from bakeoff.runs.status import read_status
 from faults.kills import curve, killed, prepared, repeated, trained
 from workspace_copy import Workspace
 
@@ -54,16 +54,16 @@ def test_a_full_disk_ends_training_and_loses_nothing(
     done = cut.run("python", "-m", "bakeoff.stages.train", ok=False)
     [folder] = (small_disk / "runs").iterdir()
     assert done.returncode == 75 and done.stderr.startswith("disk: ")
-    assert read(folder).state == "TRY_AGAIN_LATER"
+    assert read_status(folder).state == "TRY_AGAIN_LATER"
     monkeypatch.setenv("BAKEOFF_START_ANYWAY", "1")
     done = cut.run("python", "-m", "bakeoff.stages.train", ok=False)
     assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("no space left on the disk: ")
-    said = read(folder)
+    said = read_status(folder)
     assert said.state == "FAILED" and said.failure and said.failure.kind == "disk"
     assert not list(folder.rglob("*.partial")) and not (cut.folder / "models/train").exists()
     ballast.unlink()
     state = trained(cut)
-    assert read(folder).state == "SUCCEEDED"
+    assert read_status(folder).state == "SUCCEEDED"
     assert state["weights_sha256"] == expected and repeated(cut) == []
     assert state["resumed_at_steps"]
 

@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.lr import Constant, Cosine, Exponential, Schedule, batch_factor
+from bakeoff.lr import batch_factor
+from bakeoff.lr.constant import Constant
+from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.exponential import Exponential
+from bakeoff.lr.schedule import Schedule
 
 
 def rates(schedule: Schedule, steps: range) -> list[float]:

@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.lr import SCHEDULES, Manual, OneCycle, Polynomial, Schedule
+from bakeoff.lr import SCHEDULES
+from bakeoff.lr.manual import Manual
+from bakeoff.lr.one_cycle import OneCycle
+from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.schedule import Schedule
 
 
 def rates(schedule: Schedule, steps: range) -> list[float]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.lr import Constant, Cosine
+from bakeoff.lr.constant import Constant
+from bakeoff.lr.cosine import Cosine
 from bakeoff.networks.cnn import Cnn
 from bakeoff.planning.pace import pace_key, pace_of, remember, remembered
 from bakeoff.training.settings import Train

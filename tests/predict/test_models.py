@@ -11,10 +11,9 @@ import tensorflow as tf
 from bakeoff import workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.files import write_files
-from bakeoff.predict.choice import chosen
-from bakeoff.predict.lite_metadata import read_metadata
+from bakeoff.export.lite_metadata import read_metadata
+from bakeoff.predict.choice import Trained, chosen
 from bakeoff.predict.model import opened
-from bakeoff.predict.trained import Trained
 from bakeoff.run.export import Export
 from lite_files import CLASSES, MODELS, opinionated
 
@@ -27,11 +26,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("train", "export"):
         (folder / name).mkdir(parents=True)
     network.save_weights(folder / "train/best.weights.h5")
-    write_files(
+    files = write_files(
         network, MODELS["detection"], task, CLASSES,
         Export(formats=("saved_model", "float32"), per_class_suppression=True),
-        name="test", representative=lambda: iter(()), folder=folder / "export", written=lambda: None,
+        name="test", representative=lambda: iter(()), folder=folder / "export",
     )  # fmt: skip
+    assert list(files) == ["saved_model", "float32"]
     return folder
 
 

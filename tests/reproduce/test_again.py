@@ -14,10 +14,10 @@ from bakeoff.reproduce.again import Attempt, CannotBeTried, make_again
 from bakeoff.reproduce.missing import Here
 from bakeoff.reproduce.recorded import Recorded
 from bakeoff.reproduce.verdict import Outcome
-from bakeoff.tracking import told
+from bakeoff.tracking import lookup
 from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.lookup import TrackedRun
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.told import Told
 from bakeoff.workspace import journals
 from repository import FILES
 
@@ -142,7 +142,7 @@ def test_a_pipeline_without_the_stages_of_today_is_named(
 def test_a_stage_that_fails_says_so_with_its_last_words(first: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Here, "now", classmethod(lambda cls, commit: HERE))
     monkeypatch.setattr(
-        again, "run", lambda *given: (1, ["params.yaml: lr: no such option", "ERROR: failed to reproduce"])
+        again, "run_command", lambda *given: (1, ["params.yaml: lr: no such option", "ERROR: failed to reproduce"])
     )
     with pytest.raises(CannotBeTried, match=r"^build_records: failed with code 1 \(params\.yaml: lr: no such option\)"):
         made_again(first)
@@ -159,10 +159,10 @@ def tracked(first: Recorded, oven: Oven, monkeypatch: pytest.MonkeyPatch) -> Cal
     target.write(journal.folder)
     journal.run("a · b · c")
     journal.close()
-    known = replace(first, told=Told("0f" * 16, first.tags, target))
+    known = replace(first, tracked=TrackedRun("0f" * 16, first.tags, target))
     monkeypatch.setattr("bakeoff.reproduce.recorded.recorded", lambda name: known)
-    monkeypatch.setattr("bakeoff.reproduce.telling.send_beside", lambda: None)
-    monkeypatch.setattr(told, "_in_store", lambda target, name: (None, None))
+    monkeypatch.setattr("bakeoff.reproduce.again.send_beside", lambda: None)
+    monkeypatch.setattr(lookup, "_find_in_store", lambda target, name: (None, None))
 
     def run(*arguments: str) -> None:
         import argparse

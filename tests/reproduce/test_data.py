@@ -79,7 +79,7 @@ def test_data_of_which_dvc_has_but_the_name_is_missing(
         (folder / "data/raw/photos").mkdir(exist_ok=True)  # a part of it
         return 1, ["some words", "ERROR: no such file"]
 
-    monkeypatch.setattr(data, "run", failing)
+    monkeypatch.setattr(data, "run_command", failing)
     [(said, is_fatal)], _ = brought(IMAGES, git("rev-parse", "HEAD"))
     assert is_fatal
     assert said == f"data/raw/photos: its data is neither in git nor {where}, nor is it here; `dvc push` it where it is"

@@ -1,21 +1,30 @@
-"""A fresh workspace has what the commit and the patch have, and the one that it comes from stays as it is."""
+"""A fresh workspace has the commit and the patch, the one that it comes from stays as it is, and commands in it end."""
 
 import configparser
+import os
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.reproduce.fresh import fresh_workspace, has_remote
-from bakeoff.tracking.changes import changes
+from bakeoff.reproduce.fresh import fresh_workspace, has_remote, run_command
+from bakeoff.tracking.git import make_patch
 from repository import FILES, git
 
 PLACE = Path(".bakeoff/reproduce")
+GRANDCHILD = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
 
 
 def test_it_has_the_commit_and_the_patch_and_nothing_of_the_workspace(commit: str) -> None:
     Path("conf/lr/mine.yaml").write_text("kind: constant\n", encoding="utf-8")
-    patch = changes()
+    patch = make_patch()
     Path("conf/lr/mine.yaml").unlink()
     Path("params.yaml").write_text("lr: {use: constant}\n", encoding="utf-8")
     with fresh_workspace(commit, patch, keep=False) as folder:
@@ -71,7 +80,7 @@ def test_what_a_killed_process_left_is_cleared_but_not_what_another_one_uses(com
 
 def test_a_patch_that_does_not_fit_is_refused_whole_and_leaves_nothing(commit: str) -> None:
     Path("dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
-    other = changes()
+    other = make_patch()
     Path("params.yaml").write_text("lr: {use: other}\n", encoding="utf-8")
     git("commit", "--quiet", "--all", "--message", "second")
     second = git("rev-parse", "HEAD")
@@ -118,3 +127,36 @@ def test_dvc_there_has_this_cache_these_secrets_and_remotes_that_count_from_here
         remote = found["'remote \"store\"'"]
         assert (remote["password"], remote["url"]) == ("x%y", str(Path("../stored").resolve()))
         assert has_remote(folder)
+
+
+# Commands in it.
+
+
+def test_its_words_come_line_by_line_without_the_chatter_of_dvc(tmp_path: Path) -> None:
+    script = "import os; print('Updating lock file x'); print(os.getcwd()); raise SystemExit(3)"
+    shown: list[str] = []
+    code, said = run_command([sys.executable, "-c", script], tmp_path, shown.append)
+    assert (code, shown, said) == (3, [str(tmp_path)], ["Updating lock file x", str(tmp_path)])
+
+
+def test_it_knows_nothing_of_an_experiment_around_it_and_dvc_leaves_nothing_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "outer")
+    script = "import os; print([os.environ.get(k) for k in ('DVC_EXP_NAME', 'DVC_SITE_CACHE_DIR')])"
+    _, said = run_command([sys.executable, "-c", script], tmp_path, lambda line: None)
+    assert said == [str([None, str(tmp_path / ".dvc/tmp/site")])]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX's")
+def test_ctrl_c_ends_it_and_what_it_started(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def interrupted(line: str) -> None:
+        pids.append(int(line))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_command([sys.executable, "-c", GRANDCHILD], tmp_path, interrupted)
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []

@@ -7,8 +7,8 @@ import pytest
 
 from bakeoff.reproduce.missing import Here, Lack, lacks
 from bakeoff.reproduce.recorded import Recorded
+from bakeoff.tracking.lookup import TrackedRun
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.told import Told
 
 HERE = Here(True, "python 3.11.7, tensorflow 2.21.0", "x86_64; Quick CPU; 2 cores; avx avx2 fma")
 PATCH = b"diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml\n"
@@ -67,9 +67,9 @@ def test_what_leaves_nothing_to_try_is_fatal(change: dict, message: str) -> None
 
 
 def test_a_record_that_does_not_agree_with_itself_is_named() -> None:
-    told = Told("0f", {}, Target("local", "bakeoff"), damaged=["train/state.json", "source/changes.diff"])
+    run = TrackedRun("0f", {}, Target("local", "bakeoff"), damaged=["train/state.json", "source/changes.diff"])
     tags = {**WHOLE.tags, "bakeoff.weights_sha256": "6e"}
-    assert [(lack.said.partition("; ")[0], lack.is_fatal) for lack in said(replace(WHOLE, tags=tags, told=told))] == [
+    assert [(lack.said.partition("; ")[0], lack.is_fatal) for lack in said(replace(WHOLE, tags=tags, tracked=run))] == [
         ("source/changes.diff: is cut or was changed, for it is not what the run handed over", True),
         ("train/state.json: names other weights than the tag bakeoff.weights_sha256", False),
         ("train/state.json: is not what the run handed over, so what differs from it may be its own fault", False),

@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.reproduce.recorded import recorded
-from bakeoff.tracking import told
+from bakeoff.tracking import lookup
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.target import Place, Target
 from bakeoff.workspace import journals
@@ -22,7 +22,7 @@ TARGET = Target("http://somewhere", "bakeoff")
 
 @pytest.fixture(autouse=True)
 def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "_in_store", lambda target, name: (None, "connection refused"))
+    monkeypatch.setattr(lookup, "_find_in_store", lambda target, name: (None, "connection refused"))
 
 
 def told_run(run_id: str, commit: str, **tags: str) -> Journal:
@@ -114,7 +114,9 @@ def test_an_artifact_that_came_back_otherwise_is_noticed(commit: str, monkeypatc
     told_run(OURS, commit).close()
     for kept in (journals() / OURS / "files").iterdir():
         kept.unlink()  # as after it was sent
-    monkeypatch.setattr(told.Told, "_downloaded", lambda self, name: PATCH[:-4].encode() if "diff" in name else None)
+    monkeypatch.setattr(
+        lookup.TrackedRun, "_download", lambda self, name: PATCH[:-4].encode() if "diff" in name else None
+    )
     found = recorded(OURS)
-    assert found.told is not None and found.told.damaged == ["source/changes.diff"]
+    assert found.tracked is not None and found.tracked.damaged == ["source/changes.diff"]
     assert (found.state, found.metrics, found.history) == ({}, {}, ())

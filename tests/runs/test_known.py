@@ -12,7 +12,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.runs import known as module
 from bakeoff.runs.known import known, known_runs, named
 from bakeoff.runs.process import Process
-from bakeoff.runs.status import Failure, Machine, State
+from bakeoff.runs.status import Failure, Machine, State, write_status
 from made_runs import NOBODY, made
 
 ELSEWHERE = replace(Process.own(), host="elsewhere")
@@ -96,7 +96,7 @@ def test_a_last_word_that_comes_while_one_looks_counts(tmp_path: Path, monkeypat
     real = module._why_lost
 
     def meanwhile(said):  # type: ignore[no-untyped-def]
-        module.status.write(folder, replace(said, state=State.SUCCEEDED))
+        write_status(folder, replace(said, state=State.SUCCEEDED))
         return real(said)
 
     monkeypatch.setattr(module, "_why_lost", meanwhile)

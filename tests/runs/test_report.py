@@ -1,7 +1,8 @@
-"""What a training says of itself, from its preparation to whatever end it takes."""
+"""What a training says of itself, from its preparation to whatever end it takes; which kind of failure that is."""
 
 import errno
 import json
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from bakeoff.errors import DataError, TryAgainLater
+from bakeoff.errors import ConfigError, DataError, TryAgainLater, WorkspaceError
 from bakeoff.runs import report as module
-from bakeoff.runs import status
-from bakeoff.runs.report import Report
-from bakeoff.runs.status import State, Status
+from bakeoff.runs.report import Report, failure_of
+from bakeoff.runs.status import State, Status, read_status
+from bakeoff.training.checkpoint import Damaged
 from made_runs import made
 
 
@@ -37,7 +38,7 @@ def ended(
             report.ending(ended_by, stopped_at)
         if error:
             raise error
-    return status.read(folder)
+    return read_status(folder)
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def awaited(folder: Path, state: State) -> Status:
     """Once the thread has written it."""
     deadline = time.monotonic() + 20
-    while (said := status.read(folder)).state != state:
+    while (said := read_status(folder)).state != state:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     return said
@@ -57,7 +58,7 @@ def awaited(folder: Path, state: State) -> Status:
 def test_a_run_says_that_it_prepares_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "tall-kite")
     with opened(tmp_path / "5d1c"):
-        said = status.read(tmp_path / "5d1c")
+        said = read_status(tmp_path / "5d1c")
     assert (said.state, said.fingerprint, said.name, said.steps) == (State.PREPARING, "5d1c", "ssd_tiny", 200)
     assert said.process.is_alive() and said.experiment == "tall-kite" and said.workspace == str(Path.cwd())
     assert said.machine.available_bytes and said.machine.disk_free_bytes and said.memory_estimate_bytes == 10**9
@@ -134,9 +135,9 @@ def test_a_failure_is_said_with_its_kind(tmp_path: Path) -> None:
 
 def test_the_first_begin_stays_when_a_run_goes_on(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c", ago=7200)
-    began = status.read(folder).began
+    began = read_status(folder).began
     with opened(folder):
-        said = status.read(folder)
+        said = read_status(folder)
     assert said.began == began and time.time() - said.started < 60
 
 
@@ -151,7 +152,7 @@ def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path
     assert states == [("PREPARING", "0"), ("RUNNING", "0"), ("FAILED", "60")]
     assert sent[-1]["bakeoff.failure"] == "bad data: shard 3 is short" and "bakeoff.failure" not in sent[0]
     assert sent[-1]["bakeoff.fingerprint"] == "5d1c" and sent[-1]["bakeoff.host"]
-    assert status.read(tmp_path / "5d1c").run_id == "0b9f"
+    assert read_status(tmp_path / "5d1c").run_id == "0b9f"
 
 
 def test_a_run_goes_on_if_its_status_cannot_be_written(
@@ -160,7 +161,7 @@ def test_a_run_goes_on_if_its_status_cannot_be_written(
     def broken(folder: Path, said: Status) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(module.status, "write", broken)
+    monkeypatch.setattr(module, "write_status", broken)
     with opened(tmp_path) as report:
         report.running(0, 0.0)
     warnings = capsys.readouterr().err.splitlines()
@@ -172,9 +173,9 @@ def test_a_silent_run_says_now_and_then_that_it_is_there(
 ) -> None:
     monkeypatch.setattr(module, "SECONDS_OF_SILENCE", 0.05)
     with opened(tmp_path):
-        first = status.read(tmp_path).updated
+        first = read_status(tmp_path).updated
         deadline = time.monotonic() + 20
-        while status.read(tmp_path).updated == first:
+        while read_status(tmp_path).updated == first:
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
@@ -184,3 +185,66 @@ def test_a_reader_never_sees_half_a_status(tmp_path: Path, quick: None) -> None:
         for step in range(1, 400):
             report.line(step, {f"validation/AP_{number}": 0.5 for number in range(200)}, None)
             json.loads((tmp_path / "status.json").read_text(encoding="utf-8"))
+
+
+# Which kind of failure an exception is.
+
+
+class InternalError(Exception):
+    """Named as one of TensorFlow's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (MemoryError(), "out of memory"),
+        (MemoryError("Unable to allocate 7.28 TiB for an array"), "out of memory"),
+        (InternalError("CUDA_ERROR_OUT_OF_MEMORY: out of memory"), "out of memory"),
+        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "out of memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk"),
+        (RuntimeError("Can't write data (file write failed: errno = 28, 'No space left on device')"), "disk"),
+        (DataError("annotations/0042.xml: box 3 has xmax 12 <= xmin 40"), "bad data"),
+        (Damaged("1-head/00000100: damaged (it ends too early)"), "bad data"),
+        (ConfigError("train.devices: must be at most 1"), "error"),
+        (WorkspaceError("nothing"), "error"),
+        (TryAgainLater("memory: 1 MB are left"), "no room"),
+        (OSError(errno.EACCES, "Permission denied"), "error"),
+        (ZeroDivisionError("division by zero"), "error"),
+    ],
+)
+def test_a_failure_has_a_kind(error: BaseException, kind: str) -> None:
+    assert failure_of(error).kind == kind
+
+
+def test_tensorflows_own_errors_are_known_by_name() -> None:
+    import tensorflow as tf
+
+    exhausted = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[9999,9999]")
+    assert failure_of(exhausted).kind == "out of memory"
+    full = tf.errors.ResourceExhaustedError(None, None, "models/train; No space left on device")
+    assert failure_of(full).kind == "disk"
+    assert failure_of(tf.errors.DataLossError(None, None, "corrupted record at 12")).kind == "bad data"
+    assert failure_of(tf.errors.InvalidArgumentError(None, None, "shapes differ")).kind == "error"
+
+
+def test_a_run_that_left_the_numbers_diverged() -> None:
+    from bakeoff.training.loop import Diverged
+
+    assert failure_of(Diverged("the loss is nan", step=3, rate=0.1)).kind == "diverged"
+
+
+def test_what_an_error_was_raised_from_counts_if_itself_says_nothing() -> None:
+    error = RuntimeError("the batch could not be made")
+    error.__cause__ = DataError("shard 3")
+    assert failure_of(error).kind == "bad data"
+
+
+def test_the_message_is_one_line_of_at_most_a_thousand_characters() -> None:
+    assert failure_of(ValueError("one\n  two\tthree")).message == "one two three"
+    assert len(failure_of(ValueError("x" * 9999)).message) == 1000
+    assert failure_of(MemoryError()).message == "MemoryError"
+
+
+def test_no_room_has_its_own_exit_code() -> None:
+    assert TryAgainLater("memory").exit_code == 75 and WorkspaceError("x").exit_code == 2

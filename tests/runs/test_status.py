@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.runs import status
 from bakeoff.runs.process import Process
-from bakeoff.runs.status import Failure, Machine, State, Status, Unreadable
+from bakeoff.runs.status import Failure, Machine, State, Status, Unreadable, read_status, write_status
 
 WHOLE = Status(
     State.FAILED, "5d1c", "ssd_tiny · cosine · low", Process.own(), "/clone", 1.5, 2.5, 3.5, experiment="sweep-1",
@@ -22,8 +21,8 @@ WHOLE = Status(
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     for said in (WHOLE, replace(WHOLE, failure=None, experiment=None, state=State.RUNNING)):
-        status.write(tmp_path, said)
-        assert status.read(tmp_path) == said
+        write_status(tmp_path, said)
+        assert read_status(tmp_path) == said
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
@@ -51,19 +50,19 @@ def test_the_states_are_those_of_ftc_ml() -> None:
 def test_what_this_version_cannot_read_says_why(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "status.json").write_text(text, encoding="utf-8")
     with pytest.raises(Unreadable, match=message):
-        status.read(tmp_path)
+        read_status(tmp_path)
 
 
 def test_work_without_a_status_is_of_an_earlier_version(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match=r"^has no status\.json, so an earlier version wrote it$"):
-        status.read(tmp_path)
+        read_status(tmp_path)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_on_a_full_disk_the_last_word_goes_where_the_one_before_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    status.write(tmp_path, replace(WHOLE, state=State.RUNNING))
+    write_status(tmp_path, replace(WHOLE, state=State.RUNNING))
     before = (tmp_path / "status.json").stat().st_ino
 
     def full(path: Path, *given: object, **more: object) -> None:
@@ -71,9 +70,9 @@ def test_on_a_full_disk_the_last_word_goes_where_the_one_before_is(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "write_text", full)
-    status.write(tmp_path, WHOLE)
+    write_status(tmp_path, WHOLE)
     monkeypatch.undo()
-    assert status.read(tmp_path) == replace(WHOLE, metrics={})
+    assert read_status(tmp_path) == replace(WHOLE, metrics={})
     assert (tmp_path / "status.json").stat().st_ino == before
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
@@ -84,4 +83,4 @@ def test_on_a_full_disk_without_one_before_it_is_not_written(tmp_path: Path, mon
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match="full"):
-        status.write(tmp_path, WHOLE)
+        write_status(tmp_path, WHOLE)

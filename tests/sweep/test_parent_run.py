@@ -6,8 +6,8 @@ import pytest
 
 from bakeoff.sweep.manifest import JobState
 from bakeoff.sweep.parent_run import parent_run, tag_points
-from bakeoff.tracking.interrupted import tell_interrupted
 from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.sync import tell_interrupted
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
 from made_sweeps import ID, sweep, sweep_job

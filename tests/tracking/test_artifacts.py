@@ -12,8 +12,8 @@ from bakeoff.errors import ConfigError
 from bakeoff.run.track import Mlflow, Untracked
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal_files import kept_weights
 from bakeoff.tracking.target import Target, place_in
-from bakeoff.tracking.trained_models import kept_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bakeoff.tracking.journal import FILE, Journal, decoded, encoded, entries, is_being_written
-from bakeoff.tracking.kept import COPIED_BYTES, kept_file
+from bakeoff.tracking.journal import FILE, Journal, entries, format_line, is_being_written, parse_line
+from bakeoff.tracking.journal_files import COPIED_BYTES, kept_file
 
 
 @pytest.fixture(autouse=True)
@@ -25,13 +25,13 @@ def told(journal: Journal, *kinds: str) -> list[dict[str, Any]]:
 
 def test_an_entry_is_a_line_that_can_be_read_again() -> None:
     entry = {"kind": "tags", "values": {"name": "ssd · cosine\n"}}
-    line = encoded(entry)
-    assert line.count(b"\n") == 1 and line.endswith(b"\n") and decoded(line) == entry
+    line = format_line(entry)
+    assert line.count(b"\n") == 1 and line.endswith(b"\n") and parse_line(line) == entry
 
 
 @pytest.mark.parametrize("damage", [b"", b"\n", b"00000000 {}\n", b"no checksum\n", b"zz {}\n"])
 def test_a_damaged_line_is_passed_over(damage: bytes) -> None:
-    assert decoded(damage) is None
+    assert parse_line(damage) is None
 
 
 def test_a_line_that_a_kill_cut_off_is_passed_over_and_the_next_is_whole() -> None:

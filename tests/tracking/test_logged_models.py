@@ -12,8 +12,8 @@ import pytest
 from bakeoff.run.track import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.journal_files import exported_model, kept_weights
 from bakeoff.tracking.target import Target, place_in
-from bakeoff.tracking.trained_models import exported_model, kept_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded

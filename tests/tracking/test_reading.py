@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking import database
-from bakeoff.tracking.database import Database
-from bakeoff.tracking.reading import runs_in
+from bakeoff.tracking import reading
+from bakeoff.tracking.reading import Database, Server, runs_in
 from bakeoff.tracking.target import Target
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
@@ -55,9 +54,7 @@ def _fill(file: Path) -> None:
 
 
 def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
-    from bakeoff.tracking.listed import Listed
-
-    listed = Listed(f"sqlite:///{store}")
+    listed = Server(f"sqlite:///{store}")
     past = Database(store)
     found = {run.mlflow_id: run for run in past.filled(past.runs(), by_class=True)}
     said = {run.mlflow_id: run for run in listed.filled(listed.runs(), by_class=True)}
@@ -120,7 +117,7 @@ def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_store_that_somebody_else_holds_is_said_to_be_held(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(reading, "PATIENCE_S", 0.05)
     shutil.copy(store, tmp_path / "held.db")
     with closing(sqlite3.connect(tmp_path / "held.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")

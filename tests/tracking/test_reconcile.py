@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking import git, ledger
+from bakeoff.tracking import git
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.result import last_here, note_result
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
 
@@ -43,7 +44,7 @@ def train(run_id: str, lr: str) -> None:
     journal.run(f"ssd_tiny · {lr} · low")
     journal.close()
     result(run_id, lr)
-    ledger.note(run_id)
+    note_result(run_id)
 
 
 def runs() -> list[str]:
@@ -146,7 +147,7 @@ def test_a_line_of_the_ledger_that_a_crash_cut_off_is_passed_over() -> None:
     train("a", "cosine")
     with (journals() / "ledger.jsonl").open("a") as lines:
         lines.write('{"run": "b", "he\n')
-    assert ledger.last_here() == "a"
+    assert last_here() == "a"
 
 
 EXPERIMENT = """

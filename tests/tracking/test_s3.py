@@ -17,9 +17,9 @@ from bakeoff.run.track import Mlflow
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.courier import Courier
 from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal_files import exported_model, kept_weights
 from bakeoff.tracking.sync import sync
 from bakeoff.tracking.target import Target, place_in
-from bakeoff.tracking.trained_models import exported_model, kept_weights
 
 pytest.importorskip("boto3", reason="boto3 is not installed; the first lines of this file say how")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of MLflow's and Amazon's libraries

@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 
 from bakeoff.tracking import sender
-from bakeoff.tracking.dispatch import is_running, leave_request, sender_lock, unsent
 from bakeoff.tracking.journal import FILE, Journal
-from bakeoff.tracking.target import Place, Target, place_in
+from bakeoff.tracking.sender import is_running, leave_request, sender_lock
+from bakeoff.tracking.target import Place, Target, place_in, unsent
 
 TARGET = Target("http://somewhere", "bakeoff")
 

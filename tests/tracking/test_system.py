@@ -1,6 +1,7 @@
-"""What a run says of its machine, so that another one can be told from it."""
+"""What a run says of its machine, so that another one can be told from it, and how busy that is."""
 
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -41,3 +42,31 @@ def test_versions_are_those_that_are_installed() -> None:
         f"python {platform.python_version()}, tensorflow {version('tensorflow')}, keras {version('keras')}, "
         f"numpy {version('numpy')}"
     )
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path / "nvidia-smi"
+
+
+def answers(tool: Path, text: str, code: int) -> None:
+    tool.write_text(f"#!/bin/sh\necho '{text}'\nexit {code}\n")
+    tool.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stands in for a program by a shell script")
+@pytest.mark.parametrize("text", ["0, 93, 1000, 4000\n1, 0, 0, 4000", "0, [N/A], [N/A], 4000", "broken"])
+def test_each_gpu_is_told_of_unless_a_figure_is_not_available(text: str, tool: Path) -> None:
+    assert system.look_at_gpus() == {}  # there is no tool
+    answers(tool, text, code=1 if text == "broken" else 0)
+    found = {
+        "system/gpu_0_utilization_percentage": 93.0,
+        "system/gpu_0_memory_usage_megabytes": 1048.576,
+        "system/gpu_0_memory_usage_percentage": 25.0,
+        "system/gpu_1_utilization_percentage": 0.0,
+        "system/gpu_1_memory_usage_megabytes": 0.0,
+        "system/gpu_1_memory_usage_percentage": 0.0,
+    }
+    assert system.look_at_gpus() == (found if text[0:5] == "0, 93" else {})
+    assert system.look().items() >= system.look_at_gpus().items()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bakeoff.run.track import Mlflow, Untracked
-from bakeoff.tracking import ledger, tracker
+from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import entries
-from bakeoff.tracking.params import params_of
+from bakeoff.tracking.result import last_here, params_of
 from bakeoff.tracking.target import target_in
 from bakeoff.workspace import journals
 
@@ -81,7 +81,7 @@ def test_a_run_ends_as_its_block_does_and_only_a_fine_one_waits(
     except (KeyboardInterrupt, ValueError):
         pass
     assert states("0f") == ["RUNNING", state] and waits.waited == [waited]
-    assert ledger.last_here() == ("0f" if state == "FINISHED" else None)
+    assert last_here() == ("0f" if state == "FINISHED" else None)
 
 
 def test_a_disk_that_takes_no_journal_costs_a_warning_and_not_the_run(

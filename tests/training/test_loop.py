@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.lr import Constant, Cosine, Schedule
+from bakeoff.lr.constant import Constant
+from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.schedule import Schedule
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Tensors
 from bakeoff.training import loop

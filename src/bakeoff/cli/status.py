@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_status(arguments: argparse.Namespace) -> None:
-    from bakeoff.tracking.interrupted import tell_interrupted
+    from bakeoff.tracking.sync import tell_interrupted
 
     tell_interrupted()
     fingerprint = named(arguments.which, known_runs()).fingerprint if arguments.which else None

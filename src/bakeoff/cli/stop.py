@@ -122,8 +122,7 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
-    from bakeoff.runs.leftovers import Rules, old_runs, other_leftovers, seconds_of, these_runs
-    from bakeoff.runs.named_by import named_by
+    from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
 
     runs, names = [run for run in known_runs() if not run.waits], named_by()
     if arguments.which:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
-from bakeoff.tracking.local import store_file, ui_arguments
+from bakeoff.tracking.target import store_file, ui_arguments
 
 if TYPE_CHECKING:
     from bakeoff.tracking.sync import Standing
@@ -76,8 +76,8 @@ def add_ui(commands: Any) -> None:
 
 def open_ui(arguments: argparse.Namespace) -> None:
     """Runs MLflow's server until Ctrl-C."""
-    from bakeoff.tracking.reconcile import reconcile, send_beside
-    from bakeoff.tracking.sync import sync
+    from bakeoff.tracking.reconcile import reconcile
+    from bakeoff.tracking.sync import send_beside, sync
 
     reconcile()
     if store_file().is_file():

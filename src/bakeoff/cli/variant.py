@@ -2,11 +2,15 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.terminal import format_duration, format_names, format_size, say_columns
+from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.planning.plan import Plan, PlannedPhase
 
 CLASSES_SHOWN = 12
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def add_plan(commands: Any) -> None:
@@ -98,13 +103,12 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.errors import WorkspaceError
-    from bakeoff.rendered import rendered
     from bakeoff.run.differences import differences
     from bakeoff.run.settings import as_tree
 
     if len(names) > 2 or (len(names) == 2 and overrides):
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
-    trees = [rendered(name) for name in names]
+    trees = [_load_run_yaml(name) for name in names]
     if len(names) == 1:
         trees.append(as_tree(_read_variant(overrides).whole()))
         names = [*names, "workspace"]
@@ -128,3 +132,24 @@ def _read_variant(overrides: list[str]) -> "Variant":
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _load_run_yaml(name: str) -> dict[str, Any]:
+    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or an MLflow run."""
+    from bakeoff.run.seal import unsealed
+    from bakeoff.run.yaml_file import read_mapping
+    from bakeoff.tracking import git
+    from bakeoff.tracking.artifacts import fetch_run_yaml
+
+    if Path(name).is_file():
+        return unsealed(read_mapping(Path(name)))
+    text = git.file_at(name, workspace.RUN.as_posix())
+    if text is None and RUN_ID.fullmatch(name):
+        text = fetch_run_yaml(name)
+    if text is None:
+        kinds = "a file, a git revision, a DVC experiment (`dvc exp list`) or the id of an MLflow run"
+        raise WorkspaceError(f"{name}: no {workspace.RUN.as_posix()} is known by this name; it can be {kinds}")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name.replace('/', '_')}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return unsealed(read_mapping(path))

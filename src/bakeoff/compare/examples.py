@@ -18,9 +18,9 @@ from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore, Scored
-from bakeoff.tracking import git, journaled
+from bakeoff.tracking import git, stored_run
 from bakeoff.tracking.artifacts import fetch_file
-from bakeoff.tracking.kept import kept_file
+from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here
 from bakeoff.workspace import EVALUATION
 
@@ -50,7 +50,7 @@ def find_examples(contender: Contender, address: str) -> Path:
 
 
 def _kept(contender: Contender) -> Path | None:
-    entry = journaled.kept_entry(contender.journal, NAME) if contender.journal else None
+    entry = stored_run.kept_entry(contender.journal, NAME) if contender.journal else None
     return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
 
 

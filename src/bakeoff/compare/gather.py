@@ -11,15 +11,13 @@ from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.track import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.tracking import journaled
-from bakeoff.tracking.dispatch import is_sent
+from bakeoff.tracking import stored_run
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
-from bakeoff.tracking.restore import RESTORED
 from bakeoff.tracking.result import Result
 from bakeoff.tracking.stored_run import StoredRun
-from bakeoff.tracking.target import Target
-from bakeoff.tracking.tracker import POINT_OF_A_SWEEP
+from bakeoff.tracking.target import Target, is_sent
+from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.workspace import RUN
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
@@ -50,13 +48,13 @@ class Gathered:
 
     def fill(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
         """Read these runs whole, in the same order. What the store has not whole is read from its journal."""
-        folders = journaled.journal_folders() if self.has_local else {}
+        folders = stored_run.journal_folders() if self.has_local else {}
         runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
         full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
         for run in runs:
             if run.run_id not in full and run.journal:
-                full[run.run_id] = journaled.journaled_in_full(run.journal)
+                full[run.run_id] = stored_run.journaled_in_full(run.journal)
         return [contender_of(full[run.run_id], self.known.get(run.run_id)) for run in runs]
 
     def _is_in_store(self, run: StoredRun) -> bool:
@@ -80,7 +78,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
         raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
     store, stored = found or (None, [])
     in_store = frozenset(run.run_id for run in stored)
-    told = journaled.journaled_runs(in_store) if has_local else []
+    told = stored_run.journaled_runs(in_store) if has_local else []
     if trouble and not told:
         raise trouble
     if trouble:

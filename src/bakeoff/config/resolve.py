@@ -10,7 +10,8 @@ from bakeoff.config.limits import stated_limits
 from bakeoff.errors import OutOfRange
 from bakeoff.input.budget import Buffers, Limits, Load, buffers
 from bakeoff.input.memory import Memory
-from bakeoff.lr import Schedule, batch_factor
+from bakeoff.lr import batch_factor
+from bakeoff.lr.schedule import Schedule
 from bakeoff.networks import Network
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, VALIDATION

@@ -1,27 +1,47 @@
-"""Every format that the settings ask for, as files of one folder."""
+"""A trained network -> the files of every format that the settings ask for: a SavedModel, and .tflite by the converter.
+
+A .tflite has its outputs in order, its metadata and its labels in it: one file that needs no other.
+"""
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import flatbuffers
 import keras
 import numpy as np
+import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
 
-from bakeoff.export.convert import Representative, convert
-from bakeoff.export.lite_graph import DEVIATION, MEAN, lite_module, output_names
-from bakeoff.export.metadata import LABELS, metadata
-from bakeoff.export.pack import packed
+from bakeoff.errors import ConfigError
+from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
+from bakeoff.export.lite_metadata import (
+    DEVIATION,
+    LABELS,
+    MEAN,
+    METADATA,
+    MODEL_IDENTIFIER,
+    VIEW,
+    pack_files,
+    write_metadata,
+)  # fmt: skip
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.input.view import View
 from bakeoff.networks import Network
-from bakeoff.predict.lite_metadata import VIEW
+from bakeoff.quiet import stderr_aside
 from bakeoff.records.shards import write_labels
-from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.run.export import SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Task
+
+Representative = Callable[[], Iterator[list[np.ndarray]]]
+NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 
 def write_files(
@@ -34,9 +54,8 @@ def write_files(
     name: str,
     representative: Representative,
     folder: Path,
-    written: Callable[[], None],
-) -> None:
-    """`written` is told of each format."""
+) -> Iterator[Format]:
+    """Write a file after another, and yield the format of each."""
     write_labels(classes, folder)
     view, outputs = View.of(model), output_names(task)
     lite = [form for form in settings.formats if form != SAVED_MODEL]
@@ -46,14 +65,14 @@ def write_files(
         if module is None or form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
         else:
-            described = metadata(name, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
-            content = packed(convert(module, form, representative), outputs, described, texts)
-            (folder / file).write_bytes(content)
-        written()
+            metadata = write_metadata(name, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
+            described = describe(convert(module, form, representative), outputs, metadata)
+            (folder / file).write_bytes(pack_files(described, texts))
+        yield form
 
 
 def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
-    """Training examples, drawn by the seed, as the network sees them in evaluation."""
+    """Return training examples, drawn by the seed, as the network sees them in evaluation."""
     drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
 
     def inputs() -> Iterator[list[np.ndarray]]:
@@ -62,3 +81,85 @@ def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> R
                 yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
 
     return inputs
+
+
+def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:
+    """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
+
+    float32   weights and sums as they were trained
+    float16   weights in half the bytes, sums in float32
+    dynamic   weights in a quarter of the bytes, sums in float32
+    int8      weights and sums in 8 bits; takes uint8 pixels as they are
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
+        tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
+        converter = _converter(folder, form, representative)
+        with warnings.catch_warnings(), stderr_aside():
+            warnings.simplefilter("ignore")
+            try:
+                converted = converter.convert()
+            except Exception as error:  # whatever it raises: ValueError, RuntimeError, its own ConverterError
+                why = _why(error)
+            else:
+                why = _name_unknown(converted)
+    if why:
+        raise ConfigError(f"export.formats: {form} cannot be made of this network ({why}); take it out of the list")
+    return converted
+
+
+def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes:
+    """Order the outputs as listed, and put the metadata in.
+
+    Controllers go by places, and the converter has an order of its own. The outputs' tensors get our names.
+    """
+    model = schema.ModelT.InitFromPackedBuf(converted)
+    [graph], [signature] = model.subgraphs, model.signatureDefs
+    places = {_text(output.name): output.tensorIndex for output in signature.outputs}
+    graph.outputs = [places[name] for name in outputs]
+    for name in outputs:
+        graph.tensors[places[name]].name = name
+    graph.tensors[graph.inputs[0]].name = "image"
+    model.buffers.append(schema.BufferT(data=list(metadata)))
+    model.metadata = [*(model.metadata or []), schema.MetadataT(METADATA, len(model.buffers) - 1)]
+    builder = flatbuffers.Builder(len(converted) + len(metadata) + 1024)
+    builder.Finish(model.Pack(builder), file_identifier=MODEL_IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _converter(folder: str, form: Format, representative: Representative) -> tf.lite.TFLiteConverter:
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+    converter.allow_custom_ops = True
+    if form != "float32":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if form == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if form == "int8":
+        converter.representative_dataset = representative
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = tf.uint8
+    return converter
+
+
+def _name_unknown(converted: bytes) -> str:
+    """Name what the converter let pass, as there may be an operation of ours, and no interpreter would know."""
+    codes = schema.ModelT.InitFromPackedBuf(converted).operatorCodes
+    names = {_text(code.customCode) for code in codes if code.customCode} - {POST_PROCESS}
+    return _has_no(names) if names else ""
+
+
+def _why(error: Exception) -> str:
+    """Find a word instead of pages of a graph."""
+    operations = {found[1] or found[2] for found in NAMED_OPERATION.finditer(str(error))}
+    if operations:
+        return _has_no(operations)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__)[:200]
+
+
+def _has_no(operations: Iterable[str]) -> str:
+    return f"TensorFlow Lite has no {', '.join(sorted(operations))}"
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,8 +1,10 @@
-"""Tables of a flatbuffer, written field by field under the numbers that a schema gives them.
+"""Tables of a flatbuffer, written and read field by field, under the numbers that a schema gives them.
 
-finished(Table({0: "digits", 3: [Table({0: "only subgraph"})]}), b"M001")
+data = finish(Table({0: "digits", 3: [Table({0: "only subgraph"})]}), b"M001")
+FlatTable.root(data).tables(3)[0].text(0)  # "only subgraph"
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,30 +25,30 @@ class Int32:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A field is a text, a table, a list of one of these or of floats, or a number with its width; None is left out."""
-
-    fields: Mapping[int, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Numbers:
     """A vector of unsigned 32-bit numbers."""
 
     values: Sequence[int]
 
 
-def finished(root: Table, identifier: bytes) -> bytes:
+@dataclass(frozen=True)
+class Table:
+    """A field is a text, a table, a list of one of these or of floats, or a number with its width; None is left out."""
+
+    fields: Mapping[int, Any] = field(default_factory=dict)
+
+
+def finish(root: Table, identifier: bytes) -> bytes:
     builder = flatbuffers.Builder(1024)
-    builder.Finish(_table(builder, root), file_identifier=identifier)
+    builder.Finish(_write_table(builder, root), file_identifier=identifier)
     return bytes(builder.Output())
 
 
-def _table(builder: flatbuffers.Builder, table: Table) -> int:
+def _write_table(builder: flatbuffers.Builder, table: Table) -> int:
     fields = {number: value for number, value in table.fields.items() if value is not None}
     # What a table points to is written before it.
     places = {
-        number: _written(builder, value) for number, value in fields.items() if not isinstance(value, (Byte, Int32))
+        number: _write(builder, value) for number, value in fields.items() if not isinstance(value, (Byte, Int32))
     }
     builder.StartObject(max(fields, default=-1) + 1)
     for number, value in fields.items():
@@ -59,21 +61,79 @@ def _table(builder: flatbuffers.Builder, table: Table) -> int:
     return builder.EndObject()
 
 
-def _written(builder: flatbuffers.Builder, value: Any) -> int:
+def _write(builder: flatbuffers.Builder, value: Any) -> int:
     if isinstance(value, str):
         return builder.CreateString(value)
     if isinstance(value, Table):
-        return _table(builder, value)
+        return _write_table(builder, value)
     if isinstance(value, Numbers):
-        return _vector(builder, value.values, builder.PrependUint32)
+        return _write_vector(builder, value.values, builder.PrependUint32)
     if all(isinstance(item, float) for item in value):
-        return _vector(builder, value, builder.PrependFloat32)
-    places = [_written(builder, item) for item in value]
-    return _vector(builder, places, builder.PrependUOffsetTRelative)
+        return _write_vector(builder, value, builder.PrependFloat32)
+    places = [_write(builder, item) for item in value]
+    return _write_vector(builder, places, builder.PrependUOffsetTRelative)
 
 
-def _vector(builder: flatbuffers.Builder, values: Sequence[Any], prepend: Any) -> int:
+def _write_vector(builder: flatbuffers.Builder, values: Sequence[Any], prepend: Any) -> int:
     builder.StartVector(4, len(values), 4)
     for value in reversed(values):
         prepend(value)
     return builder.EndVector()
+
+
+class FlatTable:
+    """One that is read. A field that is left out is 0 or empty; bytes that are no flatbuffer raise struct.error."""
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data, self._place = data, place
+
+    @classmethod
+    def root(cls, data: bytes) -> "FlatTable":
+        return cls(data, _number(data, "<I", 0))
+
+    def number(self, field: int, layout: str = "<I") -> int:
+        place = self._find(field)
+        return _number(self._data, layout, place) if place else 0
+
+    def text(self, field: int) -> str:
+        return self.bytes(field).decode("utf-8", "replace")
+
+    def bytes(self, field: int) -> bytes:
+        start, length = self._vector(field)
+        return self._data[start : start + length]
+
+    def floats(self, field: int) -> list[float]:
+        start, length = self._vector(field)
+        return list(struct.unpack_from(f"<{length}f", self._data, start))
+
+    def table(self, field: int) -> "FlatTable | None":
+        place = self._find(field)
+        return FlatTable(self._data, self._follow(place)) if place else None
+
+    def tables(self, field: int) -> list["FlatTable"]:
+        start, length = self._vector(field)
+        return [FlatTable(self._data, self._follow(start + 4 * item)) for item in range(length)]
+
+    def _find(self, field: int) -> int:
+        """Return where its value is; 0 if it is left out."""
+        directory = self._place - _number(self._data, "<i", self._place)
+        slot = 4 + 2 * field
+        if slot >= _number(self._data, "<H", directory):
+            return 0
+        offset = _number(self._data, "<H", directory + slot)
+        return self._place + offset if offset else 0
+
+    def _vector(self, field: int) -> tuple[int, int]:
+        """Return where it begins, and how many it has."""
+        place = self._find(field)
+        if not place:
+            return 0, 0
+        start = self._follow(place)
+        return start + 4, _number(self._data, "<I", start)
+
+    def _follow(self, place: int) -> int:
+        return place + _number(self._data, "<I", place)
+
+
+def _number(data: bytes, layout: str, place: int) -> Any:
+    return struct.unpack_from(layout, data, place)[0]

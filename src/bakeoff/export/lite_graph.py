@@ -1,17 +1,19 @@
 """The graph of a .tflite: one image or clip with values -1..1 in, answers out, weights as constants.
 
 (1, size, size, 3) or (1, frames, size, size, 3) float32, which is (pixel - 127.5) / 127.5
--> detection       boxes, classes, scores, count: see post_process.py
+-> detection       boxes (1, m, 4) ymin xmin ymax xmax, classes (1, m) from 0, scores (1, m), count (1,), all float32
 -> classification  probabilities (1, k), or label_scores (1, k) if an example may have several labels
 """
 
 from collections.abc import Callable
 
 import keras
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from bakeoff.export.post_process import OUTPUTS, post_process
+from bakeoff.export.lite_metadata import DEVIATION, MEAN
+from bakeoff.networks.detector import Detector
 from bakeoff.run.export import Export
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.detection import Detection
@@ -19,11 +21,12 @@ from bakeoff.tasks.labels import SeveralLabels
 from bakeoff.tasks.task import Task
 
 FIRST_LAYER = "to_unit_range"
-MEAN = DEVIATION = 127.5
+POST_PROCESS = "TFLite_Detection_PostProcess"
+DETECTIONS = ("boxes", "classes", "scores", "count")
 
 
 def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Export) -> tf.Module:
-    """Its function `answer` gives a dict in the order of the file's outputs."""
+    """Return a module whose function `answer` gives a dict in the order of the file's outputs."""
     shape = [1, *network.input_shape[1:]]
     inner = of_unit_range(network)
 
@@ -51,15 +54,59 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
 
 def output_names(task: Task) -> tuple[str, ...]:
     if isinstance(task, Detection):
-        return OUTPUTS
+        return DETECTIONS
     several = isinstance(task, Classification) and isinstance(task.labels, SeveralLabels)
     return ("label_scores",) if several else ("probabilities",)
 
 
 def of_unit_range(network: keras.Model) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
-    """The network for values -1..1. Most begin by making them of pixels: then without that layer, else behind it."""
+    """Return the network for values -1..1: without the layer that makes them of pixels, as most begin, or behind it."""
     first = next((layer for layer in network.layers if layer.name == FIRST_LAYER), None)
     if first is None:
         return lambda image: network(image * DEVIATION + MEAN, training=False)
     inner = keras.Model(first.output, network.output)
     return lambda image: inner(image, training=False)
+
+
+def post_process(
+    model: Detector, num_classes: int, settings: Export
+) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, ...]]:
+    """Return boxes from offsets and the best of them, in one operation of TensorFlow Lite.
+
+    It takes boxes (1, anchors, 4), offsets y x height width, and scores (1, anchors, k).
+    """
+    anchors = centre_boxes(model.anchor_boxes())
+    most = settings.max_detections
+
+    @tf.function(experimental_implements=_signature(model, num_classes, settings))
+    def replaced(boxes: tf.Tensor, scores: tf.Tensor, anchors: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """The converter puts the operation in its place and looks at nothing in it but the shapes."""
+        return tf.zeros([1, most, 4]), tf.zeros([1, most]), tf.zeros([1, most]), tf.zeros([1])
+
+    return lambda boxes, scores: replaced(boxes, scores, tf.constant(anchors))
+
+
+def centre_boxes(boxes: np.ndarray) -> np.ndarray:
+    """Turn ymin xmin ymax xmax into centre y x, height width."""
+    low, high = boxes[:, :2], boxes[:, 2:]
+    return np.concatenate([(low + high) / 2, high - low], axis=1).astype(np.float32)
+
+
+def _signature(model: Detector, num_classes: int, settings: Export) -> str:
+    rule, most = model.suppression, settings.max_detections
+    y, x, height, width = model.box_scales
+    values = {
+        "max_detections": f"i: {most}",
+        "max_classes_per_detection": "i: 1",
+        "detections_per_class": f"i: {rule.max_detections_per_class or rule.max_detections}",
+        "use_regular_nms": f"b: {str(settings.per_class_suppression).lower()}",
+        "nms_score_threshold": f"f: {rule.min_score!r}",
+        "nms_iou_threshold": f"f: {rule.max_overlap!r}",
+        "num_classes": f"i: {num_classes}",
+        "y_scale": f"f: {float(y)!r}",
+        "x_scale": f"f: {float(x)!r}",
+        "h_scale": f"f: {float(height)!r}",
+        "w_scale": f"f: {float(width)!r}",
+    }
+    attributes = (f'attr {{ key: "{key}" value {{ {value} }} }}' for key, value in values.items())
+    return " ".join([f'name: "{POST_PROCESS}"', *attributes])

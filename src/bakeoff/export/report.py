@@ -1,13 +1,15 @@
 """`models/export/export.json`: each file's metrics beside the network's, its size and how long an answer takes.
 
-{"headline": "mAP_50", "examples": 150, "of": 150, "weights": "best", "processor": "...", "cores": 2,
- "network": {"mAP_50": 0.821, ...}, "network_as_a_file": {"detections": 10, "mAP_50": 0.782, ...},
- "files": {"dynamic": {"file": "model.tflite", "bytes": 815568, "mAP_50": 0.781, "drop": 0.001,
-                       "latency_ms": 1.2, "calls": 20, "threads": 1}, ...}}
+What files answer on validation examples is judged as the network itself is judged.
+{"headline": "mAP_50", "examples": 150, "of": 150, "weights": "best", "network": {"mAP_50": 0.821, ...},
+ "network_as_a_file": {...}, "files": {"dynamic": {"file": "model.tflite", "mAP_50": 0.781, "drop": 0.001, ...}, ...}}
 """
 
 import platform
-from collections.abc import Callable, Mapping
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,61 +18,69 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.errors import DataError
-from bakeoff.export.latency import latency
-from bakeoff.export.parity import AS_A_FILE, NETWORK, as_a_file, numbers_of, of_lite, of_saved_model
+from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.saved_model import SavedModel
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.machine import cores
-from bakeoff.predict.lite_model import LiteModel
-from bakeoff.predict.saved_model import SavedModel
-from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.networks import boxes
+from bakeoff.records.wire import decode_features
+from bakeoff.run.export import SAVED_MODEL, Export, Format
 from bakeoff.tasks.answering import Answer, compile_answer, judge
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import Task
+from bakeoff.tasks.task import Score, Task, Tensors
+
+NETWORK, AS_A_FILE = "network", "network_as_a_file"
+WARM_UP = 3
+MOST_SECONDS = 20.0  # of timing; of a network that needs seconds for an answer, fewer calls are timed
 
 Model = SavedModel | LiteModel
 
 
 def sample_of(store: Store, most: int) -> np.ndarray:
-    """Examples at even distances; all of them for 0."""
+    """Return the numbers of examples at even distances; of all of them for 0."""
     count = min(most, store.examples) if most else store.examples
     return np.linspace(0, store.examples - 1, count).round().astype(int)
 
 
-def measured(
+def compare_files(
     network: keras.Model, task: Task, settings: Export, store: Store, shape: Shape, folder: Path,
-    seen: Callable[[int], None],
-) -> dict[str, Any]:  # fmt: skip
-    """What export.json holds."""
-    models = {form: opened(folder / file, settings.threads) for form, file in settings.files.items()}
-    answerers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
+    advance: Callable[[int], object],
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """Return what export.json holds, and how long each file's answer takes on this machine."""
+    models: dict[Format, Model] = {
+        form: SavedModel(folder / file) if form == SAVED_MODEL else LiteModel(folder / file, settings.threads)
+        for form, file in settings.files.items()
+    }
+    answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
     if isinstance(task, Detection) and set(models) != {SAVED_MODEL}:
-        answerers[AS_A_FILE] = as_a_file(network, task, settings)
-    for form, model in models.items():
-        answerers[form] = of_saved_model(model, store.read) if isinstance(model, SavedModel) else of_lite(model)
-    numbers = sample_of(store, settings.sample)
-    batches = evaluation_batches(store, shape, numbers)
-    scores = judge(task, answerers, batches, lambda batch, _: seen(len(batch["number"])))
+        answers[AS_A_FILE] = as_a_file(network, task, settings)
+    answers |= {form: _answer(model, store) for form, model in models.items()}
+    sample = sample_of(store, settings.sample)
+    scores = judge(
+        task, answers, evaluation_batches(store, shape, sample), lambda batch, _: advance(len(batch["number"]))
+    )
     found = {name: numbers_of(task, score) for name, score in scores.items()}
     files = {}
-    for form, model in models.items():
+    for form in models:
         own, path = found[form], folder / settings.files[form]
         reference = found[AS_A_FILE if AS_A_FILE in found and form != SAVED_MODEL else NETWORK]
-        files[form] = {"file": path.name, "bytes": size_of(path), **own}
+        files[form] = {"file": path.name, "bytes": _size_of(path), **own}
         files[form]["drop"] = _drop(reference.get(task.headline), own.get(task.headline))
-        files[form] |= timed(model, shape, settings)
     report: dict[str, Any] = {
-        "headline": task.headline, "examples": len(numbers), "of": store.examples, "weights": settings.weights,
-        "processor": platform.processor() or platform.machine(), "cores": cores(), NETWORK: found[NETWORK],
+        "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
+        NETWORK: found[NETWORK],
     }  # fmt: skip
     if AS_A_FILE in found:
         report[AS_A_FILE] = {"detections": settings.max_detections, **found[AS_A_FILE]}
-    return report | {"files": files}
+    machine = {"processor": platform.processor() or platform.machine(), "cores": cores()}
+    timing = machine | {"files": {form: _time(model, shape, settings) for form, model in models.items()}}
+    return report | {"files": files}, timing
 
 
 def require_parity(report: Mapping[str, Any], most: float) -> None:
-    """Refuses files that lose more of the headline metric than `export.max_drop`."""
+    """Refuse files that lose more of the headline metric than `export.max_drop`."""
     headline = report["headline"]
     lost = [
         f"{form} has {headline} {file[headline]:.3f}, {file['drop']:.3f} less than the network"
@@ -84,28 +94,99 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
         )
 
 
-def opened(path: Path, threads: int) -> Model:
-    return SavedModel(path) if path.is_dir() else LiteModel(path, threads)
-
-
-def timed(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
-    """Of one image or clip that has the network's size already."""
+def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
+    """Time the answer to one image or clip that has the network's size already."""
     sides = [shape.size, shape.size, 3]
     pixels = np.full([shape.frames, *sides] if shape.task == "video" else sides, 127, np.uint8)
+    call: Callable[[], object] = partial(model.answer, pixels)
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
     if isinstance(model, LiteModel):
         model.put(pixels)
-        taken, calls = latency(model.call, settings.latency_calls)
-        return {"latency_ms": taken, "calls": calls, "threads": settings.threads}
-    taken, calls = latency(lambda: model.answer(pixels), settings.latency_calls)
-    return {"latency_ms": taken, "calls": calls, "threads": tf.config.threading.get_intra_op_parallelism_threads()}
+        call, threads = model.call, settings.threads
+    taken, calls = latency(call, settings.latency_calls)
+    return {"latency_ms": taken, "calls": calls, "threads": threads}
 
 
-def size_of(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+def _size_of(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
 def _drop(reference: float | None, own: float | None) -> float | None:
-    """None where there was nothing to count the metric on."""
+    """Return None where there was nothing to count the metric on."""
     return None if reference is None or own is None else reference - own
+
+
+def numbers_of(task: Task, score: Score) -> dict[str, float | None]:
+    """Return the numbers where higher is better."""
+    result = score.result()
+    return {name: result.get(name) for name in task.measures if name in result}
+
+
+def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer:
+    """Answer by the rule of a .tflite, so that what remains of a difference is the conversion's."""
+    most, rule = settings.max_detections, task.model.suppression
+
+    def one_class_each(example: tuple[tf.Tensor, tf.Tensor]) -> Tensors:
+        corners, scores = example
+        best = tf.reduce_max(scores, axis=-1)
+        kept = tf.image.non_max_suppression(corners, best, most, rule.max_overlap, rule.min_score)
+        padding = [[0, most - tf.shape(kept)[0]]]
+        return {
+            "boxes": tf.clip_by_value(tf.pad(tf.gather(corners, kept), [*padding, [0, 0]]), 0.0, 1.0),
+            "scores": tf.pad(tf.gather(best, kept), padding),
+            "classes": tf.pad(tf.gather(tf.argmax(scores, axis=-1) + 1, kept), padding),
+            "count": tf.shape(kept)[0],
+        }
+
+    @tf.function
+    def answers(images: tf.Tensor) -> Tensors:
+        outputs = network(images, training=False)
+        if settings.per_class_suppression:
+            found = task.predict(outputs)
+            return found | {"count": tf.minimum(found["count"], most)}
+        decoded = boxes.decode(outputs["boxes"], task.anchors, task.model.box_scales)
+        kinds = {"boxes": tf.float32, "scores": tf.float32, "classes": tf.int64, "count": tf.int32}
+        return tf.map_fn(one_class_each, (decoded, task.class_scores(outputs["classes"])), fn_output_signature=kinds)
+
+    return lambda batch: answers(batch["image"])
+
+
+def _answer(model: Model, store: Store) -> Answer:
+    """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it."""
+    if isinstance(model, LiteModel):
+        return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])
+    return lambda batch: stack([model.answer_file(_encoded(data)) for data in store.read(batch["number"].numpy())])
+
+
+def stack(found: Sequence[Found]) -> Tensors:
+    """Make a batch of one example each, detections padded."""
+    if "boxes" not in found[0]:
+        return {name: tf.constant(np.stack([one[name] for one in found])) for name in found[0]}
+    counts = [len(one["scores"]) for one in found]
+    most = max(counts)
+    padded = {
+        name: np.stack(
+            [np.pad(one[name], [(0, most - len(one[name])), *[(0, 0)] * (one[name].ndim - 1)]) for one in found]
+        )
+        for name in ("boxes", "scores", "classes")
+    }
+    return {name: tf.constant(value) for name, value in (padded | {"count": np.array(counts, np.int32)}).items()}
+
+
+def _encoded(data: bytes | None) -> Any:
+    """Return the image in an example, or its frames."""
+    features = decode_features(data or b"")
+    return features["image/encoded"][0] if "image/encoded" in features else list(features["clip/frames"])
+
+
+def latency(call: Callable[[], object], calls: int) -> tuple[float, int]:
+    """Return how long a call takes on this machine: the median in milliseconds, and of how many calls."""
+    start = time.perf_counter()
+    for _ in range(WARM_UP):
+        call()
+    taken: list[float] = []
+    while len(taken) < calls and (not taken or time.perf_counter() - start < MOST_SECONDS):
+        before = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - before)
+    return 1000 * statistics.median(taken), len(taken)

@@ -1,26 +1,39 @@
-"""A trained network as a SavedModel that anyone with TensorFlow can run: pixels or files in, named answers out.
+"""A trained network as a SavedModel, which anyone with TensorFlow can run: pixels or files in, named answers out."""
 
-model = tf.saved_model.load("models/export/saved_model").signatures
-model["serving_default"](images=...)   # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
-model["encoded"](encoded=...)          # the bytes of JPEG or PNG files (n,), each of its own size; of clips (n, frames)
-model["labels"]()                      # {"labels": (k,)} of all classes, in the order of their ids
--> detection       {"boxes": (n, m, 4) ymin xmin ymax xmax 0..1, "scores", "classes" ids 1..k, "labels", "count"}
--> classification  {"classes": (n,) ids 1..k, "scores" (n,), "labels" (n,), "probabilities": (n, k)}
-                   {"scores": (n, k), "labels": (n, k) of every class} if an example may have several labels
-"""
-
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import keras
+import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
+from bakeoff.errors import DataError, one_line
+from bakeoff.export.lite_model import Found
 from bakeoff.input import pixels
 from bakeoff.input.view import View
 from bakeoff.tasks.task import Task, Tensors
 
+SIGNATURES = {"serving_default", "encoded", "labels"}
+ANSWERS = (
+    {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
+    {"scores", "labels"},
+)  # fmt: skip
+
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:
+    """Save what is used so:
+
+    model = tf.saved_model.load("models/export/saved_model").signatures
+    model["serving_default"](images=...)  # uint8 (n, height, width, 3) of any size; clips (n, frames, height, width, 3)
+    model["encoded"](encoded=...)         # bytes of JPEG or PNG files (n,), each of its own size; of clips (n, frames)
+    model["labels"]()                     # {"labels": (k,)} of all classes, in the order of their ids
+    -> detection       {"boxes": (n, m, 4) ymin xmin ymax xmax 0..1, "scores", "classes" ids 1..k, "labels", "count"}
+    -> classification  {"classes": (n,) ids 1..k, "scores" (n,), "labels" (n,), "probabilities": (n, k)}
+                       {"scores": (n, k), "labels": (n, k) of every class} if an example may have several labels
+    """
     texts = tf.constant(["", *classes])  # by id; no text for what is padding
     of_clips = len(network.input_shape) == 5
     shape = [*[None] * (len(network.input_shape) - 1), 3]
@@ -52,17 +65,70 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     signatures = {"serving_default": of_pixels, "encoded": of_files, "labels": labels}
     module.functions = list(signatures.values())
     tf.saved_model.save(module, str(path), signatures=signatures)
+    _name_by_content(path)
 
 
-def _each(examples: tf.Tensor, fitted: object) -> tf.Tensor:
+def _name_by_content(path: Path) -> None:
+    """Replace the random part of the model's fingerprint, so that equal models are equal files."""
+    file = path / "fingerprint.pb"
+    fingerprint = FingerprintDef.FromString(file.read_bytes())
+    fingerprint.uuid = ""
+    fingerprint.uuid = str(UUID(bytes=hashlib.sha256(fingerprint.SerializeToString(deterministic=True)).digest()[:16]))
+    file.write_bytes(fingerprint.SerializeToString(deterministic=True))
+
+
+def _each(examples: tf.Tensor, fitted: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
     return tf.map_fn(fitted, examples, fn_output_signature=tf.float32)
 
 
 def _ids(found: Tensors, num_classes: int) -> tf.Tensor:
-    """Whose texts stand beside the answers: 0 for none."""
+    """Return the ids whose texts stand beside the answers: 0 for none."""
     if "count" in found:
         places = tf.range(tf.shape(found["classes"])[1])
         return tf.where(places < found["count"][:, None], found["classes"], 0)
     if "classes" in found:
         return found["classes"]
     return tf.ones_like(found["scores"], tf.int64) * tf.range(1, num_classes + 1, dtype=tf.int64)
+
+
+class SavedModel:
+    """One that was saved so, and answers one image or clip at a time."""
+
+    def __init__(self, path: Path) -> None:
+        if not (path / "saved_model.pb").is_file():
+            raise DataError(f"{path}: is no SavedModel, it holds no saved_model.pb")
+        try:
+            self._loaded = tf.saved_model.load(str(path))
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
+        signatures = getattr(self._loaded, "signatures", {})
+        if not set(signatures) >= SIGNATURES:
+            has, wanted = ", ".join(sorted(signatures)) or "none", ", ".join(sorted(SIGNATURES))
+            raise DataError(
+                f"{path}: is a SavedModel of other software, or of an earlier export: its signatures must be {wanted}, "
+                f"as export writes them, got {has}"
+            )
+        self._of_pixels, self._of_files = signatures["serving_default"], signatures["encoded"]
+        given = set(self._of_pixels.structured_outputs)
+        if given not in ANSWERS:
+            raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
+        self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
+        images = self._of_pixels.structured_input_signature[1]["images"]
+        self.task = "detection" if "boxes" in given else "video" if images.shape.rank == 5 else "classification"
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        """Answer uint8 (height, width, 3), or a clip (frames, height, width, 3), of any size."""
+        return first_of(self._of_pixels(images=tf.constant(pixels[None])))
+
+    def answer_file(self, encoded: bytes | list[bytes]) -> Found:
+        """Answer an image file's bytes; of a clip those of its frames."""
+        return first_of(self._of_files(encoded=tf.constant([encoded])))
+
+
+def first_of(found: dict[str, tf.Tensor]) -> Found:
+    """Return what was found in one example, without its axis and what is padding."""
+    values = {name: value.numpy()[0] for name, value in found.items() if name != "labels"}
+    if "count" not in values:
+        return values
+    real = int(values.pop("count"))
+    return {name: value[:real] for name, value in values.items()}

@@ -9,7 +9,12 @@ constant     one rate
 
 from bisect import bisect_right
 
-from bakeoff.lr import Constant, Cosine, Exponential, Manual, Polynomial, Schedule
+from bakeoff.lr.constant import Constant
+from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.exponential import Exponential
+from bakeoff.lr.manual import Manual
+from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.schedule import Schedule
 from bakeoff.pipeline_config.messages import Noted, OneLine, Tree
 
 SAMPLES = 100  # at most, of a schedule that has to be sampled

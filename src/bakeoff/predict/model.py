@@ -10,12 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.saved_model import SavedModel, first_of
 from bakeoff.input import pixels
 from bakeoff.input.view import View
 from bakeoff.networks.sampling import Sampling
-from bakeoff.predict.lite_model import Found, LiteModel
-from bakeoff.predict.saved_model import SavedModel
-from bakeoff.predict.trained import WEIGHTS_SUFFIX, Trained
+from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
 from bakeoff.tasks.task import task_of
 from bakeoff.training.weights import BEST, restore
 
@@ -30,7 +30,7 @@ class Model(Protocol):
     def labels(self) -> tuple[str, ...]: ...
 
     def answer(self, pixels: np.ndarray) -> Found:
-        """Of uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares, classes ids.
+        """Answer uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares.
 
         detection       {"boxes": (n, 4), "classes": (n,), "scores": (n,)}, best first
         classification  {"probabilities": (k,)}, or {"scores": (k,)} if an example may have several labels
@@ -43,7 +43,7 @@ class Lite:
     def __init__(self, path: Path) -> None:
         self._model = LiteModel(path)
         self.task, self.labels = self._model.task, self._model.labels
-        self._fit = fitting(_view_of(self._model), self.task)
+        self._fit = _fitting(_view_of(self._model), self.task)
 
     def answer(self, pixels: np.ndarray) -> Found:
         return self._model.answer(self._fit(tf.constant(pixels)).numpy())
@@ -54,24 +54,20 @@ class TrainedModel:
 
     def __init__(self, trained: Trained) -> None:
         model, self.labels = trained.model, trained.labels
-        network = _restored(trained)
+        network = _restore(trained)
         task = task_of(model, self.labels, multi_label=trained.multi_label)
         self.task = model.task
-        fit = fitting(View.of(model), self.task)
+        fit = _fitting(View.of(model), self.task)
         self._answer = tf.function(
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],
         )
 
     def answer(self, pixels: np.ndarray) -> Found:
-        found = {name: value.numpy()[0] for name, value in self._answer(tf.constant(pixels)).items()}
-        if "count" not in found:
-            return found
-        real = int(found.pop("count"))
-        return {name: value[:real] for name, value in found.items()}
+        return first_of(self._answer(tf.constant(pixels)))
 
 
-def _restored(trained: Trained) -> keras.Model:
+def _restore(trained: Trained) -> keras.Model:
     if trained.weights.name.endswith(WEIGHTS_SUFFIX):
         return restore(trained.model, len(trained.labels), trained.weights)
     with TemporaryDirectory() as folder:  # in DVC's cache a file has no name, and Keras goes by names
@@ -84,7 +80,7 @@ def opened(source: Path | Trained) -> Model:
     return SavedModel(source) if source.is_dir() else Lite(source)
 
 
-def fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
+def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
     @tf.function(input_signature=[_any_size(task)])
     def fit(image: tf.Tensor) -> tf.Tensor:
         return pixels.fit({"image": image}, view)["image"]
@@ -97,7 +93,7 @@ def _any_size(task: str) -> tf.TensorSpec:
 
 
 def _view_of(model: LiteModel) -> View:
-    """As export packed it in; files of other software look at all of an image."""
+    """Return it as export packed it in; files of other software look at all of an image."""
     told = dict(model.metadata.view)
     sampling = Sampling(**told.pop("sampling", {}))
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]

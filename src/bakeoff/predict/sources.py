@@ -1,15 +1,21 @@
-"""PATHs -> files: images and videos, of folders those inside, of patterns those that fit."""
+"""PATHs -> files, of folders those inside, of patterns those that fit; and their pixels, upright, as uint8 RGB."""
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from bakeoff.errors import DataError
-from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
+import av
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from bakeoff.errors import DataError, one_line
+from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, what_instead
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 HEAD = 64
+DEFAULT_RATE = Fraction(25)
 
 
 @dataclass(frozen=True)
@@ -19,12 +25,12 @@ class Source:
 
 
 def sources(paths: Iterable[str], out: Path) -> list[Source]:
-    """Each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
+    """Return each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
     found: dict[Path, Source] = {}
     for text in paths:
         if Path(text).resolve().is_relative_to(out.resolve()):
             raise DataError(f"{text}: lies in --out {out}, where it could be written over; choose another folder")
-        of_path = list(_of(text))
+        of_path = list(_find(text))
         if not of_path:
             raise DataError(f"{text}: no image or video is there")
         for source in of_path:
@@ -33,7 +39,7 @@ def sources(paths: Iterable[str], out: Path) -> list[Source]:
     return list(found.values())
 
 
-def _of(text: str) -> Iterable[Source]:
+def _find(text: str) -> Iterable[Source]:
     path = Path(text)  # a name with brackets may be a file's own
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
@@ -47,12 +53,53 @@ def _of(text: str) -> Iterable[Source]:
 
 
 def is_video(path: Path) -> bool:
-    """By its first bytes; a GIF with one frame is an image."""
+    """Tell by its first bytes; a GIF with one frame is an image."""
     with path.open("rb") as file:
         found = format_of(file.read(HEAD))
     if found == "GIF":
-        from PIL import Image
-
         with Image.open(path) as image:
             return bool(getattr(image, "is_animated", False))
     return found is None and path.suffix.lower() in VIDEO_SUFFIXES
+
+
+def read_image(path: Path) -> np.ndarray:
+    try:
+        with Image.open(path) as image:
+            return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    except UnidentifiedImageError:
+        with path.open("rb") as file:
+            raise DataError(what_instead(file.read(HEAD))) from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"broken image: {one_line(error)}") from None
+
+
+class Video:
+    """`rate` and `frames` as the file tells them; 0 frames if it does not."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._container = av.open(str(path))
+        except (av.error.FFmpegError, ValueError) as error:
+            raise DataError(f"broken video: {one_line(error)}") from None
+        if not self._container.streams.video:
+            self._container.close()
+            raise DataError("has no video in it")
+        self._stream = self._container.streams.video[0]
+        self._stream.thread_type = "AUTO"
+        self.rate = self._stream.average_rate or self._stream.guessed_rate or DEFAULT_RATE
+        self.frames = self._stream.frames
+
+    def read(self) -> Iterator[np.ndarray]:
+        count = 0
+        try:
+            for frame in self._container.decode(self._stream):
+                turns = round(frame.rotation / 90) % 4
+                yield np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
+                count += 1
+        except av.error.FFmpegError as error:
+            raise DataError(f"broken video after frame {count}: {one_line(error)}") from None
+        if not count:
+            raise DataError("broken video: not one frame can be decoded")
+
+    def close(self) -> None:
+        self._container.close()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -11,11 +12,8 @@ from PIL import Image
 
 from bakeoff.building.page import counted
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.predict.drawing import drawn
-from bakeoff.predict.film import film
-from bakeoff.predict.reading import Video, read_image
-from bakeoff.predict.results import Row, image_row, rows_of
-from bakeoff.predict.sources import Source, is_video
+from bakeoff.predict.answers import Row, draw_answers, film, image_row, rows_of
+from bakeoff.predict.sources import Source, Video, is_video, read_image
 from bakeoff.progress import Bar
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ class Work:
         self._counted = 0  # of the file at hand
 
     def units(self, sources: list[Source]) -> int:
-        """What there is to look at, as far as files tell."""
+        """Count what there is to look at, as far as files tell."""
         of_clips = self._model.task == "video"
         self._units = {source.path: 1 if of_clips else _frames_of(source.path) for source in sources}
         return sum(self._units.values())
@@ -63,47 +61,36 @@ class Work:
 
     def _one(self, source: Source, bar: Bar) -> None:
         of_clips = self._model.task == "video"
-        if not is_video(source.path):
-            if of_clips:
-                raise DataError("is no video, and this model looks at clips")
+        if is_video(source.path):
+            with closing(Video(source.path)) as video:
+                if of_clips:  # all frames are one answer; it is drawn onto the middle one
+                    frames = np.stack(list(_few_bytes(video)))
+                    self._draw(source, frames[len(frames) // 2], self._answer(source, frames))
+                else:
+                    self._frames(source, video, bar)
+        elif of_clips:
+            raise DataError("is no video, and this model looks at clips")
+        else:
             pixels = read_image(source.path)
-            rows = self._answered(pixels, image_row(self._next, str(source.path), pixels))
-            if self._draws:
-                drawn(pixels, self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
-            return
-        video = Video(source.path)
-        try:
-            if of_clips:
-                self._clip(source, video)
-            else:
-                self._frames(source, video, bar)
-        finally:
-            video.close()
+            self._draw(source, pixels, self._answer(source, pixels))
 
     def _frames(self, source: Source, video: Video, bar: Bar) -> None:
         """Each frame is an image."""
         with film(self._place(source, ".mp4") if self._draws else None, video.rate) as shown:
             for number, pixels in enumerate(video.read()):
-                row = image_row(self._next, str(source.path), pixels, number, float(video.rate))
-                rows = self._answered(pixels, row)
+                rows = self._answer(source, pixels, number, float(video.rate))
                 if shown:
-                    shown.add(drawn(pixels, self._shown(rows)))
+                    shown.add(draw_answers(pixels, self._sure(rows)))
                 if number < video.frames - 1:  # the last is counted with the file
                     bar.advance()
                     self._counted += 1
 
-    def _clip(self, source: Source, video: Video) -> None:
-        """All frames are one answer; it is drawn onto the middle one."""
-        frames = np.stack(list(_few_bytes(video)))
-        rows = self._answered(frames, image_row(self._next, str(source.path), frames))
+    def _draw(self, source: Source, pixels: np.ndarray, rows: list[Row]) -> None:
         if self._draws:
-            drawn(frames[len(frames) // 2], self._shown(rows)).save(self._place(source, ".jpg"), quality=92)
+            draw_answers(pixels, self._sure(rows)).save(self._place(source, ".jpg"), quality=92)
 
-    @property
-    def _next(self) -> int:
-        return self.tally.images + 1
-
-    def _answered(self, pixels: np.ndarray, image: Row) -> list[Row]:
+    def _answer(self, source: Source, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0) -> list[Row]:
+        image = image_row(self.tally.images + 1, str(source.path), pixels, frame, rate)
         rows = rows_of(self._model.answer(pixels), self._model.labels, image)
         self._images.write(json.dumps(image) + "\n")
         self._results.writelines(json.dumps(row) + "\n" for row in rows)
@@ -111,13 +98,13 @@ class Work:
         self.tally.rows += len(rows)
         return rows
 
-    def _shown(self, rows: list[Row]) -> list[Row]:
-        """A classifier's one answer in any case."""
+    def _sure(self, rows: list[Row]) -> list[Row]:
+        """Return what is drawn; a classifier's one answer in any case."""
         sure = [row for row in rows if row["score"] >= self._min_score]
         return sure or (rows[:1] if self._model.task != "detection" else [])
 
     def _place(self, source: Source, suffix: str) -> Path:
-        """A file of its own, also where two sources have one name."""
+        """Return a file of its own, also where two sources have one name."""
         first = place = (self._out / PICTURES / source.name).with_suffix(suffix)
         number = 1
         while place in self._taken:
@@ -135,7 +122,7 @@ def told(model: "Model", tally: Tally) -> str:
 
 
 def require_own_folder(out: Path) -> None:
-    """Nothing of somebody else's is written over."""
+    """Refuse a folder in which something of somebody else's would be written over."""
     if out.exists() and not out.is_dir():
         raise WorkspaceError(f"--out: must be a folder, {out} is a file")
     if out.is_dir() and any(out.iterdir()) and not (out / RESULTS).is_file():
@@ -152,15 +139,14 @@ def make_own_folder(out: Path) -> None:
 
 
 def _frames_of(path: Path) -> int:
-    """1 where it is not told, or the file is broken."""
+    """Return 1 where it is not told, or the file is broken."""
     try:
-        if not is_video(path):
-            return 1
-        video = Video(path)
+        if is_video(path):
+            with closing(Video(path)) as video:
+                return max(1, video.frames)
     except (DataError, OSError):
-        return 1
-    video.close()
-    return max(1, video.frames)
+        pass
+    return 1
 
 
 def _text(path: Path) -> TextIO:
@@ -168,19 +154,15 @@ def _text(path: Path) -> TextIO:
 
 
 def _few_bytes(video: Video) -> Iterator[np.ndarray]:
-    """All frames of a clip, small; a film of an hour is none."""
+    """Yield all frames of a clip, small; a film of an hour is none."""
     kept = 0
     for number, frame in enumerate(video.read()):
-        smaller = _smaller(frame)
+        image = Image.fromarray(frame)
+        image.thumbnail((CLIP_SIDE, CLIP_SIDE), Image.Resampling.BICUBIC)
+        smaller = np.asarray(image)
         kept += smaller.nbytes
         if kept > CLIP_BYTES:
             raise DataError(
                 f"is too long for one clip, {number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB; cut it into clips"
             )
         yield smaller
-
-
-def _smaller(frame: np.ndarray) -> np.ndarray:
-    image = Image.fromarray(frame)
-    image.thumbnail((CLIP_SIDE, CLIP_SIDE), Image.Resampling.BICUBIC)
-    return np.asarray(image)

@@ -1,26 +1,31 @@
-"""A recorded run, made again: its stages in a fresh workspace, each compared before the next begins."""
+"""A recorded run, made again: its stages in a fresh workspace, each compared before the next begins.
+
+The verdict becomes tags of the run that it is about, and a run of its own if asked for; by journals, as all else.
+"""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.reproduce import verdict
-from bakeoff.reproduce.child import run
 from bakeoff.reproduce.data import bring
-from bakeoff.reproduce.fresh import fresh_workspace
+from bakeoff.reproduce.fresh import fresh_workspace, run_command
 from bakeoff.reproduce.missing import Here, Lack, cut_off, lacks
 from bakeoff.reproduce.recorded import Recorded
 from bakeoff.reproduce.verdict import BUILD_RECORDS, EVALUATE, RENDER_CONFIG, STAGES, TRAIN, Compared, Verdict
-from bakeoff.tracking.result import Result, result_in
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.lookup import TrackedRun
+from bakeoff.tracking.result import Result, parse_json, parse_yaml, read_text, result_in
+from bakeoff.tracking.sync import send_beside
+from bakeoff.tracking.target import target_in
+from bakeoff.tracking.tracker import new_run_id, tell_result
 
 UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
-LAST_LINES = 15
+REPRODUCED, REPRODUCED_AT = "bakeoff.reproduced", "bakeoff.reproduced_at"
+OF, OF_IN_MLFLOW = "bakeoff.reproduction_of", "bakeoff.reproduction_of_mlflow_run"
 
 Say = Callable[[str], None]
 
@@ -46,7 +51,7 @@ class Attempt:
 
 
 def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | None, keep: bool) -> None:
-    """Fills the attempt in; raises CannotBeTried if what is missing leaves nothing to try."""
+    """Fill the attempt in; raise CannotBeTried if what is missing leaves nothing to try."""
     recorded = attempt.recorded
     _name(attempt, lacks(recorded, Here.now(recorded.commit)), say)
     assert recorded.commit
@@ -55,7 +60,7 @@ def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | Non
         say(f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}")
         _name(attempt, [*_lacking_stages(folder), *bring(recorded.run_yaml, recorded.state, folder, say)], say)
         _keep_to_itself(folder / workspace.PARAMS)
-        for stage in _wanted(until):
+        for stage in STAGES[: STAGES.index(until) + 1]:
             if stage == EVALUATE and cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated
             attempt.seconds[stage] = _run_stage(stage, folder, say)
@@ -67,8 +72,37 @@ def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | Non
         attempt.made = result_in(folder)
 
 
+def tell_verdict(attempt: Attempt) -> bool:
+    """Return whether it could be told: a run that is tracked nowhere has nothing to tag."""
+    run = attempt.recorded.tracked
+    if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
+        return False
+    journal = _journal(run, run.run_id)
+    journal.tags(_tags(attempt))
+    journal.close()
+    send_beside()
+    return True
+
+
+def tell_as_run(attempt: Attempt) -> str | None:
+    """Return our id of the new run."""
+    run, made = attempt.recorded.tracked, attempt.made
+    if run is None or run.run_id is None or made is None:
+        return None
+    run_id = new_run_id()
+    journal = _journal(run, run_id)
+    journal.run(f"{attempt.recorded.variant} (reproduction)")
+    journal.tags({OF: run.run_id, **_tags(attempt)})
+    journal.link(OF_IN_MLFLOW, run.run_id)
+    tell_result(journal, made)
+    journal.state("FINISHED")
+    journal.close()
+    send_beside()
+    return run_id
+
+
 def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
-    """All of it, before the first that is fatal ends it."""
+    """Say all that is missing, before the first that is fatal ends it."""
     attempt.lacks += found
     for lack in found:
         say(f"{'missing' if lack.is_fatal else 'note'}: {lack.said}")
@@ -77,12 +111,8 @@ def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
         raise CannotBeTried(f"{attempt.recorded.called}: cannot be made again, for something is missing: {fatal[0]}")
 
 
-def _wanted(until: str) -> Iterator[str]:
-    yield from STAGES[: STAGES.index(until) + 1]
-
-
 def _lacking_stages(folder: Path) -> Iterator[Lack]:
-    there = (yaml.safe_load((folder / "dvc.yaml").read_text(encoding="utf-8")) or {}).get("stages") or {}
+    there = parse_yaml(read_text(folder / "dvc.yaml")).get("stages") or {}
     gone = [stage for stage in STAGES if stage not in there]
     if gone:
         yield Lack(f"dvc.yaml: had no stage {', '.join(gone)} then, so this command cannot follow it", True)
@@ -99,13 +129,13 @@ def _keep_to_itself(params: Path) -> None:
 
 
 def _run_stage(stage: str, folder: Path, say: Say) -> float:
-    """For real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
+    """Run it for real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
     say(f"{stage}: runs")
     began = time.monotonic()
     command = dvc.command("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
-    code, said = run(command, folder, lambda line: say(f"  {line}"))
+    code, words = run_command(command, folder, lambda line: say(f"  {line}"))
     if code:
-        last = [line for line in said if line and not line.startswith("ERROR")][-1:]
+        last = [line for line in words if line and not line.startswith("ERROR")][-1:]
         raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its words stand above")
     return time.monotonic() - began
 
@@ -113,7 +143,8 @@ def _run_stage(stage: str, folder: Path, say: Say) -> float:
 def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | None) -> Compared:
     made = result_in(folder)
     if stage == BUILD_RECORDS:
-        return verdict.compare_records(recorded, _records_digest(folder))
+        manifest = parse_json(read_text(folder / workspace.RECORDS / "manifest.json"))
+        return verdict.compare_records(recorded, str(manifest["digest"]))
     if stage == RENDER_CONFIG:
         return verdict.compare_config(recorded, made.variant)
     if stage == TRAIN:
@@ -121,6 +152,15 @@ def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | No
     return verdict.compare_metrics(recorded, made.metrics, tolerance)
 
 
-def _records_digest(folder: Path) -> str:
-    manifest: dict[str, Any] = yaml.safe_load((folder / workspace.RECORDS / "manifest.json").read_text("utf-8"))
-    return str(manifest["digest"])
+def _tags(attempt: Attempt) -> Mapping[str, str]:
+    found = attempt.verdict
+    where = f" at {found.stage}" if found.stage else ""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {REPRODUCED: f"{found.outcome}{where}", REPRODUCED_AT: at}
+
+
+def _journal(run: TrackedRun, run_id: str) -> Journal:
+    journal = Journal(run_id)
+    if target_in(journal.folder) is None:
+        run.target.write(journal.folder)
+    return journal

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bakeoff import dvc
-from bakeoff.reproduce.child import run
-from bakeoff.reproduce.fresh import has_remote
+from bakeoff.reproduce.fresh import has_remote, run_command
 from bakeoff.reproduce.missing import Lack
+from bakeoff.tracking.result import parse_yaml, read_text
 from bakeoff.workspace import fetched, in_flight, main_workspace, runs
 
 RAW = "data/raw"
@@ -22,7 +20,7 @@ ID_LENGTH = 32
 def bring(
     run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path, show: Callable[[str], None]
 ) -> list[Lack]:
-    """Everything that can be brought; what cannot, and what is not surely as it was, is named."""
+    """Bring everything that can be brought; name what cannot, and what is not surely as it was."""
     paths = _data_paths(run_yaml, workspace)
     why_not = _pull(paths, workspace, show)
     return [
@@ -33,7 +31,7 @@ def bring(
 
 
 def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
-    """Raw data that DVC has, by those .dvc files of that commit which name what the run read; where it is not."""
+    """Bring raw data that DVC has, by .dvc files of that commit which name what the run read; say where it is not."""
     found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
     wanted = [workspace / path for path in paths]
     named = {
@@ -43,43 +41,36 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
     }
     if not named:
         return "in DVC"
-    code, said = run(dvc.command("checkout", *named), workspace, lambda line: None)
+    code, words = run_command(dvc.command("checkout", *named), workspace, lambda line: None)
     remote = has_remote(workspace)
     if code and remote:
         show(f"{', '.join(named)}: what DVC's cache lacks is pulled from its remote")
-        code, said = run(dvc.command("pull", *named), workspace, show)
+        code, words = run_command(dvc.command("pull", *named), workspace, show)
     if not code:
         return "in DVC"
     for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
         shutil.rmtree(out, ignore_errors=True)
         out.unlink(missing_ok=True)
-    reason = next(
-        (line.removeprefix("ERROR: ").partition(" - ")[0] for line in said if line.startswith("ERROR")),
-        "it did not say why",
-    )
+    errors = (line.removeprefix("ERROR: ").partition(" - ")[0] for line in words if line.startswith("ERROR"))
+    reason = next(errors, "it did not say why")
     return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
 
 
 def _outs(file: Path) -> list[Path]:
-    tree = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    return [file.parent / out["path"] for out in tree.get("outs", [])]
+    return [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])]
 
 
 def _data_paths(run_yaml: Mapping[str, Any], workspace: Path) -> list[str]:
-    """Folders that the data option reads, or those that it merges."""
+    """List the folders that the data option reads, or those that it merges."""
     data = run_yaml.get("data") or {}
     merged = data.get("merge") or []
-    options = [data, *(_option(workspace / f"conf/data/{name}.yaml") for name in merged if isinstance(name, str))]
+    files = [workspace / f"conf/data/{name}.yaml" for name in merged if isinstance(name, str)]
+    options = [data, *(parse_yaml(read_text(file)) for file in files)]
     return [str(option["path"]) for option in options if option.get("path")]
 
 
-def _option(file: Path) -> dict[str, Any]:
-    tree = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
-    return tree if isinstance(tree, dict) else {}
-
-
 def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") -> Iterator[Lack]:
-    """Neither git nor DVC brought it, so it is taken from where it was, by a link."""
+    """Link what neither git nor DVC brought to where it was."""
     there, here = workspace / path, main_workspace() / path
     if there.exists():
         return
@@ -112,7 +103,7 @@ def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lac
 
 
 def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
-    """The run that it continues, whose last checkpoint was its first."""
+    """Bring the run that it continues, whose last checkpoint was its first."""
     named = (run_yaml.get("train") or {}).get("continue_from")
     if named is None:
         return

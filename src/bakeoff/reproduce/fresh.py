@@ -1,4 +1,4 @@
-"""A commit -> a workspace in which nothing ran yet, with git's and DVC's objects of this one.
+"""A commit -> a workspace in which nothing ran yet, with git's and DVC's objects of this one; and commands run in it.
 
 It is a repository of its own below `.bakeoff/reproduce/`, which reads this one's objects and writes none. So the
 workspace, the index, the branches and the list of worktrees stay as they are, whatever happens in it.
@@ -7,10 +7,11 @@ workspace, the index, the branches and the list of worktrees stay as they are, w
 import configparser
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -25,11 +26,19 @@ from bakeoff.workspace import main_workspace
 KEPT = "kept-"  # before the name of a workspace that stays
 LINKS = "reflink,hardlink,symlink,copy"  # from the cache, which needs no second place on the disk but where it must
 HAS_SCHEME = "://"
+SECONDS_TO_END = 20
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
+# Of an experiment that DVC may be running around us; the workspace is no part of it.
+NOT_TAKEN_ALONG = ("DVC_", "GIT_", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT")
+CHATTER = (
+    "To track the changes with git", "\tgit add", "To enable auto staging", "\tdvc config core.autostage",
+    "Use `dvc push`", "Updating lock file", "Generating lock file", "Running stage", "> ", "Stage '",
+)  # fmt: skip
 
 
 @contextmanager
 def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator[Path]:
-    """The folder that is the workspace, gone at the end however that comes, unless it is to be kept."""
+    """Yield the folder that is the workspace, gone at the end however that comes, unless it is to be kept."""
     place = main_workspace() / ".bakeoff/reproduce"
     place.mkdir(parents=True, exist_ok=True)
     _clear(place)
@@ -37,7 +46,7 @@ def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator
     lock = FileLock(_lock_of(folder), thread_local=False)
     lock.acquire()
     try:
-        yield _made(folder, commit, patch)
+        yield _make(folder, commit, patch)
     finally:
         if not keep:
             _remove(folder)
@@ -47,7 +56,37 @@ def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator
             place.rmdir()  # if it is empty
 
 
-def _made(folder: Path, commit: str, patch: bytes | None) -> Path:
+def has_remote(workspace: Path) -> bool:
+    return any(
+        "['remote " in file.read_text(encoding="utf-8")
+        for file in (workspace / ".dvc/config", workspace / ".dvc/config.local")
+        if file.is_file()
+    )
+
+
+def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
+    """Run a command and show it line by line; return its exit code and its words.
+
+    Ctrl-C ends it, and then goes on as KeyboardInterrupt.
+    """
+    lines = []
+    with subprocess.Popen(
+        command, cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
+    ) as child:  # fmt: skip
+        try:
+            assert child.stdout
+            for line in child.stdout:
+                lines.append(line.rstrip())
+                if lines[-1] and not lines[-1].startswith(CHATTER):
+                    show(lines[-1])
+            return child.wait(), lines
+        finally:
+            if child.poll() is None:
+                _end(child)
+
+
+def _make(folder: Path, commit: str, patch: bytes | None) -> Path:
     main = main_workspace()
     objects = Path(_git(main, "rev-parse", "--git-path", "objects"))
     form = _git(main, "rev-parse", "--show-object-format")
@@ -70,7 +109,7 @@ def _made(folder: Path, commit: str, patch: bytes | None) -> Path:
 
 
 def _share_cache(main: Path, workspace: Path) -> None:
-    """DVC's settings of this machine go along, and addresses that count from this workspace are spelled out."""
+    """Take DVC's settings of this machine along, with addresses that count from this workspace spelled out."""
     config = configparser.ConfigParser(interpolation=None)
     config.optionxform = str  # type: ignore[assignment,method-assign]  # names of remotes' options keep their case
     shared = configparser.ConfigParser(interpolation=None)
@@ -91,27 +130,42 @@ def _share_cache(main: Path, workspace: Path) -> None:
         config.write(file)
 
 
-def has_remote(workspace: Path) -> bool:
-    return any(
-        "['remote " in file.read_text(encoding="utf-8")
-        for file in (workspace / ".dvc/config", workspace / ".dvc/config.local")
-        if file.is_file()
-    )
-
-
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     done = subprocess.run(
         ["git", *arguments], cwd=folder, input=given, env=environment, capture_output=True, check=False
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise WorkspaceError(f"git {arguments[0]}: {said[0] if said else 'failed'}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise WorkspaceError(f"git {arguments[0]}: {lines[0] if lines else 'failed'}")
     return done.stdout.decode(errors="replace").strip()
 
 
+def _end(child: subprocess.Popen[str]) -> None:
+    """End it with the stage that it runs; nothing of it is wanted any more."""
+    for number in (signal.SIGTERM, KILL):
+        if os.name == "posix":
+            os.killpg(child.pid, number)
+        else:
+            child.terminate()
+        try:
+            child.wait(SECONDS_TO_END)
+            break
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            continue
+    if os.name == "posix":
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, KILL)  # whoever of its group is left
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Leave out what is DVC's around us; its files about the workspace stay in it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_TAKEN_ALONG)}
+    return dvc.environment(kept) | {"DVC_SITE_CACHE_DIR": str(folder / ".dvc/tmp/site")}
+
+
 def _clear(place: Path) -> None:
-    """What a process left that was killed."""
+    """Remove what a process left that was killed."""
     for folder in place.iterdir():
         lock = _lock_of(folder)
         if folder.is_dir() and not folder.name.startswith(KEPT) and not is_held(FileLock(lock)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bakeoff.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.tracking import git, system
-from bakeoff.tracking.changes import left_out
+from bakeoff.tracking.git import list_left_out
 from bakeoff.tracking.tracker import CHANGES
 
 DECIDING = ("conf/", "src/", "params.yaml", "dvc.yaml", "data/raw/")  # what stages read besides their own outputs
@@ -52,16 +52,16 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
             f"`git fetch` from the clone in which it was trained{f', on {where}' if where else ''}",
             True,
         )
-    patch, told = recorded.patch, recorded.patch_sha256
+    patch, digest = recorded.patch, recorded.patch_sha256
     if patch is None:
-        if recorded.is_dirty and told != NO_COMMIT:
+        if recorded.is_dirty and digest != NO_COMMIT:
             yield Lack(f"{CHANGES}: missing, and the run had changes that were not committed", True)
         return
-    if told and told != hashlib.sha256(patch).hexdigest():
+    if digest and digest != hashlib.sha256(patch).hexdigest():
         yield Lack(f"{CHANGES}: is cut or was changed, for its SHA-256 is not the one that the run said", True)
-    elif recorded.told and CHANGES in recorded.told.damaged:
+    elif recorded.tracked and CHANGES in recorded.tracked.damaged:
         yield Lack(f"{CHANGES}: is cut or was changed, for it is not what the run handed over", True)
-    for name in left_out(patch):
+    for name in list_left_out(patch):
         decides = name.startswith(DECIDING)
         yield Lack(f"{name}: was there, but git did not know it, and it was not kept", decides)
 
@@ -69,9 +69,9 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
 def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
     state = recorded.state
     if not state:
-        told = recorded.tags.get("bakeoff.state", "")
-        if told in (*UNFINISHED, "FAILED", "CANCELED"):
-            yield Lack(f"models/train: there is none to compare with, for the run is {told}", True)
+        last = recorded.tags.get("bakeoff.state", "")
+        if last in (*UNFINISHED, "FAILED", "CANCELED"):
+            yield Lack(f"models/train: there is none to compare with, for the run is {last}", True)
         elif not recorded.metrics:
             yield Lack("models/train, models/evaluation: neither is known, so there is nothing to compare with", True)
         else:
@@ -86,7 +86,7 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
     tagged = recorded.tags.get("bakeoff.weights_sha256")
     if state and tagged and tagged != state.get("weights_sha256"):
         yield Lack("train/state.json: names other weights than the tag bakeoff.weights_sha256; one of them was changed")
-    for name in recorded.told.damaged if recorded.told else ():
+    for name in recorded.tracked.damaged if recorded.tracked else ():
         if name != CHANGES:
             yield Lack(f"{name}: is not what the run handed over, so what differs from it may be its own fault")
     if resumed := state.get("resumed_at_steps"):

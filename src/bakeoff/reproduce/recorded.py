@@ -1,18 +1,15 @@
 """A run's name -> what is to be made again, and what came of it the first time."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import git
+from bakeoff.tracking.lookup import TrackedRun, find_run
 from bakeoff.tracking.reconcile import MADE_BY, REUSED
-from bakeoff.tracking.result import result_of
-from bakeoff.tracking.told import Told, told_of
+from bakeoff.tracking.result import name_of, parse_json, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
 
 ID = re.compile(r"[0-9a-f]{5,32}")
@@ -35,83 +32,65 @@ class Recorded:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     experiment: str | None = None  # DVC's, whose commit holds the changes as well
-    told: Told | None = None
+    tracked: TrackedRun | None = None
     remarks: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str | None:
-        return (self.told.run_id if self.told else None) or self.state.get("run_id")
+        return (self.tracked.run_id if self.tracked else None) or self.state.get("run_id")
 
     @property
     def variant(self) -> str:
-        chosen = self.run_yaml.get("variant") or {}
-        return " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
+        return name_of(self.run_yaml)
 
 
 def recorded(name: str) -> Recorded:
-    """By DVC's name of an experiment, our id of a run or MLflow's, or the beginning of an id."""
+    """Find it by DVC's name of an experiment, our id of a run or MLflow's, or the beginning of an id."""
     if name in git.experiments():
-        return of_experiment(name)
-    told = told_of(name) if ID.fullmatch(name) else None
-    if told is None:
+        return _of_experiment(name)
+    run = find_run(name) if ID.fullmatch(name) else None
+    if run is None:
         raise WorkspaceError(
             f"{name}: no such run; it can be a DVC experiment (`dvc exp list`), or an id, or the beginning of one, "
             "that MLflow or models/train/state.json shows"
         )
-    return of_told(name, told)
+    return _of_tracked(name, run)
 
 
-def of_told(name: str, told: Told) -> Recorded:
+def _of_tracked(name: str, run: TrackedRun) -> Recorded:
     remarks: tuple[str, ...] = ()
-    if told.tags.get(REUSED):  # DVC took it from its cache; there is nothing in it to make again
-        made_by, maker = told.tags.get(MADE_BY, ""), None
-        maker = told_of(made_by) if made_by else None
+    if run.tags.get(REUSED):  # DVC took it from its cache; there is nothing in it to make again
+        made_by = run.tags.get(MADE_BY, "")
+        maker = find_run(made_by) if made_by else None
         if maker is None:
             raise WorkspaceError(f"{name}: was restored by DVC, and the run that made it ({made_by}) is not known here")
-        remarks, told = (f"DVC restored it; what is made again is the run that made it, {made_by}",), maker
-    commit = told.tags.get("bakeoff.git_commit", NO_COMMIT)
-    patch = told.read(CHANGES) if told.tags.get(CHANGES_TAG) != NO_COMMIT else None
-    digest = told.tags.get("bakeoff.records_digest")
-    experiment = told.tags.get("DVC_EXP_NAME")
+        remarks, run = (f"DVC restored it; what is made again is the run that made it, {made_by}",), maker
+    commit, experiment = run.tags.get("bakeoff.git_commit", NO_COMMIT), run.tags.get("DVC_EXP_NAME")
+    patch = run.read(CHANGES) if run.tags.get(CHANGES_TAG) != NO_COMMIT else None
     if commit == NO_COMMIT and experiment in git.experiments():
-        return of_experiment(experiment)
+        return _of_experiment(experiment)
     return Recorded(
-        name, None if commit == NO_COMMIT else commit, patch, told.tags.get(CHANGES_TAG),
-        told.tags.get("bakeoff.git_dirty") == "true", _yaml(told.read("config/run.yaml")), digest,
-        _json(told.read("train/state.json")), _lines(told.read("train/history.jsonl")),
-        _json(told.read("evaluation/metrics.json")), told.tags, None, told, remarks,
+        name, None if commit == NO_COMMIT else commit, patch, run.tags.get(CHANGES_TAG),
+        run.tags.get("bakeoff.git_dirty") == "true", parse_yaml(run.read("config/run.yaml")),
+        run.tags.get("bakeoff.records_digest"), parse_json(run.read("train/state.json")),
+        _lines(run.read("train/history.jsonl")), parse_json(run.read("evaluation/metrics.json")), run.tags, None, run,
+        remarks,
     )  # fmt: skip
 
 
-def of_experiment(name: str) -> Recorded:
+def _of_experiment(name: str) -> Recorded:
     """Its commit holds code, params.yaml and conf/ as they were run with, committed or not."""
     result = result_of(name)
-    told = told_of(result.run_id) if result.run_id else None
-    tags = told.tags if told else {}
-    state, history, metrics = result.state, _lines(result.history.encode()), result.metrics
-    if told and not state:
-        state, history = _json(told.read("train/state.json")), _lines(told.read("train/history.jsonl"))
+    run = find_run(result.run_id) if result.run_id else None
+    tags = run.tags if run else {}
+    state, history = result.state, _lines(result.history.encode())
+    if run and not state:
+        state, history = parse_json(run.read("train/state.json")), _lines(run.read("train/history.jsonl"))
     return Recorded(
         name, git.commit_of(name), None, NO_COMMIT, False, result.variant, tags.get("bakeoff.records_digest"),
-        state, history, metrics, tags, name, told,
+        state, history, result.metrics, tags, name, run,
     )  # fmt: skip
-
-
-def _json(content: bytes | None) -> dict[str, Any]:
-    try:
-        tree = json.loads(content or b"{}")
-    except ValueError:
-        return {}
-    return tree if isinstance(tree, dict) else {}
-
-
-def _yaml(content: bytes | None) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(content or b"")
-    except (ValueError, yaml.YAMLError):
-        return {}
-    return tree if isinstance(tree, dict) else {}
 
 
 def _lines(content: bytes | None) -> tuple[dict[str, Any], ...]:
-    return tuple(found for line in (content or b"").splitlines() if (found := _json(line)))
+    return tuple(found for line in (content or b"").splitlines() if (found := parse_json(line)))

@@ -11,7 +11,7 @@ from bakeoff.reproduce.recorded import Recorded
 from bakeoff.run.differences import ABSENT, Difference, differences, flat
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")
-TOLD_ONLY = ("track", "variant.track", "digest")  # of run.yaml: where copies go, and the seal over that
+TOLD_ONLY = ("track.", "variant.track.", "digest.")  # of run.yaml: where copies go, and the seal over that
 OF_THE_CLOCK = ("examples_per_second",)  # of the history
 NAMED = 4
 
@@ -51,7 +51,7 @@ def compare_records(recorded: Recorded, digest: str) -> Compared:
 def compare_config(recorded: Recorded, run_yaml: Mapping[str, Any]) -> Compared:
     if not recorded.run_yaml:
         return Compared(RENDER_CONFIG, None, "no run.yaml is known")
-    found = [pair for pair in differences(recorded.run_yaml, run_yaml) if not _is_told_only(pair)]
+    found = [pair for pair in differences(recorded.run_yaml, run_yaml) if not f"{pair.key}.".startswith(TOLD_ONLY)]
     if not found:
         return Compared(RENDER_CONFIG, True, "the same run.yaml")
     named = "; ".join(f"{pair.key} is {pair.other}, was {pair.one}" for pair in found[:NAMED])
@@ -80,7 +80,7 @@ def first_difference(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[s
     before, now = _by_step(one, last), _by_step(other, last)
     for step, key in sorted(before.keys() | now.keys(), key=lambda place: place[0]):
         a, b = before.get((step, key), ABSENT), now.get((step, key), ABSENT)
-        if a != b and not _are_both_nan(a, b):
+        if a != b and not (a != a and b != b):  # NaN differs from itself
             return f"step {step:,} ({key} is {b}, was {a})"
     return None
 
@@ -128,10 +128,6 @@ def verdict(compared: Sequence[Compared]) -> Verdict:
     return Verdict(Outcome.DIFFERS, differing.stage, differing.said)
 
 
-def _is_told_only(pair: Difference) -> bool:
-    return any(pair.key == key or pair.key.startswith(f"{key}.") for key in TOLD_ONLY)
-
-
 def _by_step(history: Sequence[Mapping[str, Any]], last: int) -> dict[tuple[int, str], Any]:
     return {
         (line["step"], key): value
@@ -139,10 +135,6 @@ def _by_step(history: Sequence[Mapping[str, Any]], last: int) -> dict[tuple[int,
         for key, value in line.items()
         if line["step"] <= last and key not in ("step", *OF_THE_CLOCK)
     }
-
-
-def _are_both_nan(a: Any, b: Any) -> bool:
-    return isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)
 
 
 def _numbers(metrics: Mapping[str, Any]) -> dict[str, float]:

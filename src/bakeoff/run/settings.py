@@ -11,7 +11,8 @@ from typing import Any
 
 from bakeoff.errors import ConfigError, require
 from bakeoff.input.memory import Memory
-from bakeoff.lr import SCHEDULES, Schedule
+from bakeoff.lr import SCHEDULES
+from bakeoff.lr.schedule import Schedule
 from bakeoff.networks import NETWORKS, Network
 from bakeoff.records.manifest import Manifest, read_manifest
 from bakeoff.records.record import TRAIN, VALIDATION

@@ -15,9 +15,7 @@ class Track(Protocol): ...
 class Mlflow:
     experiment: str = "bakeoff"
     uri: str | None = None  # None: $MLFLOW_TRACKING_URI, or mlflow.db in the main workspace
-    artifacts: str | None = (
-        None  # where files go if the experiment is new, such as s3://bucket/path; None: by the store
-    )
+    artifacts: str | None = None  # where files of a new experiment go, such as s3://bucket/path; None: by the store
     wait_s: float = 10.0  # at the end of a stage, for MLflow to have everything; the rest is sent without it
     system_every_s: float = 10.0  # between two looks at processor and memory; 0: none
     largest_model_mb: float = 500.0  # of weights or an export that MLflow gets; of a larger one it gets the digest

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,10 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.machine import oom_kills
-from bakeoff.runs import status
-from bakeoff.runs.failures import ERROR, OUT_OF_MEMORY
 from bakeoff.runs.process import Process
-from bakeoff.runs.report import SECONDS_OF_SILENCE
-from bakeoff.runs.status import Failure, State, Status, Unreadable
+from bakeoff.runs.report import ERROR, OUT_OF_MEMORY, SECONDS_OF_SILENCE
+from bakeoff.runs.status import Failure, State, Status, Unreadable, read_status
+from bakeoff.workspace import STOP_FILE
 
 SHOWN_OF_FINGERPRINT = 8
 SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked at
@@ -57,7 +57,7 @@ class KnownRun:
         return self.said.updated if self.said else self.folder.stat().st_mtime
 
     def as_tree(self) -> dict[str, Any]:
-        """For scripts: what was said, with the state as it is; null for what is not known."""
+        """Return for scripts what was said, with the state as it is; null for what is not known."""
         said = self.said.as_tree() if self.said else dict.fromkeys(field.name for field in fields(Status))
         said.pop("version", None)
         failure = asdict(self.failure) if self.failure else None
@@ -76,7 +76,7 @@ class KnownRun:
 
 
 def known_runs() -> list[KnownRun]:
-    """Those under way, those that wait in their order, those that ended; the one heard of last at the top."""
+    """List those under way, those that wait in their order, those that ended; the one heard of last at the top."""
     waiting = [run for run in map(known, _folders(workspace.queued())) if run.waits]
     runs = sorted(map(known, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]
@@ -88,22 +88,25 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def known(folder: Path) -> KnownRun:
+    """Return the run whose folder this is, as it is now."""
     try:
-        said = status.read(folder)
+        said = read_status(folder)
     except Unreadable as error:
         return KnownRun(folder, State.STATE_UNSPECIFIED, None, unreadable=str(error))
     if not said.state.is_live:
         return KnownRun(folder, said.state, said, said.failure)
     lost = _why_lost(said)
     if lost is not None:
-        last = _read_again(folder, said)  # it may have ended in between, with a last word
-        return KnownRun(folder, State.FAILED, said, lost) if last == said else known(folder)
-    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / workspace.STOP_FILE).exists()
+        with suppress(Unreadable):  # it may have ended in between, with a last word
+            if read_status(folder) != said:
+                return known(folder)
+        return KnownRun(folder, State.FAILED, said, lost)
+    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / STOP_FILE).exists()
     return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
 
 
 def named(name: str, runs: Sequence[KnownRun]) -> KnownRun:
-    """The run whose fingerprint, experiment or variant this is, or the beginning of."""
+    """Return the run whose fingerprint, experiment or variant this is, or the beginning of."""
     whole = [run for run in runs if name in run.names]
     found = whole or [run for run in runs if any(own.startswith(name) for own in run.names)]
     if len(found) == 1:
@@ -115,15 +118,8 @@ def named(name: str, runs: Sequence[KnownRun]) -> KnownRun:
     raise WorkspaceError(f"{name}: no run is known by this name; {choices(name, known_names)}")
 
 
-def _read_again(folder: Path, said: Status) -> Status:
-    try:
-        return status.read(folder)
-    except Unreadable:
-        return said
-
-
 def _why_lost(said: Status) -> Failure | None:
-    """Of a run that was under way when it was last heard of: what became of it, if it can't be under way any more."""
+    """Return what became of a run that was under way when last heard of, if it can't be under way any more."""
     process, silent = said.process, time.time() - said.updated
     if said.state == State.QUEUED and process == Process.nobody():
         return None
@@ -132,7 +128,7 @@ def _why_lost(said: Status) -> Failure | None:
         return None
     if alive is None:
         return Failure(ERROR, f"no word from {process.host} for {silent / 60:.0f} minutes")
-    if process.boot != Process.own().boot:
+    if not process.is_of_this_boot:
         return Failure(ERROR, f"the machine was started anew while process {process.pid} trained")
     before, now, taken = said.machine.oom_kills, oom_kills(), said.machine.resident_bytes or 0
     if before is not None and now is not None and now > before:

@@ -1,4 +1,7 @@
-"""Old work under `.bakeoff/`: what of it may go, and why the rest stays."""
+"""Old work under `.bakeoff/`: what of it may go, and why the rest stays; and which results came from which run.
+
+`models/train/state.json` holds the fingerprint. DVC has that file in its cache, under the digest in dvc.lock.
+"""
 
 import re
 import shutil
@@ -9,16 +12,19 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bakeoff import workspace
+from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import KnownRun
-from bakeoff.runs.named_by import WORKSPACE
 from bakeoff.runs.room import bytes_below
 from bakeoff.runs.status import State
+from bakeoff.tracking import git
+from bakeoff.tracking.result import parse_json, parse_yaml, read_text, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 PARTIAL = "*.partial"
 WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
+LOCK, STATE = "dvc.lock", "state.json"
+WORKSPACE = "workspace"
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Rules:
     states: tuple[State, ...] = ()  # none: finished, or nothing there to go on from
 
     def why_stays(self, run: KnownRun, rank: int) -> str | None:
-        """Of a run that is `rank` from the newest, from 0; None if it may go."""
+        """Return why a run stays that is `rank` from the newest, from 0; None if it may go."""
         if run.state.is_live:
             return "is under way"
         if self.states and run.state not in self.states:
@@ -53,7 +59,7 @@ class Leftover:
     stays: str | None = None  # why
 
     def remove(self) -> bool:
-        """Whether it could be: a process that trains holds the lock of its run."""
+        """Return whether it could be: a process that trains holds the lock of its run."""
         if self.run is None:
             shutil.rmtree(self.path) if self.path.is_dir() else self.path.unlink(missing_ok=True)
             return True
@@ -69,7 +75,7 @@ class Leftover:
 
 
 def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
-    """All that are known, the newest first; what the workspace's results came from goes by name only."""
+    """List all that are known, the newest first; what the workspace's results came from goes by name only."""
     found = []
     for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):
         names = tuple(named_by.get(run.fingerprint, ()))
@@ -81,16 +87,13 @@ def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequ
 def these_runs(
     chosen: Sequence[KnownRun], runs: Sequence[KnownRun], named_by: Mapping[str, Sequence[str]]
 ) -> list[Leftover]:
-    """Those that were named, whatever the rules say; not what is under way, or what another of all `runs` needs."""
+    """List those named, whatever the rules say; what is under way, or what another of all `runs` needs, stays."""
     others = [run for run in runs if run not in chosen]
-    return [
-        _leftover(
-            run,
-            tuple(named_by.get(run.fingerprint, ())),
-            "is under way" if run.state.is_live else _why_needed(run, others),
-        )
-        for run in chosen
-    ]
+    found = []
+    for run in chosen:
+        stays = "is under way" if run.state.is_live else _why_needed(run, others)
+        found.append(_leftover(run, tuple(named_by.get(run.fingerprint, ())), stays))
+    return found
 
 
 def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
@@ -101,7 +104,7 @@ def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
 
 
 def other_leftovers(older_than: float) -> Iterator[Leftover]:
-    """Weights that can be fetched again, and files that a kill left half written."""
+    """Yield weights that can be fetched again, and files that a kill left half written."""
     fetched, now = workspace.fetched(), time.time()
     for path in sorted(fetched.iterdir()) if fetched.is_dir() else []:
         updated = path.stat().st_mtime
@@ -114,7 +117,7 @@ def other_leftovers(older_than: float) -> Iterator[Leftover]:
 
 
 def seconds_of(age: str) -> float:
-    """Of `30d`, `12h`, `2w`, `90m`."""
+    """Return the seconds of `30d`, `12h`, `2w`, `90m`."""
     match = re.fullmatch(r"([0-9]+)([mhdw])", age)
     if not match:
         raise WorkspaceError(f"--older-than: must be a number and m, h, d or w, such as 30d, got {age!r}")
@@ -124,3 +127,28 @@ def seconds_of(age: str) -> float:
 def _leftover(run: KnownRun, names: tuple[str, ...], stays: str | None) -> Leftover:
     what = run.said.name if run.said else "of another version"
     return Leftover(run.folder, what, bytes_below(run.folder), run.updated, run, names, stays)
+
+
+def named_by() -> dict[str, list[str]]:
+    """Return the workspace, branches, tags and experiments whose weights a run trained, by fingerprint.
+
+    As far as DVC has them.
+    """
+    found: dict[str, list[str]] = {}
+    seen: dict[str, str | None] = {}  # by digest of an output, for many commits have the same
+    own = _fingerprint_in(workspace.TRAINED / STATE)
+    if own is not None:
+        found[own] = [WORKSPACE]
+    for name, lock in git.file_at_refs(LOCK).items():
+        digest = trained_digest(parse_yaml(lock)) or ""
+        if digest not in seen:
+            seen[digest] = _fingerprint_in(dvc.cached_file((dvc.cached_folder(digest) or {}).get(STATE, "")))
+        if (fingerprint := seen[digest]) is not None:
+            found.setdefault(fingerprint, []).append(name)
+    return found
+
+
+def _fingerprint_in(state: Path | None) -> str | None:
+    """Return None for a file that is not there, or holds something else."""
+    lineage = parse_json(read_text(state)).get("lineage") if state else None
+    return str(lineage["fingerprint"]) if isinstance(lineage, dict) and "fingerprint" in lineage else None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-ENDED = "ZX"  # states in /proc/<pid>/stat of a process of which only the entry is left
 
 
 @dataclass(frozen=True)
@@ -28,35 +27,36 @@ class Process:
         pid = os.getpid()
         return cls(pid, _started(pid) or "", platform.node(), _boot(), _namespace())
 
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Whether the machine runs on since then."""
+        return self.boot == _boot()
+
     def is_alive(self) -> bool | None:
         """None: it is, or was, on another machine or in another container, and one cannot tell from here."""
         if self.host != platform.node():
             return None
-        if self.boot != _boot():
+        if not self.is_of_this_boot:
             return False
         return None if self.namespace != _namespace() else self.started == _started(self.pid)
 
 
 def _started(pid: int) -> str | None:
-    """None if there is no such process, or none that still runs."""
-    if not sys.platform.startswith("linux"):
-        return _started_elsewhere(pid)
-    try:
-        line = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = line.rpartition(")")[2].split()  # before it stands the program's name, which may hold anything
-    return None if fields[0] in ENDED else fields[19]
+    """None if there is no such process, or none that still runs: of one that ended an entry may be left."""
+    import psutil  # takes 20 ms, and mostly nobody asks
 
-
-def _started_elsewhere(pid: int) -> str | None:
-    import psutil
-
+    boot = psutil.boot_time()
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return None
+        started = process.create_time()
     except psutil.Error:
         return None
+    if not sys.platform.startswith("linux"):
+        return f"{started:.2f}"
+    # Ticks since the start of the machine, as the kernel counts them: they stay when somebody sets the clock.
+    return str(round((started - boot) * os.sysconf("SC_CLK_TCK")))
 
 
 def _boot() -> str:

@@ -1,7 +1,8 @@
 """What a training says of itself while it goes: it tells a `Report`, which writes `status.json` beside it.
 
 Telling costs an assignment. A thread writes at most once a second, so a slow disk holds up no step, and every ten
-seconds without news too, so that other machines that share the folder know that the process is there.
+seconds without news too, so that other machines that share the folder know that the process is there. If it fails, it
+says what kind of failure that is; kinds go by names of classes, so that nothing has to load TensorFlow to know them.
 """
 
 import math
@@ -15,21 +16,40 @@ from pathlib import Path
 from threading import Event, Thread
 
 from bakeoff import machine
-from bakeoff.errors import TryAgainLater, one_line
-from bakeoff.runs import status
-from bakeoff.runs.failures import failure_of
+from bakeoff.errors import TryAgainLater, is_disk_full, one_line
 from bakeoff.runs.process import Process
-from bakeoff.runs.status import Machine, State, Status, Unreadable
+from bakeoff.runs.status import FILE, Failure, Machine, State, Status, Unreadable, read_status, write_status
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
 APART = ("learning_rate", "examples_per_second")  # of a line's numbers: those that have a place of their own
 
+OUT_OF_MEMORY, DISK, BAD_DATA, DIVERGED, ERROR = "out of memory", "disk", "bad data", "diverged", "error"
+NO_ROOM = "no room"  # of a run that did not start
+MOST = 1000  # characters of a message
+
+KIND_OF = {
+    "MemoryError": OUT_OF_MEMORY,
+    "OutOfMemory": OUT_OF_MEMORY,  # training's own word for it
+    "ResourceExhaustedError": OUT_OF_MEMORY,  # TensorFlow's
+    "DataError": BAD_DATA,
+    "DataLossError": BAD_DATA,  # TensorFlow's, of a file that is not what its checksum says
+    "Diverged": DIVERGED,
+    "TryAgainLater": NO_ROOM,
+}
+SAID_OF_MEMORY = (  # in errors of other classes: an allocator's, CUDA's, the system's
+    "OOM when allocating",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "RESOURCE_EXHAUSTED: Out of memory",
+    "std::bad_alloc",
+    "Cannot allocate memory",
+)
+
 Tags = Callable[[Mapping[str, str]], object]
 
 
 class Report:
-    """Of one process on one run; whoever opens it holds the run's lock."""
+    """What one process says of one run; whoever opens it holds the run's lock."""
 
     def __init__(
         self,
@@ -61,7 +81,7 @@ class Report:
 
     def __enter__(self) -> "Report":
         try:
-            self._said = replace(self._said, began=status.read(self._folder).began)
+            self._said = replace(self._said, began=read_status(self._folder).began)
         except Unreadable:
             pass  # the first of this run
         self._write()
@@ -70,8 +90,6 @@ class Report:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._end(error)
-
-    # Told by training.
 
     @contextmanager
     def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
@@ -87,12 +105,12 @@ class Report:
         self._end(None)
 
     def running(self, steps_done: int, seconds: float) -> None:
-        """From here on it trains; so much was done by processes before."""
+        """Say that from here on it trains; so much was done by processes before."""
         self._earlier_seconds, self._training_since = seconds, time.monotonic()
         self._change(State.RUNNING, steps_done=steps_done)
 
     def line(self, step: int, values: Mapping[str, float], phase: str | None) -> None:
-        """A line of the history."""
+        """Say a line of the history."""
         now = time.monotonic()
         first_step, first_time = self._first_line = self._first_line or (step, now)
         per_step = (now - first_time) / (step - first_step) if step > first_step else None
@@ -111,12 +129,10 @@ class Report:
         )
 
     def ending(self, by: str, steps_done: int) -> None:
-        """The last step is taken, by `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
+        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
         self._stops = by == "stop" and steps_done < self._said.steps
         state = State.STOPPING if self._stops else self._said.state
         self._change(state, steps_done=steps_done, ended_by=by)
-
-    # Written.
 
     def _change(self, state: State, **more: object) -> None:
         self._said = replace(self._said, state=state, **more)  # type: ignore[arg-type]
@@ -146,14 +162,14 @@ class Report:
     def _tag(self) -> None:
         if self._tags is None:
             return
-        said = self._said
+        said, failure = self._said, self._said.failure
         tags = {
             "bakeoff.state": said.state.value,
             "bakeoff.steps_done": str(said.steps_done),
             "bakeoff.host": said.process.host,
             "bakeoff.fingerprint": said.fingerprint,
         }
-        self._tags(tags | ({"bakeoff.failure": _in_words(said)} if said.failure else {}))
+        self._tags(tags | ({"bakeoff.failure": f"{failure.kind}: {failure.message}"} if failure else {}))
 
     def _keep_written(self) -> None:
         written, at = self._said, time.monotonic()
@@ -165,7 +181,7 @@ class Report:
 
     @property
     def _seconds(self) -> float:
-        """Of training, interruptions apart."""
+        """How long it trained, interruptions apart."""
         now = 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
         return self._earlier_seconds + now
 
@@ -173,20 +189,38 @@ class Report:
         try:
             figures = _figures(self._folder)
             said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
-            status.write(self._folder, said)
+            write_status(self._folder, said)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
-                print(f"warning: {self._folder / status.FILE}: not written ({one_line(error)})", file=sys.stderr)
+                print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)
             self._has_warned = True
 
 
 def _figures(folder: Path) -> Machine:
-    """Quick enough for every second."""
+    """Read what is quick enough for every second."""
     return Machine(
         machine.resident_memory(), machine.available_memory(), machine.disk_free(folder), machine.oom_kills()
     )
 
 
-def _in_words(said: Status) -> str:
-    assert said.failure is not None
-    return f"{said.failure.kind}: {said.failure.message}"
+def failure_of(error: BaseException) -> Failure:
+    """Return what kind of failure an exception is, in one line."""
+    kinds = (kind for cause in _causes(error) if (kind := _kind(cause)))
+    return Failure(next(kinds, ERROR), one_line(error, MOST) or type(error).__name__)
+
+
+def _kind(error: BaseException) -> str | None:
+    if is_disk_full(error):  # first: TensorFlow calls a full disk an exhausted resource
+        return DISK
+    known = [KIND_OF[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in KIND_OF]
+    if known:
+        return known[0]
+    return OUT_OF_MEMORY if any(words in str(error) for words in SAID_OF_MEMORY) else None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error itself, and what it was raised from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__

@@ -1,19 +1,21 @@
 """`.bakeoff/runs/<fingerprint>/status.json`: how a training is doing, replaced whole about once a second.
 
-    {"version": 1, "state": "RUNNING", "fingerprint": "5d1c...", "name": "ssd_small · cosine · low", "steps_done": 1200,
-     "steps": 2000, "seconds_left": 48.1, "metrics": {"train/loss": 0.51}, "process": {"pid": 4711, ...}, ...}
-
-`models/train/state.json` is another file: what a finished training ended in, for the stages after it.
+A job that has not begun is a run that is QUEUED, in `.bakeoff/queued/<experiment>/`: its fingerprint is known only
+when its records and its variant are. `models/train/state.json` is what a finished training ended in, for later stages.
+{"version": 1, "state": "RUNNING", "name": "ssd_small · cosine · low", "steps_done": 1200, "seconds_left": 48.1, ...}
 """
 
 import errno
 import json
+import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from bakeoff import workspace
 from bakeoff.runs.process import Process
 
 FILE = "status.json"
@@ -89,17 +91,55 @@ class Unreadable(ValueError):
     """No status that this version understands."""
 
 
-def read(folder: Path) -> Status:
+def read_status(folder: Path) -> Status:
     try:
         tree = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Unreadable(f"has no {FILE}, so an earlier version wrote it") from None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{FILE} cannot be read ({error})") from None
-    return parsed(tree)
+    return _parse(tree)
 
 
-def parsed(tree: Any) -> Status:
+def write_status(folder: Path, status: Status) -> None:
+    """Write it beside, then rename it. On a full disk over what is there, without the metrics: those blocks it has."""
+    path = folder / FILE
+    partial = path.with_name(f"{FILE}.partial")
+    try:
+        partial.write_text(_format(status.as_tree()), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.is_file():
+            raise
+        with path.open("r+b") as file:
+            file.write(_format(status.as_tree() | {"metrics": {}}).encode())
+            file.truncate()
+
+
+def enqueue(experiment: str, name: str, steps: int, *, lasting: bool = False) -> None:
+    """`bakeoff status` shows it as long as this process lives, or, if it is `lasting`, until somebody takes it off."""
+    folder, now = workspace.queued() / experiment, time.time()
+    folder.mkdir(parents=True, exist_ok=True)
+    process = Process.nobody() if lasting else Process.own()
+    status = Status(
+        State.QUEUED, experiment, name, process, str(Path.cwd()), began=now, started=now, updated=now,
+        experiment=experiment, steps=steps,
+    )  # fmt: skip
+    write_status(folder, status)
+
+
+def is_wanted(experiment: str) -> bool:
+    """Return False if somebody asked not to begin it."""
+    return not (workspace.queued() / experiment / workspace.STOP_FILE).exists()
+
+
+def dequeue(experiment: str) -> None:
+    """Take it off: its turn has come, or will not come."""
+    shutil.rmtree(workspace.queued() / experiment, ignore_errors=True)
+
+
+def _parse(tree: Any) -> Status:
     version = tree.pop("version", None) if isinstance(tree, dict) else None
     if version != VERSION:
         raise Unreadable(f"{FILE} is of version {version}, and this one reads {VERSION}")
@@ -116,21 +156,5 @@ def parsed(tree: Any) -> Status:
         raise Unreadable(f"{FILE} does not hold what it should ({error})") from None
 
 
-def write(folder: Path, status: Status) -> None:
-    """Beside, then renamed. On a full disk over what is there, without the metrics: those blocks it has."""
-    path = folder / FILE
-    partial = path.with_name(f"{FILE}.partial")
-    try:
-        partial.write_text(_text(status.as_tree()), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.is_file():
-            raise
-        with path.open("r+b") as file:
-            file.write(_text(status.as_tree() | {"metrics": {}}).encode())
-            file.truncate()
-
-
-def _text(tree: Mapping[str, Any]) -> str:
+def _format(tree: Mapping[str, Any]) -> str:
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"

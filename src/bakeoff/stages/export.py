@@ -15,7 +15,7 @@ from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.export import MAIN
 from bakeoff.run.settings import Run, fitting_manifest, load
 from bakeoff.tracking import tracker
-from bakeoff.tracking.measured import run_id_of
+from bakeoff.tracking.measured import keep_measured, run_id_of
 from bakeoff.training.history import read_state
 from bakeoff.training.variant import batch_shape
 
@@ -23,11 +23,11 @@ REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
 
 
-def export(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:
-    """Returns what `export.json` holds."""
+def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
     from bakeoff.export.files import representative_of, write_files
-    from bakeoff.export.report import measured, require_parity, sample_of
+    from bakeoff.export.report import compare_files, require_parity, sample_of
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.tasks.task import task_of
     from bakeoff.training.weights import restore
@@ -42,28 +42,32 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:
     representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
     with building(out) as partial, plain_errors_of(train, validation):
         with progress("convert", len(settings.formats), "files") as bar:
-            write_files(
+            for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                name=run.name, representative=representative, folder=partial, written=bar.advance,
-            )  # fmt: skip
+                name=run.name, representative=representative, folder=partial,
+            ):  # fmt: skip
+                bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
-            report = measured(network, task, settings, validation, shape, partial, bar.advance)
+            report, timing = compare_files(network, task, settings, validation, shape, partial, bar.advance)
         for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
             (partial / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
         require_parity(report, settings.max_drop)
+    if fingerprint := state["lineage"]["fingerprint"]:
+        keep_measured(fingerprint, export=timing)
     with tracker.attach(run.track, run_id_of(state)) as copy:
-        told = {f"export/{key}": value for key, value in tracker.flattened(report["files"]) if _is_number(value)}
+        told = [*tracker.flattened(report["files"]), *tracker.flattened(timing["files"])]
+        numbers = {f"export/{key}": value for key, value in told if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
-        copy.metrics(state["step"], told | {"export/bytes": total}, revised=True)
+        copy.metrics(state["step"], numbers | {"export/bytes": total}, revised=True)
         for name in ("labels.txt", REPORT, MAIN):
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
-    return report
+    return report, timing
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """What `dvc metrics` and `dvc exp show` have columns for: of export.json the few numbers that files differ in."""
-    names = (report["headline"], "drop", "bytes", "latency_ms")
+    """Return what `dvc metrics` and `dvc exp show` have columns for: the few numbers that files differ in."""
+    names = (report["headline"], "drop", "bytes")
     files = report["files"].items()
     return {form: {name: file[name] for name in names if file.get(name) is not None} for form, file in files}
 
@@ -72,8 +76,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def summary(report: Mapping[str, Any]) -> list[str]:
-    """A line for the network and one for each file."""
+def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> list[str]:
+    """Return a line for the network and one for each file."""
     headline = report["headline"]
 
     def number(value: float | None) -> str:
@@ -88,7 +92,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         change = "" if file["drop"] is None else f" ({round(-file['drop'], 3) + 0.0:+.3f})"
         lines.append(
             f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{change}, "
-            f"{file['latency_ms']:.1f} ms an answer"
+            f"{timing['files'][form]['latency_ms']:.1f} ms an answer"
         )
     return lines
 
@@ -97,7 +101,7 @@ def main() -> None:
     with said_plainly():
         workspace.require_own_code()
         run, _ = load(workspace.RUN)
-        first, *rest = summary(export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
+        first, *rest = describe_export(*export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
         say(f"export: {first}")
         for line in rest:
             say(f"  {line}")

@@ -23,7 +23,7 @@ from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import keep_measured
-from bakeoff.tracking.tags import source_tags
+from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along

@@ -14,7 +14,7 @@ from typing import Any
 from hydra.plugins.launcher import Launcher
 
 from bakeoff.errors import one_line
-from bakeoff.runs.queue import dequeue, is_wanted
+from bakeoff.runs.status import dequeue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Seats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff import dvc
-from bakeoff.runs.queue import dequeue, enqueue, is_wanted
+from bakeoff.runs.status import dequeue, enqueue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Seats, Source

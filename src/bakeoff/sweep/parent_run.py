@@ -8,10 +8,10 @@ from bakeoff.run.track import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results
-from bakeoff.tracking.dispatch import all_journals
 from bakeoff.tracking.journal import Journal, entries
-from bakeoff.tracking.reconcile import reconcile, send_beside
-from bakeoff.tracking.target import Target
+from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.sync import send_beside
+from bakeoff.tracking.target import Target, all_journals
 
 RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
-from bakeoff.runs.queue import dequeue, enqueue
+from bakeoff.runs.status import dequeue, enqueue
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all, launch_of
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest, one_launcher

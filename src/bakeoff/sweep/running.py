@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.runs.failures import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
 from bakeoff.sweep import session
 from bakeoff.sweep.job import ALREADY_RUNS, JobFiles

@@ -1,4 +1,4 @@
-"""Files of other runs, from MLflow, kept in `.bakeoff/fetched/`."""
+"""Files of other runs, from MLflow; weights and the like are kept in `.bakeoff/fetched/`."""
 
 import tempfile
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.run.track import Mlflow, Track
+from bakeoff.tracking.journal_files import BEST, SUFFIX
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.trained_models import BEST, SUFFIX
 from bakeoff.workspace import fetched
 
 if TYPE_CHECKING:
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 WEIGHTS = f"{BEST}{SUFFIX}"
 AS_ARTIFACT = f"train/{WEIGHTS}"  # where runs of version 0.3.0 and before have it
+CONFIG = "config/run.yaml"  # where train puts it among a run's artifacts
 
 
 def fetch_weights(settings: Track, run_id: str) -> Path:
-    """What `train.init.weights` names: the best weights of a run."""
+    """Fetch what `train.init.weights` names: the best weights of a run."""
     held = fetched() / run_id / WEIGHTS
     if held.is_file():
         return held
@@ -34,17 +35,17 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
 
 
 def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:
-    """The best weights of a run."""
-    return _fetched(run_id, WEIGHTS, _address_of_best, settings)
+    """Fetch the best weights of a run."""
+    return _fetch(run_id, WEIGHTS, _address_of_best, settings)
 
 
-def fetch(run_id: str, artifact: str, settings: Mlflow | None = None) -> Path:
-    """Any file of a run's artifacts, such as `export/labels.txt`."""
-    return _fetched(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", settings)
+def fetch(run_id: str, artifact: str) -> Path:
+    """Fetch any file of a run's artifacts, such as `export/labels.txt`."""
+    return _fetch(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", None)
 
 
 def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
-    """One file of a run, from a store at any address; None if the store does not give it."""
+    """Fetch one file of a run, from a store at any address; None if the store does not give it."""
     target = fetched() / mlflow_id / name
     if target.is_file():
         return target
@@ -58,18 +59,38 @@ def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
     return target
 
 
-def _fetched(
+def fetch_run_yaml(run_id: str) -> str | None:
+    """Return the text of the run's run.yaml, or None if the store has no such run."""
+    target = Target.of(Mlflow())
+    if target.is_missing:
+        return None
+    from bakeoff.tracking.store import MlflowClient, MlflowException, find_id
+
+    client = MlflowClient(tracking_uri=target.address)
+    try:
+        found = find_id(client, run_id)
+    except MlflowException:
+        return None
+    if found is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return Path(client.download_artifacts(found, CONFIG, folder)).read_text(encoding="utf-8")
+        except (MlflowException, OSError) as error:
+            raise WorkspaceError(f"MLflow run {run_id}: has no {CONFIG} ({str(error).splitlines()[0]})") from None
+
+
+def _fetch(
     run_id: str, name: str, address_of: Callable[["MlflowClient", "RunInfo"], str], settings: Mlflow | None
 ) -> Path:
     target = fetched() / run_id / Path(name).name
     if target.is_file():
         return target
     try:
-        from bakeoff.tracking.model_of_run import download_artifacts
-        from bakeoff.tracking.store import MlflowClient, mlflow_id
+        from bakeoff.tracking.store import MlflowClient, download_artifacts, find_id
 
         client = MlflowClient(tracking_uri=Target.of(settings or Mlflow()).address)
-        address = address_of(client, client.get_run(mlflow_id(client, run_id) or run_id).info)
+        address = address_of(client, client.get_run(find_id(client, run_id) or run_id).info)
         _download(target, lambda folder: download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri))
     except Exception as error:  # whatever a server raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -78,16 +99,16 @@ def _fetched(
 
 
 def _download(target: Path, into: Callable[[str], str]) -> None:
-    """Whole or not at all; `into` a folder, from which the file moves to its place."""
+    """Download whole or not at all: `into` a folder, from which the file moves to its place."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         Path(into(folder)).replace(target)
 
 
 def _address_of_best(client: "MlflowClient", run: "RunInfo") -> str:
-    from bakeoff.tracking.model_of_run import REFERENCE, model_named
+    from bakeoff.tracking.store import REFERENCE, find_model
 
-    model = model_named(client, run.experiment_id, run.run_id, BEST)
+    model = find_model(client, run.experiment_id, run.run_id, BEST)
     if model and REFERENCE in model.tags:
         raise LookupError(f"its model {model.name} is {model.tags[REFERENCE]}")
     return f"{model.artifact_location}/{WEIGHTS}" if model else f"{run.artifact_uri}/{AS_ARTIFACT}"

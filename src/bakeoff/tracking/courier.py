@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bakeoff.tracking.delivery import Deleted, Delivery
-from bakeoff.tracking.store import MlflowClient, open_store
+from bakeoff.tracking.store import MlflowClient, explain, open_store
 from bakeoff.tracking.target import Target, place_in
-from bakeoff.tracking.trouble import in_one_line
 
 
 class Courier:
@@ -18,7 +17,7 @@ class Courier:
         self._deliveries: dict[Path, Delivery] = {}
 
     def send(self, folders: Iterable[Path]) -> bool:
-        """Whether the store takes what it is given; why not is noted beside the journals."""
+        """Return whether the store takes what it is given; why not is noted beside the journals."""
         folders = [folder for folder in folders if folder not in self.deleted]
         for number, folder in enumerate(folders):
             try:
@@ -44,5 +43,5 @@ class Courier:
     def _note(self, folder: Path, error: Exception) -> None:
         if folder.is_dir():
             place = place_in(folder, self.target)
-            place = replace(place, trouble=in_one_line(error), tries=place.tries + 1)
+            place = replace(place, trouble=explain(error), tries=place.tries + 1)
             place.write(folder, self.target)

@@ -7,7 +7,7 @@ points of one time for one besides, and a line of the journal keeps its time.
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,20 +15,44 @@ from typing import Any
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 
-from bakeoff.tracking.batch import Batch
-from bakeoff.tracking.journal import FILE, Entry, entries
-from bakeoff.tracking.kept import SENDING, clear_of_kills, kept_file, linked
+from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.journal_files import SENDING, clear_of_kills, kept_file, link
 from bakeoff.tracking.logged_models import LoggedModels
-from bakeoff.tracking.store import REFUSALS, RUN_TAG, MlflowClient, MlflowException
-from bakeoff.tracking.target import Place, Target, place_in, target_in, without_secrets
+from bakeoff.tracking.store import MOST_POINTS, MOST_TEXTS, REFUSALS, MlflowClient, MlflowException
+from bakeoff.tracking.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
 
+Point = tuple[str, int, float, int, bool]  # metric, step, value, milliseconds, whether it takes another's place
 OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
 GONE = "the file was replaced, and what it held is nowhere any more"
+IN_BATCHES = ("metrics", "params", "tags")
 
 
 class Deleted(Exception):
     """Someone deleted the run in MLflow, and should have it so."""
+
+
+@dataclass
+class Batch:
+    """Lines of a journal that go to MLflow in one request."""
+
+    points: list[Point] = field(default_factory=list)
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    end: int | None = None  # of the journal, when this batch is through
+
+    def would_overflow(self, entry: Entry) -> bool:
+        points = len(self.points) + (len(entry["values"]) if entry["kind"] == "metrics" else 0)
+        texts = len(self.params) + len(self.tags) + (len(entry["values"]) if entry["kind"] != "metrics" else 0)
+        return self.end is not None and (points > MOST_POINTS or texts > MOST_TEXTS)
+
+    def add(self, entry: Entry, end: int) -> None:
+        if entry["kind"] == "metrics":
+            step, at, revised = entry["step"], entry["at"], entry.get("revised", False)
+            self.points += [(key, step, value, at, revised) for key, value in entry["values"].items()]
+        else:
+            getattr(self, entry["kind"]).update(entry["values"])
+        self.end = end
 
 
 class Delivery:
@@ -42,13 +66,13 @@ class Delivery:
         self._open()
 
     def send(self) -> None:
-        """All that the journal holds by now."""
+        """Send all that the journal holds by now."""
         batch = Batch()
         for entry, end in entries(self._folder, self._place.offset):
             if entry is None or (entry.get("restored") and not self._place.created):
                 batch.end = end
                 continue
-            if entry["kind"] in Batch.KINDS and "weights" not in entry:
+            if entry["kind"] in IN_BATCHES and "weights" not in entry:
                 if batch.would_overflow(entry):
                     self._send_batch(batch)
                     batch = Batch()
@@ -56,7 +80,7 @@ class Delivery:
             else:
                 self._send_batch(batch)
                 batch = Batch()
-                self._try(str(entry.get("name") or entry["kind"]), partial(self._do, entry, end))
+                self._try(str(entry.get("name") or entry["kind"]), partial(self._send_entry, entry, end))
                 self._move(end)
         self._send_batch(batch)
         if target_in(self._folder) == self._target:
@@ -68,15 +92,15 @@ class Delivery:
 
     def _open(self) -> None:
         """Find the run, or make it; a place that names a run which the store lacks is of a store that is gone."""
-        runs = self._runs(self._folder.name)
+        runs = self._find_runs(self._folder.name) or self._find_made_elsewhere()
         ids, made = [run.info.run_id for run in runs], False
         if self._place.run not in ids:
             # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
             self._place = Place(created=not runs or (self._place.created and self._place.run is None))
-            self._keep()
+            self._write_place()
             made = not ids
             self._place = replace(self._place, run=self._create() if made else ids[0])
-            self._keep()
+            self._write_place()
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
             raise self._deleted()
@@ -88,16 +112,29 @@ class Delivery:
         return Deleted(f"the run was deleted there; `mlflow runs restore --run-id {run}` brings it back")
 
     def _create(self) -> str:
-        first = next((entry for entry, _ in entries(self._folder) if entry and entry["kind"] == "run"), None)
+        first = next(entries_of(self._folder, "run"), None)
         name, start = (first["name"], first["at"]) if first else (self._folder.name, None)
         tags = {RUN_TAG: self._folder.name}
         return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
 
-    def _runs(self, run_id: str) -> list[Any]:
+    def _find_runs(self, run_id: str) -> list[Any]:
         found = self._client.search_runs(
             [self._experiment], f"tags.`{RUN_TAG}` = '{run_id}'", run_view_type=ViewType.ALL, max_results=10
         )
         return sorted(found, key=lambda run: (run.info.lifecycle_stage != "active", run.info.run_id))
+
+    def _find_made_elsewhere(self) -> list[Any]:
+        """Find the run of a result that came from another clone, by its fingerprint and weights."""
+        first = next(entries_of(self._folder, "run"), None)
+        if not (first and first.get("restored")):
+            return []
+        tags = {key: value for entry in entries_of(self._folder, "tags") for key, value in entry["values"].items()}
+        wanted = [(key, tags.get(key)) for key in ("bakeoff.fingerprint", "bakeoff.weights_sha256")]
+        if not all(value for _, value in wanted):
+            return []
+        query = " and ".join(f"tags.`{key}` = '{value}'" for key, value in wanted)
+        found = self._client.search_runs([self._experiment], query, max_results=10)
+        return sorted(found, key=lambda run: run.info.start_time)[:1]
 
     def _delete_doubles(self, ids: list[str]) -> None:
         """A server that hung may have made the run after all, a moment after it was made again."""
@@ -114,24 +151,26 @@ class Delivery:
             self._move(batch.end)
 
     def _send_points(self, batch: Batch) -> None:
-        if batch.points or batch.params or batch.tags:
-            points = [point for point in batch.points if not self._is_there(*point)]
-            metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
-            params = [Param(*pair) for pair in batch.params.items()]
-            tags = [RunTag(*pair) for pair in batch.tags.items()]
-            try:
-                self._client.log_batch(self._run, metrics=metrics, params=params, tags=tags)
-            except MlflowException as error:
-                self._raise_unless_refused(error)
-                for metric in metrics:  # singly, so that one that is refused does not hold up the others
-                    self._try(metric.key, partial(self._client.log_batch, self._run, metrics=[metric]))
-                for param in params:
-                    self._try(param.key, partial(self._client.log_batch, self._run, params=[param]))
-                for tag in tags:
-                    self._try(tag.key, partial(self._client.log_batch, self._run, tags=[tag]))
+        if not (batch.points or batch.params or batch.tags):
+            return
+        points = [point for point in batch.points if not self._is_there(*point)]
+        metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
+        params = [Param(*pair) for pair in batch.params.items()]
+        tags = [RunTag(*pair) for pair in batch.tags.items()]
+        log = partial(self._client.log_batch, self._run)
+        try:
+            log(metrics=metrics, params=params, tags=tags)
+        except MlflowException as error:
+            self._raise_unless_refused(error)
+            for metric in metrics:  # singly, so that one that is refused does not hold up the others
+                self._try(metric.key, partial(log, metrics=[metric]))
+            for param in params:
+                self._try(param.key, partial(log, params=[param]))
+            for tag in tags:
+                self._try(tag.key, partial(log, tags=[tag]))
 
     def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
-        """Asked only of points that may have been sent before."""
+        """Ask the store, but only of points that may have been sent before."""
         if self._place.offset >= self._unsure_until:
             return False
         if key not in self._has:
@@ -141,7 +180,7 @@ class Delivery:
         values = self._has[key].get(step, set())
         return value in values if revised else bool(values)
 
-    def _do(self, entry: Entry, end: int) -> None:
+    def _send_entry(self, entry: Entry, end: int) -> None:
         match entry["kind"]:
             case "file":
                 self._send_file(entry)
@@ -156,18 +195,18 @@ class Delivery:
                 self._client.update_run(self._run, status=entry["state"])
             case "state":
                 self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
-                self._delete_doubles([run.info.run_id for run in self._runs(self._folder.name)])
+                self._delete_doubles([run.info.run_id for run in self._find_runs(self._folder.name)])
             case "dataset":
                 self._client.log_inputs(self._run, datasets=[_dataset(entry)])
             case "link":
-                for other in self._runs(entry["run"])[:1]:
+                for other in self._find_runs(entry["run"])[:1]:
                     self._client.set_tag(self._run, entry["tag"], other.info.run_id)
             case "parent":
                 self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry["name"]))
 
     def _parent(self, name: str) -> str:
-        """A run that is nothing but the head of others."""
-        if found := self._runs(name):
+        """Find or make a run that is nothing but the head of others."""
+        if found := self._find_runs(name):
             return found[0].info.run_id
         made = self._client.create_run(self._experiment, run_name=name, tags={RUN_TAG: name}).info.run_id
         self._client.set_terminated(made)
@@ -178,13 +217,13 @@ class Delivery:
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
-            content = kept_file(entry, files) or self._from_own_store(entry["name"], Path(place))
+            content = kept_file(entry, files) or self._fetch_from_home(entry["name"], Path(place))
             if content is None:
                 self._refuse(entry["name"], GONE)
                 return
             named = Path(place) / name
             if content != named:
-                linked(content, named)
+                link(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
         self._sent_files.add(files / entry["sha256"])
 
@@ -199,11 +238,12 @@ class Delivery:
     def _models(self) -> LoggedModels:
         return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
 
-    def _from_own_store(self, name: str, into: Path) -> Path | None:
+    def _fetch_from_home(self, name: str, into: Path) -> Path | None:
         """For another store: the one that the run was meant for has all its files."""
-        own = target_in(self._folder)
-        if own is None or own == self._target or not (run := place_in(self._folder, own).run):
+        home = first_home(self._folder, self._target)
+        if home is None:
             return None
+        own, run = home
         try:
             return Path(MlflowClient(tracking_uri=own.address).download_artifacts(run, name, str(into)))
         except (MlflowException, OSError):
@@ -231,15 +271,15 @@ class Delivery:
             raise error
 
     def _refuse(self, what: str, reason: str) -> None:
-        said = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"
-        if said not in self._place.refused and len(self._place.refused) < NAMED_REFUSALS:
-            self._place = replace(self._place, refused=(*self._place.refused, said))
+        refusal = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"
+        if refusal not in self._place.refused and len(self._place.refused) < NAMED_REFUSALS:
+            self._place = replace(self._place, refused=(*self._place.refused, refusal))
 
     def _move(self, end: int) -> None:
         self._place = replace(self._place, offset=end, trouble=None, tries=0)
-        self._keep()
+        self._write_place()
 
-    def _keep(self) -> None:
+    def _write_place(self) -> None:
         self._place.write(self._folder, self._target)
 
 

@@ -1,66 +1,135 @@
-"""What git knows about the code that runs and about what was rendered before."""
+"""What git knows: commits, DVC's experiments, files of other revisions, and a patch of what is not committed.
 
+The patch is one that `git apply` takes. It has the files that git does not know, too, and names those it leaves out:
+# not in here: clip.mp4 (12000000 bytes)
+diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml
+"""
+
+import os
+import re
+import shutil
 import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 OUTPUTS = (":!models", ":!dvc.lock")  # written by the stages themselves, so no change of the user's
+LARGEST = 1_000_000  # bytes of a file that git does not know; what is larger is data
+# The second is how runs of earlier versions named them, of which none was in the patch.
+LEFT_OUT = re.compile(rb"^# (?:not in here: (?P<name>.+) \(\d+ bytes\)|git does not know (?P<older>.+))$", re.MULTILINE)
+# Whatever the user's git is set to, the patch is in the form that every git applies.
+PLAIN = (
+    "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+    "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
 
 
 def commit() -> str | None:
-    return _git("rev-parse", "HEAD")
-
-
-def has_uncommitted_changes() -> bool:
-    return bool(_git("status", "--porcelain", "--", ".", *OUTPUTS))
-
-
-def untracked(*folders: str) -> list[str]:
-    """Files that git neither knows nor ignores."""
-    return (_git("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
-
-
-def experiments() -> list[str]:
-    """Names of DVC's experiments."""
-    refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
-    return [ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5]  # refs/exps/8d/f53e…/name
-
-
-def commit_of(experiment: str) -> str | None:
-    refs = (_git("for-each-ref", "--format=%(objectname) %(refname)", "refs/exps") or "").splitlines()
-    return next((ref.split()[0] for ref in refs if ref.split("/")[-1] == experiment), None)
+    return _ask("rev-parse", "HEAD")
 
 
 def has_commit(commit: str) -> bool:
-    return _git("cat-file", "-t", commit) == "commit"
+    return _ask("cat-file", "-t", commit) == "commit"
+
+
+def has_uncommitted_changes() -> bool:
+    return bool(_ask("status", "--porcelain", "--", ".", *OUTPUTS))
+
+
+def untracked(*folders: str) -> list[str]:
+    """List the files that git neither knows nor ignores."""
+    return (_ask("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
+
+
+def experiments() -> list[str]:
+    """List the names of DVC's experiments."""
+    return [ref.rpartition("/")[2] for ref in _refs("refs/exps") if len(ref.split("/")) == 5]  # refs/exps/8d/f5…/name
+
+
+def commit_of(experiment: str) -> str | None:
+    return next((commit for ref, commit in _refs("refs/exps").items() if ref.split("/")[-1] == experiment), None)
 
 
 def file_at(revision: str, path: str) -> str | None:
-    """The text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
-    text = None if revision.startswith("-") else _git("show", f"{revision}:./{path}")
+    """Return the text of a file in a commit, branch, tag or DVC experiment; None if there is no such thing."""
+    text = None if revision.startswith("-") else _ask("show", f"{revision}:./{path}")
     if text is None:
-        refs = (_git("for-each-ref", "--format=%(refname)", "refs/exps") or "").splitlines()
-        named = [ref for ref in refs if ref.split("/")[-1] == revision]
-        text = _git("show", f"{named[0]}:./{path}") if named else None
+        made = commit_of(revision)
+        text = _ask("show", f"{made}:./{path}") if made else None
     return text
 
 
 def file_at_refs(path: str) -> dict[str, str]:
-    """The text of a file by branch, tag and DVC experiment; those that lack it are left out."""
-    refs = (_git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/exps") or "").splitlines()
-    answers = _git("cat-file", "--batch=%(objecttype) %(objectsize)", given="".join(f"{r}:./{path}\n" for r in refs))
-    found, rest = {}, (answers or "").encode()
+    """Return the text of a file by branch, tag and DVC experiment; those that lack it are left out."""
+    refs = _refs("refs/heads", "refs/tags", "refs/exps")
+    names = "".join(f"{ref}:./{path}\n" for ref in refs).encode()
+    found, rest = {}, _run("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
     for ref in refs:
         head, _, rest = rest.partition(b"\n")
         if head.startswith(b"blob "):
             size = int(head.split()[1])
-            found[ref.rpartition("/")[2]], rest = rest[:size].decode(), rest[size + 1 :]
+            found[ref.rpartition("/")[2]], rest = rest[:size].decode(errors="replace"), rest[size + 1 :]
     return found
 
 
-def _git(*arguments: str, given: str | None = None) -> str | None:
+def make_patch() -> bytes | None:
+    """Return what the workspace differs in from its commit; None if it does not, or without git."""
+    listed = _run("ls-files", "-z", "--others", "--exclude-standard", "--", ".", *OUTPUTS) or b""
+    # A folder is a repository inside this one.
+    unknown = [name for name in map(os.fsdecode, listed.split(b"\0")) if name and not name.endswith("/")]
+    sizes = {name: _size_of(name) for name in unknown}
+    taken = [name for name, size in sizes.items() if size <= LARGEST]
     try:
-        done = subprocess.run(
-            ["git", *arguments], input=given, capture_output=True, text=True, errors="replace", check=False
-        )
+        patch = _diff_with(taken)
+    except OSError:  # no room for a second index
+        patch, taken = _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS), []
+    named = [f"# not in here: {name} ({size} bytes)\n".encode() for name, size in sizes.items() if name not in taken]
+    return b"".join([*named, patch or b""]) or None
+
+
+def list_left_out(patch: bytes) -> list[str]:
+    """List the files that were there, and of which the patch has but the name."""
+    head = patch.partition(b"diff --git ")[0]
+    return [(found["name"] or found["older"]).decode(errors="replace") for found in LEFT_OUT.finditer(head)]
+
+
+def _size_of(name: str) -> int:
+    try:
+        return Path(name).lstat().st_size
+    except OSError:  # it went away a moment ago
+        return LARGEST + 1
+
+
+def _diff_with(unknown: list[str]) -> bytes | None:
+    """Diff as if git knew these files: by an index of its own, so that the user's stays as it is."""
+    own = Path(os.fsdecode((_run("rev-parse", "--git-path", "index") or b"").removesuffix(b"\n")))
+    with TemporaryDirectory(prefix="bakeoff-") as folder:
+        index = Path(folder) / "index"
+        if own.is_file():
+            shutil.copyfile(own, index)
+        names = b"".join(os.fsencode(name) + b"\0" for name in unknown)
+        add = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
+        if unknown and _run("--literal-pathspecs", *add, index=index, given=names) is None:
+            raise OSError("git cannot take the files into an index")
+        return _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, index=index)
+
+
+def _refs(*below: str) -> dict[str, str]:
+    """Return the names of refs, each with its object's digest."""
+    lines = (_ask("for-each-ref", "--format=%(refname) %(objectname)", *below) or "").splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines)
+
+
+def _ask(*arguments: str) -> str | None:
+    """Return git's answer as text; None if it has none, or fails."""
+    answer = _run(*arguments)
+    return answer.decode(errors="replace").strip() or None if answer else None
+
+
+def _run(*arguments: str, index: Path | None = None, given: bytes | None = None) -> bytes | None:
+    """Return what git prints, in bytes, for files are of any encoding; None if it fails."""
+    environment = os.environ | ({"GIT_INDEX_FILE": str(index)} if index else {})
+    try:
+        done = subprocess.run(["git", *arguments], input=given, env=environment, capture_output=True, check=False)
     except FileNotFoundError:
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

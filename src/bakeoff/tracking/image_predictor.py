@@ -1,11 +1,4 @@
-"""Files of images -> what a trained network finds in them. Goes along with the model, so it knows nothing of bakeoff.
-
-model = mlflow.pyfunc.load_model("models:/NAME/1")
-model.predict([Path("photo.jpg").read_bytes()])      # or a table with one column of bytes; a clip is a list of frames
--> a table with a row for each: detection       boxes [[ymin, xmin, ymax, xmax], ...] 0..1, classes, texts, scores
-                                one label       class, text, score, probabilities
-                                several labels  texts, scores
-"""
+"""Image files -> what a trained network finds in them. It goes along with the model and knows nothing of bakeoff."""
 
 import io
 from pathlib import Path
@@ -21,6 +14,15 @@ CLIPS = 5  # dimensions of a batch of clips; of images it has one less
 
 
 class Predictor:
+    """What MLflow loads:
+
+    model = mlflow.pyfunc.load_model("models:/NAME/1")
+    model.predict([Path("photo.jpg").read_bytes()])    # or a table with one column of bytes; a clip is a list of frames
+    -> a table with a row for each: detection       boxes [[ymin, xmin, ymax, xmax], ...] 0..1, classes, texts, scores
+                                    one label       class, text, score, probabilities
+                                    several labels  texts, scores
+    """
+
     def __init__(self, folder: Path) -> None:
         self._labels = (folder / "labels.txt").read_text(encoding="utf-8").splitlines()
         self._model = tf.saved_model.load(str(folder / "saved_model"))  # is kept, or its variables would be gone

@@ -1,13 +1,8 @@
 """What a run tells: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
 
-journal.jsonl        a line each: checksum, then JSON; a line that was cut off or damaged is passed over
-files/5d1c…          what artifacts held when they were handed over, until MLflow has them
-target.json          which store the run is meant for
-sent-3f80….json      how far that store has it
-writing              locked while a process writes
-running              there from the beginning of a training to its end, with its machine's name
-
-4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, "values": {"train/loss": 1.93}}
+journal.jsonl  a line each: checksum, then JSON, such as 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, …
+files/5d1c…    what artifacts held when they were handed over, until MLflow has them
+writing        locked while a process writes; `running` is there from the beginning of a training to its end
 """
 
 import hashlib
@@ -24,7 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bakeoff.tracking.kept import keep, keep_as, keep_text
+from bakeoff.tracking.journal_files import keep, keep_as, keep_text
 from bakeoff.workspace import journals
 
 FILE, RUNNING = "journal.jsonl", "running"
@@ -32,13 +27,13 @@ LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
 Entry = dict[str, Any]
 
 
-def encoded(entry: Mapping[str, Any]) -> bytes:
+def format_line(entry: Mapping[str, Any]) -> bytes:
     content = json.dumps(entry, ensure_ascii=False).encode()
     return b"%08x %s\n" % (zlib.crc32(content), content)
 
 
-def decoded(line: bytes) -> Entry | None:
-    """None for a line that is not whole."""
+def parse_line(line: bytes) -> Entry | None:
+    """Return None for a line that was cut off or damaged."""
     try:
         checksum, content = line.rstrip(b"\n").split(b" ", 1)
         return json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
@@ -47,13 +42,18 @@ def decoded(line: bytes) -> Entry | None:
 
 
 def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
-    """Each line that has its end, and the offset after it."""
+    """Yield each line that has its end, and the offset after it."""
     if not (folder / FILE).is_file():
         return
     with (folder / FILE).open("rb") as lines:
         lines.seek(start)
         while (line := lines.readline()).endswith(b"\n"):
-            yield decoded(line), lines.tell()
+            yield parse_line(line), lines.tell()
+
+
+def entries_of(folder: Path, *kinds: str) -> Iterator[Entry]:
+    """Yield the whole entries of these kinds."""
+    return (entry for entry, _ in entries(folder) if entry and entry["kind"] in kinds)
 
 
 def is_being_written(folder: Path) -> bool:
@@ -61,7 +61,7 @@ def is_being_written(folder: Path) -> bool:
 
 
 def is_held(lock: FileLock) -> bool:
-    """By another process, or by another object of this one."""
+    """Whether another process holds it, or another object of this one."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -71,7 +71,10 @@ def is_held(lock: FileLock) -> bool:
 
 
 class Journal:
-    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time."""
+    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time.
+
+    Whatever is in the journal already is not told again.
+    """
 
     def __init__(self, run_id: str) -> None:
         self.run_id, self.folder = run_id, journals() / run_id
@@ -80,7 +83,7 @@ class Journal:
         self._one_at_a_time, self._unwritten = Lock(), b""
         self.restoring = False  # whether what is told was written by a run of long ago, which a store may have
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
-        self._said: dict[tuple[str, str], str] = {}  # params, tags and files
+        self._last: dict[tuple[str, str], str] = {}  # what was told last of each param, tag, file, model, …
         self._writing = FileLock(self.folder / "writing", thread_local=False)
         try:
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
@@ -102,12 +105,10 @@ class Journal:
     def next_step(self, metric: str) -> int:
         return self._points[metric][0] + 1 if metric in self._points else 0
 
-    # What can be told. Whatever is in the journal already is not told again.
-
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Each metric once per step, in order; one that is `revised` once more if its value is another.
+        """Tell each metric once per step, in order; one that is `revised` once more if its value is another.
 
         `weights` names those that were measured, if they are not simply those of the step.
         """
@@ -119,14 +120,14 @@ class Journal:
                 self._write({"kind": "metrics", "step": step, "values": new, **more})
 
     def params(self, values: Mapping[str, str]) -> None:
-        """A param of MLflow never changes; what changes between two attempts at a run becomes a tag."""
+        """Tell params; one of MLflow's never changes, so what changes between two attempts at a run becomes a tag."""
         changed = {}
         with self._one_at_a_time:
             new = {}
             for key, value in values.items():
-                if ("params", key) not in self._said:
+                if ("params", key) not in self._last:
                     new[key] = self._within("params", key, value, LONGEST_PARAM)
-                elif self._said["params", key] != self._within("params", key, value, LONGEST_PARAM):
+                elif self._last["params", key] != self._within("params", key, value, LONGEST_PARAM):
                     changed[f"changed.{key}"] = value
             if new:
                 self._write({"kind": "params", "values": new})
@@ -135,12 +136,12 @@ class Journal:
     def tags(self, values: Mapping[str, str]) -> None:
         with self._one_at_a_time:
             cut = {key: self._within("tags", key, value, LONGEST_TAG) for key, value in values.items()}
-            new = {key: value for key, value in cut.items() if self._said.get(("tags", key)) != value}
+            new = {key: value for key, value in cut.items() if self._last.get(("tags", key)) != value}
             if new:
                 self._write({"kind": "tags", "values": new})
 
     def file(self, path: Path, name: str) -> None:
-        """`name` is its path among the run's artifacts. Its content is kept as it is now."""
+        """Tell of a file by its path among the run's artifacts. Its content is kept as it is now."""
         with self._one_at_a_time:
             self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
 
@@ -149,19 +150,19 @@ class Journal:
             self._write_file(keep_text(content, self.folder / "files"), name)
 
     def model(self, model: Mapping[str, Any]) -> None:
-        """One of `trained_models`, once as long as it stays the same."""
+        """Tell of a model as `journal_files` describes it, once as long as it stays the same."""
         with self._one_at_a_time:
-            if self._said.get(("model", model["name"])) != _digest_of(model):
+            if self._last.get(("model", model["name"])) != _digest_of(model):
                 for file in () if model["by_reference"] else model["files"]:
                     keep_as(file, Path(file["path"]), self.folder / "files")
                 self._write({"kind": "model", **model})
 
     def run(self, name: str) -> None:
-        """What a run begins with."""
+        """Tell what a run begins with."""
         self._tell({"kind": "run", "name": name})
 
     def state(self, state: str, *, ended: bool = True) -> None:
-        """One of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
+        """Tell one of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
         self._tell({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
         with suppress(OSError):
             if state == "RUNNING":
@@ -170,16 +171,16 @@ class Journal:
                 (self.folder / RUNNING).unlink()
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
-        if ("dataset", name) not in self._said:
+        if ("dataset", name) not in self._last:
             self._tell({"kind": "dataset", "name": name, "digest": digest, "source": source, "counts": counts})
 
     def parent(self, name: str) -> None:
-        """The run is one of several, which MLflow shows under one of this name."""
-        if ("parent", name) not in self._said:
+        """Tell that the run is one of several, which MLflow shows under one of this name."""
+        if ("parent", name) not in self._last:
             self._tell({"kind": "parent", "name": name})
 
     def link(self, tag: str, run_id: str) -> None:
-        """A tag that holds MLflow's id of another run."""
+        """Tell a tag that holds MLflow's id of another run."""
         self._tell({"kind": "link", "tag": tag, "run": run_id})
 
     def _tell(self, entry: Entry) -> None:
@@ -193,7 +194,7 @@ class Journal:
         return step > last or (revised and step == last and value != before)
 
     def _within(self, kind: str, key: str, value: str, longest: int) -> str:
-        """Cut, with the whole of it among the artifacts."""
+        """Cut the value, with the whole of it among the artifacts."""
         if len(value) <= longest:
             return value
         name = f"long/{kind}/{key.replace('/', '_')}.txt"
@@ -202,7 +203,7 @@ class Journal:
         return value[: longest - len(mark)] + mark
 
     def _write_file(self, kept: Entry, name: str) -> None:
-        if self._said.get(("file", name)) != kept["sha256"]:
+        if self._last.get(("file", name)) != kept["sha256"]:
             self._write({"kind": "file", "name": name, **kept})
 
     def _write(self, entry: Entry) -> None:
@@ -210,18 +211,18 @@ class Journal:
         if self.restoring:
             entry["restored"] = True
         self._remember(entry)
-        self._append(encoded(entry))
+        self._append(format_line(entry))
 
     def _remember(self, entry: Entry) -> None:
         kind = entry.get("kind", "")
         if kind == "metrics":
             self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
         elif kind in ("params", "tags"):
-            self._said |= {(kind, key): value for key, value in entry["values"].items()}
+            self._last |= {(kind, key): value for key, value in entry["values"].items()}
         elif kind in ("file", "dataset", "parent"):
-            self._said[kind, entry["name"]] = entry.get("sha256", "")
+            self._last[kind, entry["name"]] = entry.get("sha256", "")
         elif kind == "model":
-            self._said[kind, entry["name"]] = _digest_of(entry)
+            self._last[kind, entry["name"]] = _digest_of(entry)
 
     def _append(self, line: bytes) -> None:
         self._unwritten += line
@@ -238,9 +239,9 @@ class Journal:
 
 
 def _digest_of(model: Mapping[str, Any]) -> str:
-    """Equal for two lines that say the same, whenever they were written."""
-    said = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """Return a digest that is equal for two lines that say the same, whenever they were written."""
+    content = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _ends_within_a_line(file: Path) -> bool:

@@ -1,24 +1,46 @@
-"""The store that a target names, opened for reading: past MLflow if it can be, else through its client."""
+"""The runs of a store, only read: an SQLite file past MLflow, which takes seconds to load, else through its client.
 
-from collections.abc import Sequence
+Past MLflow is read only a schema that was looked at; and nothing is written.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.database import KNOWN_SCHEMAS, Database, NoStore, UnknownSchema
 from bakeoff.tracking.stored_run import StoredRun
-from bakeoff.tracking.target import Target, without_secrets
+from bakeoff.tracking.target import RUN_TAG, Target, without_secrets
 
 SQLITE = "sqlite:///"
+KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
+CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
+PATIENCE_S = 10.0  # with who writes to it
+NOT_OF_CLASSES = "AND (key NOT GLOB 'evaluation/*.*' OR key GLOB 'evaluation/interval.*')"
+AT_ONCE = 1000  # of what MLflow's client is asked for
 
 
 class Store(Protocol):
-    def runs(self) -> list[StoredRun]: ...
-    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]: ...
+    def runs(self) -> list[StoredRun]:
+        """Return what each run of every experiment is; `filled` has its params and numbers, too."""
+
+    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
+        """Return them with params and the last of each metric; with numbers of single classes, if asked."""
+
+
+class NoStore(Exception):
+    """A file that is no database, or not MLflow's: its client would make it one."""
+
+
+class UnknownSchema(Exception):
+    """Its text is the schema's name."""
 
 
 def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
-    """What each of its runs is, and the store, which has the rest; None if there is no such file."""
+    """Return what each of its runs is, and the store, which has the rest; None if there is no such file."""
     schema = None
     if target.address.startswith(SQLITE):
         file = Path(target.address.removeprefix(SQLITE))
@@ -32,12 +54,10 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
         except UnknownSchema as error:
             schema = str(error)
     try:
-        from bakeoff.tracking.listed import Listed  # MLflow takes seconds to load
-
-        listed = Listed(target.address)
-        return listed, listed.runs()
+        server = Server(target.address)
+        return server, server.runs()
     except Exception as error:  # whatever a store raises
-        reason = _shortened(without_secrets(" ".join((str(error) or type(error).__name__).split())))
+        reason = _shorten(without_secrets(" ".join((str(error) or type(error).__name__).split())))
         if schema is None:
             raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from None
         known = ", ".join(f"{name} of MLflow {version}" for name, version in KNOWN_SCHEMAS.items())
@@ -48,6 +68,105 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
         ) from None
 
 
-def _shortened(text: str, most: int = 300) -> str:
-    """Libraries say first what they did and last what went wrong."""
+class Database:
+    """An SQLite file's own tables."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        with self._open() as store:
+            try:
+                [(schema,)] = store.execute("SELECT version_num FROM alembic_version").fetchall()
+            except (sqlite3.DatabaseError, ValueError) as error:
+                if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
+                    raise
+                raise NoStore from None
+        if schema not in KNOWN_SCHEMAS:
+            raise UnknownSchema(schema)
+
+    def runs(self) -> list[StoredRun]:
+        with self._open() as store:
+            tags: dict[str, dict[str, str]] = {}
+            for run, key, value in store.execute("SELECT run_uuid, key, value FROM tags"):
+                tags.setdefault(run, {})[key] = value
+            rows = store.execute(
+                "SELECT run_uuid, runs.name, status, start_time, end_time, artifact_uri, runs.lifecycle_stage,"
+                " experiments.name FROM runs JOIN experiments USING (experiment_id)"
+                " WHERE experiments.lifecycle_stage = 'active'"
+            ).fetchall()
+        names = {run: tags.get(run, {}).get(RUN_TAG, run) for run, *_ in rows}
+        return [
+            StoredRun(
+                names[run], name or run, status, began, ended, tags.get(run, {}),
+                parent=names.get(tags.get(run, {}).get("mlflow.parentRunId", "")),
+                mlflow_id=run, mlflow_experiment=experiment, artifacts=artifacts, is_deleted=stage != "active",
+            )
+            for run, name, status, began, ended, artifacts, stage, experiment in rows
+        ]  # fmt: skip
+
+    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
+        params: dict[str | None, dict[str, str]] = {run.mlflow_id: {} for run in runs}
+        metrics: dict[str | None, dict[str, float]] = {run.mlflow_id: {} for run in runs}
+        ids = (json.dumps(list(params)),)
+        with self._open() as store:
+            for run, key, value in store.execute(f"SELECT run_uuid, key, value FROM params {CHOSEN}", ids):
+                params[run][key] = value
+            numbers = f"SELECT run_uuid, key, value, is_nan FROM latest_metrics {CHOSEN} AND key NOT GLOB 'system/*'"
+            for run, key, value, is_nan in store.execute(numbers if by_class else f"{numbers} {NOT_OF_CLASSES}", ids):
+                metrics[run][key] = float("nan") if is_nan else value
+        return [replace(run, params=params[run.mlflow_id], metrics=metrics[run.mlflow_id]) for run in runs]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        address = f"{self._file.resolve().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S)) as store:
+                yield store
+        except sqlite3.DatabaseError as error:
+            raise WorkspaceError(f"{self._file.name}: must be a database that can be read now, got: {error}") from None
+
+
+class Server:
+    """Any store, through MLflow's client: a server's, PostgreSQL's, an SQLite file of another schema."""
+
+    def __init__(self, address: str) -> None:
+        from bakeoff.tracking.store import MlflowClient
+
+        self._client = MlflowClient(tracking_uri=address)
+        self._pages = f"{without_secrets(address).rstrip('/')}/#/experiments" if address.startswith("http") else None
+
+    def runs(self) -> list[StoredRun]:
+        from mlflow.entities import ViewType
+
+        experiments = {one.experiment_id: one.name for one in _every(self._client.search_experiments)}
+        found = _every(self._client.search_runs, list(experiments), run_view_type=ViewType.ALL) if experiments else ()
+        runs = list(found)
+        names = {run.info.run_id: run.data.tags.get(RUN_TAG, run.info.run_id) for run in runs}
+        return [
+            StoredRun(
+                names[run.info.run_id], run.info.run_name or run.info.run_id, run.info.status, run.info.start_time,
+                run.info.end_time, run.data.tags, run.data.params, run.data.metrics,
+                parent=names.get(run.data.tags.get("mlflow.parentRunId", "")),
+                mlflow_id=run.info.run_id, mlflow_experiment=experiments[run.info.experiment_id],
+                artifacts=run.info.artifact_uri, is_deleted=run.info.lifecycle_stage != "active",
+                page=self._pages and f"{self._pages}/{run.info.experiment_id}/runs/{run.info.run_id}",
+            )
+            for run in runs
+        ]  # fmt: skip
+
+    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
+        return list(runs)  # as they came: the client brings everything at once
+
+
+def _every(search: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
+    token = None
+    while True:
+        part = search(*arguments, max_results=AT_ONCE, page_token=token, **options)
+        yield from part
+        token = part.token
+        if not token:
+            return
+
+
+def _shorten(text: str, most: int = 300) -> str:
+    """Cut the middle: libraries say first what they did and last what went wrong."""
     return text if len(text) <= most else f"{text[: most // 3]} … {text[-2 * most // 3 :]}"

@@ -6,15 +6,15 @@ result that was made elsewhere is told of from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
+from filelock import FileLock
+
 from bakeoff.run.track import Mlflow
-from bakeoff.tracking import git, ledger
-from bakeoff.tracking.dispatch import all_journals, is_running, start_sender, unsent
-from bakeoff.tracking.interrupted import tell_interrupted
+from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
-from bakeoff.tracking.restore import restore, tell
-from bakeoff.tracking.result import Result, result_here, result_of
-from bakeoff.tracking.target import Target, target_in
-from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id
+from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
+from bakeoff.tracking.sync import tell_interrupted
+from bakeoff.tracking.target import Target
+from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id, restore, tell_result
 from bakeoff.workspace import journals
 
 REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeoff.made_by_mlflow_run"
@@ -24,49 +24,42 @@ def reconcile() -> None:
     """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
     tell_interrupted()
     here = result_here()
-    if here.run_id and _target(here):
+    if here.run_id and _target_of(here):
         journals().mkdir(parents=True, exist_ok=True)
     if not journals().is_dir():
         return
-    with ledger.lock():
-        told = [_tell_of_experiment(name) for name in git.experiments() if name not in ledger.experiments()]
-        last, target = ledger.last_here(), _target(here)
+    with FileLock(journals() / "ledger.lock"):
+        noted = {row.get("experiment") for row in read_ledger()}
+        told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
+        last, target = last_here(), _target_of(here)
         if not here.run_id or not target or last == here.run_id:
             return
         _restore_unknown(here, target)
-        is_back = last is not None and here.run_id not in told and not ledger.is_of_an_experiment(here.run_id)
-        if is_back:
+        was_here = [row["here"] for row in read_ledger() if row["run"] == here.run_id]
+        is_of_an_experiment = bool(was_here) and not any(was_here)  # made in a copy of the workspace, and never here
+        if last is not None and here.run_id not in told and not is_of_an_experiment:
             _tell_reused(here, target)
-        ledger.note(here.run_id)
-
-
-def send_beside() -> None:
-    """Start what sends, for every store that lacks something."""
-    targets = {target_in(folder) for folder in all_journals()}
-    for target in filter(None, targets):
-        if unsent(target) and not is_running(target.key):
-            start_sender(target.key)
+        note_result(here.run_id)
 
 
 def _tell_of_experiment(name: str) -> str | None:
-    """One that told nothing took everything from the cache. Returns the run that made its result."""
+    """Tell of one that told nothing, as DVC took everything from its cache; return the run that made its result."""
     result = result_of(name)
-    target = _target(result)
-    if result.run_id and target:
-        if not _restore_unknown(result, target):
-            _tell_reused(result, target)
-    ledger.note(result.run_id or "", experiment=name, here=False)
+    target = _target_of(result)
+    if result.run_id and target and not _restore_unknown(result, target):
+        _tell_reused(result, target)
+    note_result(result.run_id or "", experiment=name, here=False)
     return result.run_id
 
 
 def _restore_unknown(result: Result, target: Target) -> bool:
-    """Whether the run that made it was told of only now."""
+    """Return whether the run that made it was told of only now."""
     assert result.run_id
     if (journals() / result.run_id / FILE).is_file():
         return False
     journal = Journal(result.run_id)
     target.write(journal.folder)
-    restore(journal, result, _settings(result) or Mlflow())
+    restore(journal, result, _settings_of(result) or Mlflow())
     journal.close()
     return True
 
@@ -80,19 +73,19 @@ def _tell_reused(result: Result, target: Target) -> None:
         journal.parent(sweep[1])
     journal.tags({REUSED: "true", MADE_BY: result.run_id})
     journal.link(MADE_BY_IN_MLFLOW, result.run_id)
-    tell(journal, result)
+    tell_result(journal, result)
     journal.state("FINISHED")
     journal.close()
 
 
-def _target(result: Result) -> Target | None:
-    """None if the variant is not tracked."""
-    settings = _settings(result)
+def _target_of(result: Result) -> Target | None:
+    """Return None if the variant is not tracked."""
+    settings = _settings_of(result)
     return Target.of(settings) if settings else None
 
 
-def _settings(result: Result) -> Mlflow | None:
-    """Those that another version of this program knows more or less of are left at their defaults."""
+def _settings_of(result: Result) -> Mlflow | None:
+    """Read them; those that another version of this program knows more or less of are left at their defaults."""
     track = dict(result.variant.get("track") or {})
     if track.pop("kind", None) != "mlflow":
         return None

@@ -1,6 +1,11 @@
-"""What a run left behind: in the workspace, or in a DVC experiment, whose outputs are in DVC's cache."""
+"""What a run left behind, in the workspace or in a DVC experiment, and the ledger of whose result was where.
+
+An experiment's outputs are in DVC's cache. The ledger is `.bakeoff/journal/ledger.jsonl`, in order:
+{"run": "0b9f…", "here": true}      here: in the main workspace, not in a copy in which DVC ran an experiment
+"""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +15,39 @@ import yaml
 
 from bakeoff import dvc
 from bakeoff.tracking import git
-from bakeoff.tracking.params import flattened, params_of
-from bakeoff.workspace import EVALUATION, RUN, TRAINED
+from bakeoff.tracking.measured import run_id_of
+from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
 
 STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
+LEDGER = "ledger.jsonl"
+COMPARED_BY_NOBODY = (
+    "digest", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
+    "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
+    "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
+    "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
+)  # fmt: skip
+
+
+def params_of(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Return run.yaml as params of MLflow: what variants are compared by, flat, derived values under `derived.`."""
+    left_out = tuple(f"{name}." for name in COMPARED_BY_NOBODY)
+    return {key: str(value) for key, value in flattened(tree) if not f"{key}.".startswith(left_out)}
+
+
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return rows such as ("lr.peak", 0.5); parts of a list that have names, such as phases, go by them."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) and "name" in item for item in value):
+            value = {item["name"]: {name: part for name, part in item.items() if name != "name"} for item in value}
+        rows += flattened(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+    return rows
+
+
+def name_of(variant: Mapping[str, Any]) -> str:
+    """Return what a rendered variant is called: `ssd_tiny · cosine · low`."""
+    chosen = variant.get("variant") or {}
+    return " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
 
 
 @dataclass(frozen=True)
@@ -27,13 +61,12 @@ class Result:
 
     @property
     def run_id(self) -> str | None:
-        """Of the run that made it; runs of earlier versions had none."""
-        return self.state.get("run_id")
+        """Return our id of the run that made it."""
+        return run_id_of(self.state)
 
     @property
     def name(self) -> str:
-        chosen = self.variant.get("variant") or {}
-        name = " · ".join(str(chosen.get(group, "?")) for group in ("model", "lr", "memory"))
+        name = name_of(self.variant)
         return f"{name} ({self.experiment})" if self.experiment else name
 
     @property
@@ -45,7 +78,7 @@ class Result:
         return [json.loads(line) for line in self.history.splitlines()]
 
     def points(self) -> Iterator[tuple[int, dict[str, float]]]:
-        """Step and numbers, of training and of the evaluation after it."""
+        """Yield step and numbers, of training and of the evaluation after it."""
         for values in self.lines:
             step = values.pop("step")
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
@@ -55,36 +88,36 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    lock = _parsed(_read_yaml, _text(workspace / "dvc.lock"))
-    metrics = _text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
+    lock = parse_yaml(read_text(workspace / "dvc.lock"))
+    metrics = read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
     trained = workspace / TRAINED
-    return _result(_text(workspace / RUN), _text(trained / STATE), _text(trained / HISTORY), metrics)
+    return _result(read_text(workspace / RUN), read_text(trained / STATE), read_text(trained / HISTORY), metrics)
 
 
 def result_in(folder: Path) -> Result:
-    """What is in a workspace, of whichever run."""
-    texts = (_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
+    """Return what is in a workspace, of whichever run."""
+    texts = (read_text(folder / path) for path in (RUN, TRAINED / STATE, TRAINED / HISTORY, EVALUATION / METRICS))
     return _result(*texts)
 
 
 def result_of(experiment: str) -> Result:
-    """Of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
+    """Return that of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
     run_yaml = git.file_at(experiment, RUN.as_posix())
-    lock = _parsed(_read_yaml, git.file_at(experiment, "dvc.lock"))
-    is_trained = _is_trained(lock, _parsed(_read_yaml, run_yaml))
-    trained = _trained_files(lock) if is_trained else {}
+    lock = parse_yaml(git.file_at(experiment, "dvc.lock"))
+    is_trained = _is_trained(lock, parse_yaml(run_yaml))
+    digest = trained_digest(lock)
+    trained = dvc.cached_folder(digest) or {} if is_trained and digest else {}
     is_judged = is_trained and _is_evaluated(lock)
     metrics = git.file_at(experiment, (EVALUATION / METRICS).as_posix()) if is_judged else None
-    return _result(run_yaml, _cached(trained.get(STATE)), _cached(trained.get(HISTORY)), metrics, experiment)
+    return _result(run_yaml, _read_cached(trained.get(STATE)), _read_cached(trained.get(HISTORY)), metrics, experiment)
 
 
 def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
     return Result(
-        run_yaml or "", _parsed(_read_yaml, run_yaml), _parsed(json.loads, state), history or "",
-        _parsed(json.loads, metrics), experiment,
-    )  # fmt: skip
+        run_yaml or "", parse_yaml(run_yaml), parse_json(state), history or "", parse_json(metrics), experiment
+    )
 
 
 # What dvc.lock says of the stages.
@@ -100,22 +133,18 @@ def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
     """Whether the last evaluation is of the last training, as far as DVC knows."""
     judged = [dep.get("md5") for dep in _stage(lock, "evaluate").get("deps", ()) if dep["path"] == TRAINED.as_posix()]
-    return not judged or judged == [_trained_digest(lock)]
+    return not judged or judged == [trained_digest(lock)]
 
 
-def _trained_files(lock: Mapping[str, Any]) -> dict[str, str]:
-    """Name -> digest, by which DVC's cache has it."""
-    digest = _trained_digest(lock)
-    return (dvc.cached_folder(digest) if digest else None) or {}
-
-
-def _trained_digest(lock: Mapping[str, Any]) -> str | None:
+def trained_digest(lock: Mapping[str, Any]) -> str | None:
+    """Return that of models/train, by which DVC's cache has it."""
     outs = _stage(lock, "train").get("outs", ())
-    return next((out.get("md5") for out in outs if out["path"] == TRAINED.as_posix()), None)
+    return next((out.get("md5") for out in outs if out.get("path") == TRAINED.as_posix()), None)
 
 
 def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return (lock.get("stages") or {}).get(name) or {}
+    stages = lock.get("stages")
+    return (stages.get(name) if isinstance(stages, dict) else None) or {}
 
 
 def _comparable(value: Any) -> Any:
@@ -130,26 +159,57 @@ def _comparable(value: Any) -> Any:
         return value
 
 
-def _cached(digest: str | None) -> str | None:
+def _read_cached(digest: str | None) -> str | None:
     path = dvc.cached_file(digest) if digest else None
-    return _text(path) if path else None
+    return read_text(path) if path else None
 
 
-def _read_yaml(text: str) -> Any:
-    """In C where PyYAML has it: dvc.lock is long."""
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def _text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """Return None for a file that is not there, or is no text."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _parsed(parse: Any, text: str | None) -> dict[str, Any]:
+def parse_json(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
     try:
-        tree = parse(text or "")
+        tree = json.loads(text or "")
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
+    try:  # in C where PyYAML has it: dvc.lock is long
+        tree = yaml.load(text or "", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (ValueError, yaml.YAMLError):
         return {}
     return tree if isinstance(tree, dict) else {}
+
+
+# The ledger.
+
+
+def note_result(run_id: str, *, experiment: str | None = None, here: bool | None = None) -> None:
+    """Note that the workspace in which this process stands, if nothing else is said, holds the run's result now."""
+    row = {
+        "run": run_id,
+        "here": Path.cwd().resolve() == main_workspace() if here is None else here,
+        "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
+    }
+    journals().mkdir(parents=True, exist_ok=True)
+    with (journals() / LEDGER).open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
+
+
+def read_ledger() -> list[dict[str, Any]]:
+    """Return the rows, but for lines that a crash cut off."""
+    rows = map(parse_json, (read_text(journals() / LEDGER) or "").splitlines())
+    return [row for row in rows if row]
+
+
+def last_here() -> str | None:
+    return next((row["run"] for row in reversed(read_ledger()) if row["here"]), None)

@@ -1,23 +1,56 @@
-"""The process that copies journals to a store: `python -m bakeoff.tracking.sender KEY`.
+"""The process that copies journals to a store, `python -m bakeoff.tracking.sender KEY`, and how to start or stop it.
 
 It is the only one for its store and belongs to no terminal. It ends when nobody writes and nothing is left to send (a
 little later, since the next stage of a run is likely to write soon), or when the store takes nothing for a while.
 Whoever writes a journal starts it again.
 """
 
+import subprocess
 import sys
 import time
+from pathlib import Path
 
-from filelock import Timeout
+from filelock import FileLock, Timeout
 
-from bakeoff.tracking.dispatch import all_journals, is_asked_to_leave, sender_lock, unsent
-from bakeoff.tracking.journal import is_being_written
-from bakeoff.tracking.target import Target, target_in
+from bakeoff.tracking.journal import is_being_written, is_held
+from bakeoff.tracking.target import Target, all_journals, target_in, unsent
+from bakeoff.workspace import journals, main_workspace
 
+LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
 POLL_S = 0.3
 LONGEST_PAUSE_S = 30.0  # between two tries at a store that takes nothing
 LINGER_S = 30.0  # with nothing to do
 PATIENCE_S = 60.0  # with such a store, once nobody writes any more
+
+
+def sender_lock(key: str) -> FileLock:
+    return FileLock(journals() / f"sender-{key}.lock", thread_local=False)
+
+
+def is_running(key: str) -> bool:
+    return is_held(sender_lock(key))
+
+
+def start_sender(key: str) -> None:
+    """Start it detached: it outlives this process, and keeps neither its terminal nor its pipes."""
+    with (journals() / "sender.log").open("ab") as log:
+        subprocess.Popen(
+            [sys.executable, "-m", "bakeoff.tracking.sender", key],
+            cwd=main_workspace(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+
+
+def leave_request(key: str) -> Path:
+    """Return a file: whoever makes it wants to send to the store itself."""
+    return journals() / f"sender-{key}.leave"
+
+
+def is_asked_to_leave(key: str) -> bool:
+    """A request that nobody took away was made by a process that was killed."""
+    try:
+        return time.time() - leave_request(key).stat().st_mtime < LONGEST_REQUEST_S
+    except FileNotFoundError:
+        return False
 
 
 def main() -> None:
@@ -60,7 +93,7 @@ def is_written(target: Target) -> bool:
 
 
 def wait(seconds: float, key: str) -> None:
-    """Or until somebody asks for the place."""
+    """Wait, or until somebody asks for the place."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not is_asked_to_leave(key):
         time.sleep(min(POLL_S, seconds))

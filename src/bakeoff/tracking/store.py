@@ -1,4 +1,4 @@
-"""A client on the store: the main workspace's own, or a server.
+"""MLflow's client on a store, the main workspace's own or a server; what its errors mean; its logged models.
 
 Several processes that open a new SQLite store at once break it, so it is created and migrated under a
 file lock, and whoever comes later finds it ready.
@@ -14,8 +14,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.local import artifacts_uri, store_file
-from bakeoff.tracking.target import LOCAL, Target, without_secrets
+from bakeoff.tracking.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file, without_secrets
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
 # What failed is tried again by whoever asked, not within a request for minutes; whoever sets these knows better.
@@ -27,13 +26,20 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is n
 
 import mlflow
 from mlflow import MlflowClient
+from mlflow.artifacts import download_artifacts
+from mlflow.entities import LoggedModel
 from mlflow.exceptions import MlflowException
+
+__all__ = ["MlflowClient", "MlflowException", "download_artifacts"]
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells every table that it creates
 logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # what fails is raised as well, and said once
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
+MOST_POINTS, MOST_TEXTS = 900, 50  # MLflow takes 1,000 things in one request, 100 params and 100 tags, a million bytes
+REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
+REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, and where they are
 
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
 MIGRATIONS = Path(mlflow.__file__).parent / "store/db_migrations/versions"
@@ -42,36 +48,43 @@ HOLD_ADDRESSES = (
     ("model_versions", "source"), ("model_versions", "storage_location"),
 )  # fmt: skip
 
-REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
-RUN_TAG = "bakeoff.run"  # our own id of a run, by which it is found again
+LONGEST = 300  # characters of an error
+# The first pattern that is found decides. MLflow wraps what its libraries say, so it stands somewhere in the text.
+MEANINGS = (
+    (
+        r"error code 401\b",
+        "it refuses the user or the password; $MLFLOW_TRACKING_USERNAME and $MLFLOW_TRACKING_PASSWORD must hold them "
+        "where you train or sync",
+    ),
+    (r"error code 403\b", "the user has no right to write there; whoever runs the server grants it"),
+    (r"error code 404\b|not in a valid JSON format", "what answers there is no MLflow server; see track.uri"),
+    (r"too many (\d+) error responses|error code (5\d\d)\b", "the server fails (error {}); its own log says why"),
+    (r"timed out", "the server does not answer in time"),
+    (r"(Failed to resolve '[^']+')", "{}; see track.uri"),
+    (r"(Connection refused|Connection aborted|Connection reset|Remote end closed)", "no server answers ({})"),
+    (r"(No space left on device|database or disk is full|Disk quota exceeded)", "the disk is full ({})"),
+    (
+        r"(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|Unable to locate credentials)",
+        "the place for files refuses the key ({}); $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or what else S3's "
+        "tools read, must hold it where you train or sync",
+    ),
+    (r"No module named '(boto3|psycopg\w*)'", "it needs a package that is not here: pip install {}"),
+    (r"attempt to write a readonly database|database is locked", "another program keeps its database locked"),
+)
 
 
 def open_store(target: Target) -> tuple[MlflowClient, str]:
-    """A client on a store that exists, and the id of the experiment."""
+    """Return a client on a store that exists, and the id of the experiment."""
     try:
-        return _opened(target)
+        return _open(target)
     except MlflowException as error:
         if versions := OTHER_SCHEMA.search(str(error)):
-            raise WorkspaceError(_of_another_mlflow(versions[1], target)) from None
+            raise WorkspaceError(_name_other_mlflow(versions[1], target)) from None
         raise
 
 
-def _opened(target: Target) -> tuple[MlflowClient, str]:
-    if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
-        client = MlflowClient(tracking_uri=target.uri)
-        return client, _experiment(client, target.experiment, target.artifacts)
-    folder = main_workspace() / IN_FLIGHT
-    folder.mkdir(exist_ok=True)
-    with FileLock(folder / "mlflow.lock"):
-        artifacts = _artifacts(target)
-        if target.uri == LOCAL:
-            _follow_moved_workspace(artifacts_uri())
-        client = MlflowClient(tracking_uri=target.address)
-        return client, _experiment(client, target.experiment, artifacts)
-
-
-def mlflow_id(client: MlflowClient, run_id: str) -> str | None:
-    """MLflow's id of a run that is named by it, or by our own; None if the store has no such run."""
+def find_id(client: MlflowClient, run_id: str) -> str | None:
+    """Return MLflow's id of a run that is named by it, or by our own; None if the store has no such run."""
     try:
         return client.get_run(run_id).info.run_id
     except MlflowException as error:
@@ -82,17 +95,37 @@ def mlflow_id(client: MlflowClient, run_id: str) -> str | None:
     return found[0].info.run_id if found else None
 
 
-def _of_another_mlflow(schema: str, target: Target) -> str:
-    if any(MIGRATIONS.glob(f"{schema}_*.py")):
-        address = without_secrets(target.address)
-        return f"its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {address}`"
-    return (
-        f"its database is of a newer MLflow than the {mlflow.__version__} here; install that one, or use another store"
-    )
+def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
+    """Return the newest logged model of a run that has this name."""
+    found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
+    return max(found, key=lambda model: model.creation_timestamp, default=None)
+
+
+def explain(error: Exception) -> str:
+    """Return what a store raised as one line by which a user knows what to do, without passwords of addresses."""
+    text = str(error)
+    for pattern, meaning in MEANINGS:
+        if found := re.search(pattern, text):
+            return meaning.format(next(filter(None, found.groups()), ""))
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return without_secrets(first)[:LONGEST]
+
+
+def _open(target: Target) -> tuple[MlflowClient, str]:
+    if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
+        client = MlflowClient(tracking_uri=target.uri)
+        return client, _experiment(client, target.experiment, target.artifacts)
+    folder = main_workspace() / IN_FLIGHT
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "mlflow.lock"):
+        if target.uri == LOCAL:
+            _follow_moved_workspace(artifacts_uri())
+        client = MlflowClient(tracking_uri=target.address)
+        return client, _experiment(client, target.experiment, _artifacts(target))
 
 
 def _artifacts(target: Target) -> str:
-    """Of a database that no server stands before: beside an SQLite file, else in the workspace."""
+    """Return where files go of a database that no server stands before: beside an SQLite file, else the workspace."""
     file = target.uri.removeprefix("sqlite:///")
     beside = (Path(file).resolve().parent / "mlartifacts").as_uri() if file != target.uri else artifacts_uri()
     return target.artifacts or beside
@@ -129,3 +162,12 @@ def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
             f"{found.experiment_id}` brings it back, or choose another in track.experiment"
         )
     return found.experiment_id
+
+
+def _name_other_mlflow(schema: str, target: Target) -> str:
+    if any(MIGRATIONS.glob(f"{schema}_*.py")):
+        address = without_secrets(target.address)
+        return f"its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {address}`"
+    return (
+        f"its database is of a newer MLflow than the {mlflow.__version__} here; install that one, or use another store"
+    )

@@ -1,8 +1,12 @@
 """A run as a store or a journal has it: the last value of each metric, and where its files are."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.target import all_journals, place_in, target_in
+from bakeoff.workspace import journals
 
 
 @dataclass(frozen=True)
@@ -22,3 +26,58 @@ class StoredRun:
     page: str | None = None  # of MLflow's UI, on a server
     journal: Path | None = None
     is_deleted: bool = False  # somebody deleted it in MLflow
+
+
+def journaled_runs(known: Collection[str]) -> list[StoredRun]:
+    """Return what each journal begins with, but for runs that are known; `journaled_in_full` reads the rest."""
+    return [_read(folder, whole=False) for folder in all_journals() if folder.name not in known]
+
+
+def journaled_in_full(folder: Path) -> StoredRun:
+    return _read(folder, whole=True)
+
+
+def journal_folders() -> dict[str, Path]:
+    """Return the journals of all that were told of here, by the run's id."""
+    folder = journals()
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return {path.name: path for path in paths if (path / FILE).is_file()}
+
+
+def kept_entry(folder: Path, name: str) -> Entry | None:
+    """Return the last that was told of a file, by its name among the run's artifacts."""
+    found = [entry for entry in entries_of(folder, "file") if entry["name"] == name]
+    return found[-1] if found else None
+
+
+def _read(folder: Path, *, whole: bool) -> StoredRun:
+    name, parent, began, ended, status = folder.name, None, None, None, "RUNNING"
+    tags: dict[str, str] = {}
+    params: dict[str, str] = {}
+    metrics: dict[str, float] = {}
+    for entry, _ in entries(folder):
+        if entry is None:
+            continue
+        kind = entry["kind"]
+        if kind == "run":
+            name, began = entry["name"], entry["at"]
+        elif kind == "parent":
+            parent = entry["name"]
+        elif kind == "tags":
+            tags |= entry["values"]
+        elif kind == "params":
+            params = entry["values"] | params  # the first that was told stays, as in MLflow
+        elif not whole:
+            if kind not in ("state", "link"):
+                break
+        elif kind == "metrics":
+            metrics |= entry["values"]
+        elif kind == "state":
+            status, ended = entry["state"], entry["at"] if entry["state"] != "RUNNING" else None
+    target = target_in(folder)
+    return StoredRun(
+        folder.name, name, status, began, ended, tags, params, metrics, parent,
+        mlflow_id=place_in(folder, target).run if target else None,
+        mlflow_experiment=target.experiment if target else None,
+        journal=folder,
+    )  # fmt: skip

@@ -1,5 +1,11 @@
-"""What MLflow lacks of the runs that were made here: told, and sent now."""
+"""What MLflow lacks of the runs that were made here: how much, sent now, or by the sender beside; and runs that died.
 
+A training keeps `running` beside its journal, with the name of its machine, and takes it away at its end. One that
+`kill -9` or a power failure ended had no last word, so whoever looks next says it for MLflow: KILLED, `bakeoff.state`
+INTERRUPTED. When it goes on, it is RUNNING again.
+"""
+
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,9 +14,12 @@ from pathlib import Path
 from filelock import Timeout
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.tracking.dispatch import LONGEST_REQUEST_S, all_journals, leave_request, sender_lock
-from bakeoff.tracking.journal import entries
-from bakeoff.tracking.target import Place, Target, place_in, target_in
+from bakeoff.tracking.journal import RUNNING, Journal, entries, entries_of, is_being_written
+from bakeoff.tracking.sender import LONGEST_REQUEST_S, is_running, leave_request, sender_lock, start_sender
+from bakeoff.tracking.target import Place, Target, all_journals, place_in, target_in, unsent
+from bakeoff.workspace import journals
+
+STATE, INTERRUPTED = "bakeoff.state", "INTERRUPTED"
 
 
 @dataclass(frozen=True)
@@ -29,20 +38,39 @@ class Standing:
 
 
 def standings(elsewhere: str | None = None) -> list[Standing]:
-    """Of every run, in the store that it is meant for or in another one."""
-    return [standing for folder in all_journals() if (standing := _standing(folder, elsewhere))]
+    """Return that of every run, in the store that it is meant for or in another one."""
+    found = ((folder, _target_of(folder, elsewhere)) for folder in all_journals())
+    return [_standing(folder, target) for folder, target in found if target]
 
 
 def sync(elsewhere: str | None, say: Callable[[str], None]) -> bool:
-    """Send everything; whether all of it arrived."""
+    """Send everything; return whether all of it arrived."""
     targets = dict.fromkeys(standing.target for standing in standings(elsewhere))
     return all([_sync(target, elsewhere, say) for target in targets])
+
+
+def send_beside() -> None:
+    """Start what sends, for every store that lacks something."""
+    targets = {target_in(folder) for folder in all_journals()}
+    for target in filter(None, targets):
+        if unsent(target) and not is_running(target.key):
+            start_sender(target.key)
+
+
+def tell_interrupted() -> list[str]:
+    """Tell of runs that were killed, start what sends it, and return their ids."""
+    found = [marker.parent for marker in sorted(journals().glob(f"*/{RUNNING}")) if _is_of_this_machine(marker)]
+    told = [folder.name for folder in found if not is_being_written(folder) and _tell_interrupted(folder.name)]
+    for target in filter(None, {target_in(journals() / run) for run in told}):
+        if not is_running(target.key):
+            start_sender(target.key)
+    return told
 
 
 def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None]) -> bool:
     from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load
 
-    folders = [folder for folder in all_journals() if _target(folder, elsewhere) == target]
+    folders = [folder for folder in all_journals() if _target_of(folder, elsewhere) == target]
     with _instead_of_the_sender(target):
         courier = Courier(target)
         fine = courier.send(folders)  # also those that are sent: the store may be another one by now
@@ -74,15 +102,31 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
         lock.release()
 
 
-def _standing(folder: Path, elsewhere: str | None) -> Standing | None:
-    target = _target(folder, elsewhere)
-    if target is None:
-        return None
+def _standing(folder: Path, target: Target) -> Standing:
     place = place_in(folder, target)
-    name = next((entry["name"] for entry, _ in entries(folder) if entry and entry["kind"] == "run"), "")
+    name = next((entry["name"] for entry in entries_of(folder, "run")), "")
     return Standing(folder.name, name, target, place, sum(1 for _ in entries(folder, place.offset)))
 
 
-def _target(folder: Path, elsewhere: str | None) -> Target | None:
+def _target_of(folder: Path, elsewhere: str | None) -> Target | None:
     own = target_in(folder)
     return Target.at(elsewhere, own.experiment) if own and elsewhere else own
+
+
+def _tell_interrupted(run_id: str) -> bool:
+    journal = Journal(run_id)
+    try:
+        if not journal.is_alone or not (journal.folder / RUNNING).exists():  # it goes on, since a moment ago
+            return False
+        journal.tags({STATE: INTERRUPTED})
+        journal.state("KILLED", ended=False)
+        return True
+    finally:
+        journal.close()
+
+
+def _is_of_this_machine(marker: Path) -> bool:
+    try:
+        return marker.read_text(encoding="utf-8").strip() == platform.node()
+    except OSError:
+        return False

@@ -1,4 +1,7 @@
-"""The store that a run is meant for, and how far it has the run."""
+"""The store that a run is meant for, the main workspace's own `mlflow.db` or another, and how far it has the run.
+
+Beside the run's journal: target.json names the store, sent-3f80….json says how far that one has the journal.
+"""
 
 import hashlib
 import json
@@ -9,11 +12,32 @@ from pathlib import Path
 
 from bakeoff.files import write_whole
 from bakeoff.run.track import Mlflow
-from bakeoff.tracking.local import local_uri
-from bakeoff.workspace import journals
+from bakeoff.tracking.journal import FILE as JOURNAL
+from bakeoff.workspace import journals, main_workspace
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
+RUN_TAG = "bakeoff.run"  # in a store, our own id of a run, by which it is found again
+
+
+def store_file() -> Path:
+    return main_workspace() / "mlflow.db"
+
+
+def local_uri() -> str:
+    return f"sqlite:///{store_file().as_posix()}"
+
+
+def artifacts_uri() -> str:
+    return (main_workspace() / "mlartifacts").as_uri()
+
+
+def ui_arguments(port: int) -> list[str]:
+    """Return the words for MLflow's own command: a server of the main workspace's store, for this machine only."""
+    return [
+        "server", f"--backend-store-uri={local_uri()}", f"--default-artifact-root={artifacts_uri()}",
+        "--host=127.0.0.1", f"--port={port}", "--workers=1", "--uvicorn-opts=--log-level=warning",
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +57,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Names it in file names."""
+        """Its name in names of files."""
         return hashlib.sha256(f"{self.uri}\n{self.experiment}".encode()).hexdigest()[:12]
 
     @property
@@ -44,13 +68,13 @@ class Target:
     def shown(self) -> str:
         return "mlflow.db" if self.uri == LOCAL else without_secrets(self.uri)
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is the workspace's own, and nobody has made that yet."""
+        return self.uri == LOCAL and not store_file().is_file()
+
     def write(self, folder: Path) -> None:
         _write(folder / FILE, asdict(self))
-
-
-def target_in(folder: Path) -> Target | None:
-    tree = _read(folder / FILE)
-    return Target(**tree) if tree else None
 
 
 @dataclass(frozen=True)
@@ -68,15 +92,43 @@ class Place:
         _write(folder / f"sent-{target.key}.json", asdict(self))
 
 
+def target_in(folder: Path) -> Target | None:
+    tree = _read(folder / FILE)
+    return Target(**tree) if tree else None
+
+
 def place_in(folder: Path, target: Target) -> Place:
     tree = _read(folder / f"sent-{target.key}.json")
     return Place(**(tree | {"refused": tuple(tree["refused"])})) if tree else Place()
 
 
+def first_home(folder: Path, other: Target) -> tuple[Target, str] | None:
+    """Return the store that a run was meant for and its id there; None if that is `other`, or has no such run."""
+    own = target_in(folder)
+    run = place_in(folder, own).run if own and own != other else None
+    return (own, run) if own and run else None
+
+
 def own_id(mlflow_id: str) -> str | None:
-    """Of a run that was told of here, by the id that some store gave it."""
+    """Return our id of a run that was told of here, by the id that some store gave it."""
     places = (path for path in journals().glob("*/sent-*.json") if (_read(path) or {}).get("run") == mlflow_id)
     return next((path.parent.name for path in places), None)
+
+
+def all_journals() -> list[Path]:
+    """List the folders of journals, those written first before others: a run may name an earlier one."""
+    found = [path.parent for path in journals().glob(f"*/{FILE}") if (path.parent / JOURNAL).is_file()]
+    return sorted(found, key=lambda folder: (folder / FILE).stat().st_mtime_ns)
+
+
+def is_sent(folder: Path, target: Target) -> bool:
+    return place_in(folder, target).offset >= (folder / JOURNAL).stat().st_size
+
+
+def unsent(target: Target) -> list[Path]:
+    """List the journals meant for a store that it has not all of, those that failed less often first."""
+    found = [folder for folder in all_journals() if target_in(folder) == target and not is_sent(folder, target)]
+    return sorted(found, key=lambda folder: place_in(folder, target).tries)
 
 
 def without_secrets(text: str) -> str:

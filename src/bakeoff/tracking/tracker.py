@@ -1,7 +1,7 @@
 """One run's way to MLflow: opened by train, found again by evaluate and export, also days later.
 
 Everything is written into the run's journal and nothing waits: a process of its own copies it to MLflow. The files
-under models/ stay the record.
+under models/ stay the record, from which a journal is restored where there is none.
 """
 
 import hashlib
@@ -16,21 +16,19 @@ from uuid import uuid4
 
 from bakeoff.progress import say
 from bakeoff.run.track import Mlflow, Track
-from bakeoff.tracking import ledger
-from bakeoff.tracking.changes import changes
+from bakeoff.tracking.git import make_patch
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.params import flattened, params_of
-from bakeoff.tracking.restore import restore
-from bakeoff.tracking.result import result_here
+from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
+from bakeoff.tracking.result import Result, flattened, note_result, params_of, result_here
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.trained_models import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.watch import Watch
+from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
 
-
 UNUSED = Mlflow()  # by a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
+RESTORED = "bakeoff.restored"
 POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
@@ -49,14 +47,14 @@ class Tracker:
         self._settings, self._journal, self._watch = settings, journal, watch
 
     def params(self, tree: Mapping[str, Any]) -> None:
-        """A rendered variant as params such as `lr.peak`."""
+        """Tell a rendered variant as params such as `lr.peak`."""
         if self._journal:
             self._journal.params(params_of(tree))
 
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Each metric once per step; with `revised` once more, if the value is another than before.
+        """Tell each metric once per step; with `revised` once more, if the value is another than before.
 
         What was measured of the `best` or the `final` weights is also said of the models that have them.
         """
@@ -72,44 +70,41 @@ class Tracker:
             self._journal.file(path, f"{folder}/{path.name}")
 
     def folder(self, path: Path, name: str) -> None:
-        """All but weights, which are models."""
-        for file in sorted(path.rglob("*")) if self._journal else ():
-            if not file.name.endswith(SUFFIX):
-                self.file(file, f"{name}/{file.relative_to(path).parent.as_posix()}".removesuffix("/."))
+        """Tell of all its files but weights, which are models."""
+        if self._journal:
+            _tell_folder(self._journal, path, name)
 
     def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
-        """The newest and the best that a training kept."""
+        """Tell of the newest and the best that a training kept."""
         if self._journal:
             for model in kept_weights(trained, state, self._settings):
-                self._tell_model(model)
+                self._tell_model(self._journal, model)
 
     def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
-        """The SavedModel in a folder; whoever has MLflow loads it as a predictor."""
+        """Tell of the SavedModel in a folder; whoever has MLflow loads it as a predictor."""
         if self._journal and (folder / SAVED_MODEL).is_dir():
-            self._tell_model(
-                exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
-            )
+            model = exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
+            self._tell_model(self._journal, model)
         elif self._journal and self._settings.register:
             say(f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there")
 
-    def _tell_model(self, model: Mapping[str, Any]) -> None:
-        assert self._journal
-        self._journal.model(model)
+    def _tell_model(self, journal: Journal, model: Mapping[str, Any]) -> None:
+        journal.model(model)
         if model["by_reference"]:
             size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
             say(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
             say(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
-        """The records, as MLflow shows what a run was trained on."""
+        """Tell of the records, as MLflow shows what a run was trained on."""
         if self._journal:
             self._journal.dataset(name, digest, source, counts)
 
     def changes(self) -> None:
-        """What the code differs in from the commit that a tag names."""
+        """Tell what the code differs in from the commit that a tag names."""
         if not self._journal:
             return
-        patch = changes()
+        patch = make_patch()
         if patch:
             self._journal.text(patch, CHANGES)
         # A run that goes on may have an older patch among its artifacts; this one counts.
@@ -125,7 +120,7 @@ class Tracker:
             yield
             status = "FINISHED"
             with suppress(OSError):
-                ledger.note(self.run_id)
+                note_result(self.run_id)
         except KeyboardInterrupt:
             status = "KILLED"
             raise
@@ -149,18 +144,55 @@ class Tracker:
 
 
 def start(settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | None = None) -> Tracker:
-    """A new run in the store that the settings name, or one that was interrupted."""
-    tracker = _opened(settings, run_id or new_run_id(), name)
+    """Open a new run in the store that the settings name, or one that was interrupted."""
+    tracker = _open(settings, run_id or new_run_id(), name)
     tracker.tags(tags)
     return tracker
 
 
 def attach(settings: Track, run_id: str | None) -> Tracker:
-    """The run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first."""
-    return _opened(settings, run_id or new_run_id(), None)
+    """Find the run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first."""
+    return _open(settings, run_id or new_run_id(), None)
 
 
-def _opened(settings: Track, run_id: str, name: str | None) -> Tracker:
+def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
+    """Tell of a run that was made elsewhere, from what it left: files only of a result that is in the workspace.
+
+    A store that has the run gets nothing of this.
+    """
+    journal.restoring = True
+    journal.run(result.name)
+    fingerprint = (result.state.get("lineage") or {}).get("fingerprint", "unknown")
+    weights = str(result.state.get("weights_sha256", "unknown"))
+    journal.tags({RESTORED: "true", "bakeoff.fingerprint": fingerprint, "bakeoff.weights_sha256": weights})
+    tell_result(journal, result)
+    if not result.experiment:
+        for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
+            _tell_folder(journal, folder, name)
+        for model in kept_weights(TRAINED, result.state, settings):
+            journal.model(model)
+    journal.state("FINISHED")
+    journal.restoring = False
+
+
+def tell_result(journal: Journal, result: Result) -> None:
+    """Tell the variant and its numbers."""
+    if result.experiment:
+        journal.tags({"DVC_EXP_NAME": result.experiment})
+    journal.params(result.params)
+    for step, values in result.points():
+        journal.metrics(step, values)
+    if result.run_yaml:
+        journal.text(result.run_yaml, f"config/{RUN.name}")
+
+
+def _tell_folder(journal: Journal, folder: Path, name: str) -> None:
+    for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if file.is_file() and not file.name.endswith(SUFFIX):
+            journal.file(file, f"{name}/{file.relative_to(folder).as_posix()}")
+
+
+def _open(settings: Track, run_id: str, name: str | None) -> Tracker:
     if not isinstance(settings, Mlflow):
         return Tracker(run_id)
     target = Target.of(settings)

@@ -6,9 +6,9 @@ from threading import Event, Thread
 
 from bakeoff.progress import say
 from bakeoff.tracking import system
-from bakeoff.tracking.dispatch import is_running, is_sent, start_sender
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.target import Place, Target, place_in
+from bakeoff.tracking.sender import is_running, start_sender
+from bakeoff.tracking.target import Place, Target, is_sent, place_in
 
 LOOK_EVERY_S = 1.0
 RESTART_AFTER_S = 10.0  # a sender that just ended, such as at a store that takes nothing

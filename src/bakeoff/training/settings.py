@@ -6,7 +6,8 @@ from typing import Literal
 
 from bakeoff.errors import require
 from bakeoff.input.augment import Augment
-from bakeoff.lr import SCHEDULES, Schedule
+from bakeoff.lr import SCHEDULES
+from bakeoff.lr.schedule import Schedule
 
 
 def require_length(steps: int | None, epochs: float | None) -> None:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.run.track import Mlflow
-from bakeoff.tracking.journal import FILE, Entry, entries
-from bakeoff.tracking.kept import kept_file
-from bakeoff.tracking.local import store_file
+from bakeoff.tracking.journal import FILE, Entry, entries_of
+from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here
-from bakeoff.tracking.target import LOCAL, Target, place_in, target_in
-from bakeoff.tracking.trouble import in_one_line
+from bakeoff.tracking.target import RUN_TAG, Target, place_in, target_in
 from bakeoff.workspace import journals
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ SHOWN = 12  # characters of an id
 
 
 @dataclass
-class Told:
+class TrackedRun:
     run_id: str | None  # our own
     tags: Mapping[str, str]
     target: Target  # the store that it is meant for
@@ -34,16 +32,16 @@ class Told:
     _files: Mapping[str, Entry] = field(default_factory=dict)
 
     def read(self, name: str) -> bytes | None:
-        """An artifact, such as `train/state.json`."""
+        """Return an artifact, such as `train/state.json`."""
         entry = self._files.get(name)
         if entry and self.run_id and (kept := kept_file(entry, journals() / self.run_id / "files")):
             return kept.read_bytes()
-        content = self._downloaded(name)
+        content = self._download(name)
         if content is not None and entry and hashlib.sha256(content).hexdigest() != entry["sha256"]:
             self.damaged.append(name)
         return content
 
-    def _downloaded(self, name: str) -> bytes | None:
+    def _download(self, name: str) -> bytes | None:
         if self.mlflow_id is None:
             return None
         from bakeoff.tracking.store import MlflowClient
@@ -56,23 +54,27 @@ class Told:
                 return None
 
 
-def told_of(name: str) -> Told | None:
-    """By our id of it or MLflow's, or the beginning of either; None if nobody knows such a run."""
-    own = _told_here(name)
+def find_run(name: str) -> TrackedRun | None:
+    """Find it by our id of it or MLflow's, or the beginning of either; None if nobody knows such a run."""
+    own = _find_here(name)
     folder = journals() / own[0] if own else None
     target = (target_in(folder) if folder else None) or _target_here()
-    run, trouble = _in_store(target, own[0] if own else name)
+    run, trouble = _find_in_store(target, own[0] if own else name)
     if run is None and folder is None:
         if trouble:
             raise WorkspaceError(f"{name}: no run here has this id, and MLflow ({target.shown}) says: {trouble}")
         return None
-    tags, files = _by_journal(folder) if folder else ({}, {})
-    stored = dict(run.data.tags) if run else {}
-    run_id = folder.name if folder else stored.get("bakeoff.run")
-    return Told(run_id, stored | tags, target, run.info.run_id if run else None, trouble, _files=files)
+    tags = dict(run.data.tags) if run else {}
+    files = {}
+    run_id = folder.name if folder else tags.get(RUN_TAG)
+    if folder:
+        for entry in entries_of(folder, "tags"):
+            tags |= entry["values"]
+        files = {entry["name"]: entry for entry in entries_of(folder, "file")}
+    return TrackedRun(run_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
 
 
-def _told_here(beginning: str) -> list[str]:
+def _find_here(beginning: str) -> list[str]:
     found = []
     for path in sorted(journals().glob(f"*/{FILE}")):
         target = target_in(path.parent)
@@ -90,31 +92,20 @@ def _only(found: list[str], beginning: str) -> list[str]:
 
 
 def _target_here() -> Target:
-    """The store of the variant in the workspace."""
+    """Return the store of the variant in the workspace."""
     track = result_here().variant.get("track") or {}
     return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
 
 
-def _by_journal(folder: Path) -> tuple[dict[str, str], dict[str, Entry]]:
-    tags: dict[str, str] = {}
-    files: dict[str, Entry] = {}
-    for entry, _ in entries(folder):
-        if entry and entry["kind"] == "tags":
-            tags |= entry["values"]
-        elif entry and entry["kind"] == "file":
-            files[entry["name"]] = entry
-    return tags, files
-
-
-def _in_store(target: Target, name: str) -> "tuple[Run | None, str | None]":
-    """The run, and why not if the store does not answer."""
-    if target.uri == LOCAL and not store_file().is_file():
+def _find_in_store(target: Target, name: str) -> "tuple[Run | None, str | None]":
+    """Return the run, and why not if the store does not answer."""
+    if target.is_missing:
         return None, None
-    from bakeoff.tracking.store import RUN_TAG, MlflowClient, mlflow_id
+    from bakeoff.tracking.store import MlflowClient, explain, find_id
 
     client = MlflowClient(tracking_uri=target.address)
     try:
-        if found := mlflow_id(client, name):
+        if found := find_id(client, name):
             return client.get_run(found), None
         places = [experiment.experiment_id for experiment in client.search_experiments()]
         runs: dict[str, Any] = {}
@@ -126,4 +117,4 @@ def _in_store(target: Target, name: str) -> "tuple[Run | None, str | None]":
     except WorkspaceError:
         raise
     except Exception as error:  # whatever a store raises
-        return None, in_one_line(error)
+        return None, explain(error)

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.export.latency import latency
-from bakeoff.export.parity import stacked
-from bakeoff.export.report import require_parity
+from bakeoff.export.report import latency, require_parity, stack
 from bakeoff.stages.export import metrics
 
 
@@ -17,7 +15,7 @@ def detections(count: int) -> dict[str, np.ndarray]:
 
 
 def test_images_with_other_numbers_of_detections_are_one_batch() -> None:
-    batch = {name: value.numpy() for name, value in stacked([detections(1), detections(3), detections(0)]).items()}
+    batch = {name: value.numpy() for name, value in stack([detections(1), detections(3), detections(0)]).items()}
     assert batch["count"].tolist() == [1, 3, 0]
     assert batch["boxes"].shape == (3, 3, 4)
     assert batch["classes"].tolist() == [[1, 0, 0], [1, 2, 3], [0, 0, 0]]
@@ -52,7 +50,7 @@ def test_a_slow_call_does_not_move_the_median(monkeypatch: pytest.MonkeyPatch) -
         called.append(1)
         now[0] += next(taken) if len(called) > 3 else 5.0
 
-    monkeypatch.setattr("bakeoff.export.latency.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bakeoff.export.report.time.perf_counter", lambda: now[0])
     assert latency(call, 5) == (pytest.approx(2.0), 5)
 
 
@@ -62,7 +60,7 @@ def test_a_very_slow_network_is_timed_fewer_times(monkeypatch: pytest.MonkeyPatc
     def call() -> None:
         now[0] += 6.0
 
-    monkeypatch.setattr("bakeoff.export.latency.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bakeoff.export.report.time.perf_counter", lambda: now[0])
     assert latency(call, 50) == (pytest.approx(6000.0), 1)
 
 

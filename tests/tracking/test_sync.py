@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking import interrupted
-from bakeoff.tracking.interrupted import tell_interrupted
+from bakeoff.tracking import sync
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
+from bakeoff.tracking.sync import tell_interrupted
 from bakeoff.tracking.target import Target
 
 TARGET = Target("http://somewhere", "bakeoff")
@@ -19,7 +19,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     keys: list[str] = []
-    monkeypatch.setattr(interrupted, "start_sender", keys.append)
+    monkeypatch.setattr(sync, "start_sender", keys.append)
     return keys
 
 
@@ -68,6 +68,6 @@ def test_a_run_of_another_machine_is_left_alone() -> None:
 
 def test_a_run_that_goes_on_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     journal = training()
-    monkeypatch.setattr(interrupted, "is_being_written", lambda folder: False)  # as it was a moment ago
+    monkeypatch.setattr(sync, "is_being_written", lambda folder: False)  # as it was a moment ago
     assert tell_interrupted() == [] and told("state") == [("RUNNING", True)]
     journal.close()

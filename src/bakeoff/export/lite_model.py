@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.predict.lite_metadata import read_metadata
+from bakeoff.export.lite_metadata import read_metadata
 from bakeoff.quiet import stderr_aside
 
 Found = dict[str, np.ndarray]
@@ -43,7 +43,7 @@ class LiteModel:
         return "video" if len(self.shape) == 4 else "classification"
 
     def answer(self, pixels: np.ndarray) -> Found:
-        """`pixels` 0..255, of `shape` -> as SavedModels answer, for one example: see export/saved_model.py."""
+        """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
         self.put(pixels)
         self.call()
         values = [self._values(output) for output in self._outputs]
@@ -75,7 +75,7 @@ class LiteModel:
         return self._interpreter.invoke
 
     def _values(self, output: dict[str, Any]) -> np.ndarray:
-        """Without the batch's axis, as numbers also where they are stored as bytes."""
+        """Return an output without the batch's axis, as numbers also where they are stored as bytes."""
         values = self._interpreter.get_tensor(output["index"])
         scale, zero = output["quantization"]
         values = (values.astype(np.float32) - zero) * scale if scale else values

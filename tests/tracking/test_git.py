@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking.changes import LARGEST, changes, left_out
+from bakeoff.tracking.git import LARGEST, list_left_out, make_patch
 
 HOSTILE = {"color.ui": "always", "diff.noprefix": "true", "diff.external": "false", "core.quotepath": "true"}
 
@@ -55,8 +55,8 @@ def test_the_patch_gives_the_same_files_elsewhere(repository: Path, tmp_path: Pa
         git("config", key, value)
     edit()
     index = (repository / ".git/index").read_bytes()
-    patch = changes()
-    assert patch is not None and left_out(patch) == []
+    patch = make_patch()
+    assert patch is not None and list_left_out(patch) == []
     assert (repository / ".git/index").read_bytes() == index
     git("clone", "--quiet", ".", str(tmp_path / "there"))
     git("-C", str(tmp_path / "there"), "apply", "--whitespace=nowarn", "-", given=patch)
@@ -67,23 +67,23 @@ def test_outputs_of_the_stages_are_no_changes(repository: Path) -> None:
     Path("models/run.yaml").write_bytes(b"a: 2\n")
     Path("models/new.json").write_bytes(b"{}\n")
     Path("dvc.lock").write_bytes(b"a: 2\n")
-    assert changes() is None
+    assert make_patch() is None
 
 
 def test_a_large_unknown_file_is_named_with_its_size(repository: Path) -> None:
     Path("clip.mp4").write_bytes(bytes(LARGEST + 1))
     Path("small.txt").write_bytes(b"# not in here: nothing (1 bytes)\n")
-    patch = changes()
+    patch = make_patch()
     assert patch is not None
     assert patch.startswith(b"# not in here: clip.mp4 (1000001 bytes)\ndiff --git a/small.txt")
-    assert left_out(patch) == ["clip.mp4"]
+    assert list_left_out(patch) == ["clip.mp4"]
 
 
 def test_files_that_runs_of_before_only_named_are_left_out() -> None:
-    assert left_out(b"# git does not know conf/lr/mine.yaml\ndiff --git a/x b/x\n") == ["conf/lr/mine.yaml"]
+    assert list_left_out(b"# git does not know conf/lr/mine.yaml\ndiff --git a/x b/x\n") == ["conf/lr/mine.yaml"]
 
 
 def test_there_are_no_changes_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    assert changes() is None
+    assert make_patch() is None
