@@ -12,6 +12,7 @@ from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.track import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import stored_run
+from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.result import Result
@@ -141,7 +142,7 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
     """Turn a result that no store knows into a contender; `name` is what the user called it."""
     points = list(result.points())
     metrics = {key: value for _, values in points for key, value in values.items()}
-    state = result.state
+    state = with_measured(result.state)
     cost = Cost(state.get("seconds"), state.get("peak_memory_bytes"))
     return Contender(
         result.run_id or name,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bakeoff.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.tracking import git, system
 from bakeoff.tracking.git import list_left_out
+from bakeoff.tracking.measured import RESUMED_TAG, with_measured
 from bakeoff.tracking.tracker import CHANGES
 
 DECIDING = ("conf/", "src/", "params.yaml", "dvc.yaml", "data/raw/")  # what stages read besides their own outputs
@@ -89,8 +90,8 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
     for name in recorded.tracked.damaged if recorded.tracked else ():
         if name != CHANGES:
             yield Lack(f"{name}: is not what the run handed over, so what differs from it may be its own fault")
-    if resumed := state.get("resumed_at_steps"):
-        steps = ", ".join(f"{step:,}" for step in resumed)
+    if resumed := with_measured(state).get("resumed_at_steps") or recorded.tags.get(RESUMED_TAG, "").split():
+        steps = ", ".join(f"{int(step):,}" for step in resumed)
         yield Lack(f"it was interrupted and went on at step {steps}; made again, it is trained in one go")
     if state and not recorded.metrics:
         yield Lack("models/evaluation/metrics.json: is not known, so the metrics are not compared")

@@ -8,6 +8,7 @@ from typing import Any
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import git
 from bakeoff.tracking.lookup import TrackedRun, find_run
+from bakeoff.tracking.measured import run_id_of
 from bakeoff.tracking.reconcile import MADE_BY, REUSED
 from bakeoff.tracking.result import name_of, parse_json, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
@@ -37,7 +38,7 @@ class Recorded:
 
     @property
     def run_id(self) -> str | None:
-        return (self.tracked.run_id if self.tracked else None) or self.state.get("run_id")
+        return (self.tracked.run_id if self.tracked else None) or run_id_of(self.state)
 
     @property
     def variant(self) -> str:

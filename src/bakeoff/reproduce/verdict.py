@@ -12,7 +12,6 @@ from bakeoff.run.differences import ABSENT, Difference, differences, flat
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")
 TOLD_ONLY = ("track.", "variant.track.", "digest.")  # of run.yaml: where copies go, and the seal over that
-OF_THE_CLOCK = ("examples_per_second",)  # of the history
 NAMED = 4
 
 
@@ -133,7 +132,7 @@ def _by_step(history: Sequence[Mapping[str, Any]], last: int) -> dict[tuple[int,
         (line["step"], key): value
         for line in history
         for key, value in line.items()
-        if line["step"] <= last and key not in ("step", *OF_THE_CLOCK)
+        if line["step"] <= last and key not in ("step", *CLOCK)
     }
 
 

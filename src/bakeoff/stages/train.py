@@ -22,7 +22,7 @@ from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import keep_measured
+from bakeoff.tracking.measured import RESUMED_TAG, keep_measured
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
@@ -173,6 +173,8 @@ def _train(
         keep_measured(start.fingerprint, **measured)
         copy.tags({"bakeoff.weights_sha256": state["weights_sha256"]})
         copy.tags({f"bakeoff.{key}": str(measured[key]) for key in IN_TAGS})
+        if outcome.resumed_at:
+            copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))})
         copy.folder(out, "train")
         copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
         copy.weights(out, state)

@@ -14,6 +14,8 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.files import write_whole
 
+RESUMED_TAG = "bakeoff.resumed_at_steps"
+
 
 def read_measured(fingerprint: str | None) -> dict[str, Any]:
     """Return what is known; nothing of a run that was trained elsewhere."""
@@ -28,6 +30,11 @@ def keep_measured(fingerprint: str, **facts: Any) -> None:
     """Add facts to what is known."""
     known = read_measured(fingerprint) | facts
     write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n")
+
+
+def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a `state.json` says, and what was measured of the run that wrote it."""
+    return dict(state) | read_measured((state.get("lineage") or {}).get("fingerprint"))
 
 
 def run_id_of(state: Mapping[str, Any]) -> str | None:
