@@ -1,11 +1,13 @@
 """A copy of this repository as a new user has it, small enough to run end to end in a test."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from imports import ROOT
 
@@ -36,6 +38,12 @@ class Workspace:
         text = path.read_text(encoding="utf-8")
         assert old in text, f"{file} has no {old!r}"
         path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def state(self) -> dict[str, Any]:
+        """What the training in models/ came to, with what was measured of it."""
+        state = json.loads((self.folder / "models/train/state.json").read_text(encoding="utf-8"))
+        results = self.folder / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
+        return state | json.loads(results.read_text(encoding="utf-8"))
 
     def commit(self) -> None:
         self.run("git", "add", "--all")

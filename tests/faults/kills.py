@@ -61,7 +61,7 @@ def prepared(folder: Path, variant: str) -> Workspace:
 def trained(workspace: Workspace) -> dict:
     """To its end."""
     workspace.run("python", "-m", "bakeoff.stages.train")
-    return json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    return workspace.state()
 
 
 def killed(workspace: Workspace, chance: random.Random, kills: int) -> int:

@@ -143,7 +143,7 @@ def broken_off(workspace: Workspace, when: str) -> str:
 
 def repro(workspace: Workspace) -> dict:
     workspace.run("dvc", "repro")
-    return json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    return workspace.state()
 
 
 def compare_stops(folder: Path, variant: str, stops: int, chance: random.Random) -> bool:

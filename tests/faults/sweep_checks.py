@@ -109,6 +109,6 @@ def standing(workspace: Workspace) -> tuple[str, ...]:
 
 def weights(workspace: Workspace) -> tuple[str, str]:
     """SHA-256 of the workspace's, and what the run of that point told MLflow."""
-    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    state = workspace.state()
     [run] = [run for run in mlflow_runs(workspace) if run.get("bakeoff.run") == state["run_id"]]
     return state["weights_sha256"], run["bakeoff.weights_sha256"]

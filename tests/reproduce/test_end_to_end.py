@@ -30,7 +30,7 @@ def test_a_run_with_uncommitted_changes_comes_out_identical(tmp_path: Path) -> N
     workspace.edit("src/bakeoff/lr/constant.py", "peak: float", "peak: float  # edited")
     assert "evaluate" in workspace.repro("evaluate")
     workspace.run(*BAKEOFF, "track", "sync")
-    state = json.loads((tmp_path / "models/train/state.json").read_text(encoding="utf-8"))
+    state = workspace.state()
     (tmp_path / "conf/lr/mine.yaml").unlink()
     workspace.run("git", "checkout", "--", "src")
     (tmp_path / ".bakeoff/journal" / state["run_id"]).rename(tmp_path / "journal")  # MLflow alone knows it

@@ -1,6 +1,5 @@
 """Ctrl-C and a kill: no traceback, no half output."""
 
-import json
 import os
 import signal
 import subprocess
@@ -52,7 +51,7 @@ def test_ctrl_c_ends_training_after_its_step_and_leaves_a_whole_result(workspace
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0 and "Traceback" not in said
     assert "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once" in said
-    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    state = workspace.state()
     assert (state["state"], state["stopped_by"]) == ("STOPPED", "Ctrl-C") and 0 < state["step"] < state["steps"]
     assert not (workspace.folder / "models/train.partial").exists()
 

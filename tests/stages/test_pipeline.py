@@ -83,7 +83,7 @@ def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(worksp
 
 
 def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace) -> None:
-    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    state = workspace.state()
     run = state["run_id"]
     workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
     done = workspace.run("python", "-m", "bakeoff.cli", "config", "--json", run, "seed=7")
@@ -93,7 +93,7 @@ def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace) -> 
 
 def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
     found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json").stdout)
-    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    state = workspace.state()
     assert found["examples"] == {"train": 12, "validation": 6}
     assert (found["steps"], found["batch_size"], found["epochs"]) == (2, 4, 0.667)
     assert found["parameters"] == state["parameters"]

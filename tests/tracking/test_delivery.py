@@ -1,6 +1,7 @@
 """A journal arrives in MLflow once, whatever fails on the way. The store here is a list in memory."""
 
 import os
+import re
 import time
 import warnings
 from pathlib import Path
@@ -53,12 +54,17 @@ class Store:
             raise AttributeError(name)
         return request
 
-    def do_search_runs(self, experiments: list[str], wanted: str, run_view_type: int, max_results: int) -> list[Any]:
-        run = wanted.split("'")[1]
-        return [found for found in self.runs if self.tags[found.info.run_id]["bakeoff.run"] == run]
+    def do_search_runs(self, experiments: list[str], wanted: str, run_view_type: int = 1, max_results: int = 1) -> Any:
+        pairs = re.findall(r"tags\.`([\w.]+)` = '([^']*)'", wanted)
+        return [
+            found for found in self.runs
+            if all(self.tags[found.info.run_id].get(key) == value for key, value in pairs)
+        ]  # fmt: skip
 
     def do_create_run(self, experiment: str, start_time: int = 0, run_name: str = "", tags: Any = ()) -> Any:
-        info = SimpleNamespace(run_id=f"mlflow-{len(self.runs)}", lifecycle_stage="active", run_name=run_name)
+        info = SimpleNamespace(
+            run_id=f"mlflow-{len(self.runs)}", lifecycle_stage="active", start_time=len(self.runs), run_name=run_name
+        )
         self.runs.append(SimpleNamespace(info=info))
         self.tags[info.run_id] = dict(tags)
         return self.runs[-1]
@@ -271,6 +277,24 @@ def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> N
     empty = Store()
     deliver(journal, empty, Target("http://elsewhere", "bakeoff"))
     assert empty.tags["mlflow-0"]["bakeoff.restored"] == "true"
+
+
+@pytest.mark.parametrize(("weights", "runs"), [("5d", 1), ("6e", 2)])
+def test_a_result_of_another_clone_goes_to_the_run_that_made_it(journal: Journal, weights: str, runs: int) -> None:
+    """It has an id of its own here; the run is known by its fingerprint and its weights."""
+    Journal("0f").tags({"bakeoff.fingerprint": "ab12", "bakeoff.weights_sha256": "5d"})
+    store = Store()
+    deliver(journal, store)
+    pulled = Journal("9c")
+    pulled.restoring = True
+    pulled.run("pulled")
+    pulled.tags({"bakeoff.restored": "true", "bakeoff.fingerprint": "ab12", "bakeoff.weights_sha256": weights})
+    pulled.restoring = False
+    pulled.metrics(6, {"evaluation/accuracy": 0.5})
+    pulled.close()
+    deliver(pulled, store)
+    assert len(store.runs) == runs and store.run_of_points[-1] == f"mlflow-{runs - 1}"
+    assert ("bakeoff.restored" in store.tags["mlflow-0"]) is False
 
 
 def test_a_revised_result_is_added_once(journal: Journal) -> None:

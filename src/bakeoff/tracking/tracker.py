@@ -162,9 +162,9 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     """
     journal.restoring = True
     journal.run(result.name)
-    fingerprint = (result.state.get("lineage") or {}).get("fingerprint", "unknown")
-    weights = str(result.state.get("weights_sha256", "unknown"))
-    journal.tags({RESTORED: "true", "bakeoff.fingerprint": fingerprint, "bakeoff.weights_sha256": weights})
+    journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
+    if fingerprint := (result.state.get("lineage") or {}).get("fingerprint"):
+        journal.tags({"bakeoff.fingerprint": fingerprint})
     tell_result(journal, result)
     if not result.experiment:
         for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
