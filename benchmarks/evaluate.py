@@ -22,7 +22,8 @@ import yaml
 
 from bakeoff import workspace
 from bakeoff.quiet import load_tensorflow
-from bakeoff.run.settings import Derived, Run, load
+from bakeoff.run.file import load
+from bakeoff.run.settings import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path("evaluated")
@@ -73,29 +74,29 @@ def measured() -> dict[str, Seconds]:
     load_tensorflow()
     from bakeoff.stages.evaluate import evaluate
 
-    run, derived = load(workspace.RUN)
-    answer_all(run, derived)  # what is loaded once, neither has to load
+    run = load(workspace.RUN)
+    answer_all(run)  # what is loaded once, neither has to load
     return {
-        "answering": timed(lambda: answer_all(run, derived)),
-        "evaluating": timed(lambda: evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, OUT)),
+        "answering": timed(lambda: answer_all(run)),
+        "evaluating": timed(lambda: evaluate(run, run.derived, workspace.RECORDS, workspace.TRAINED, OUT)),
     }
 
 
-def answer_all(run: Run, derived: Derived) -> None:
+def answer_all(run: Run) -> None:
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
     from bakeoff.records.manifest import read_manifest
-    from bakeoff.tasks.answering import compiled_answers
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import compiled_answers, task_of
     from bakeoff.training.step import as_float32
+    from bakeoff.training.variant import batch_shape
     from bakeoff.training.weights import restore
 
     manifest = read_manifest(workspace.RECORDS)
-    network = restore(run.model, derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")
+    network = restore(run.model, run.derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     answer = compiled_answers(task, lambda images: as_float32(network(images, training=False)))
     store = Store(workspace.RECORDS, manifest.splits["validation"])
-    for batch in evaluation_batches(store, run.batches_of(run.evaluate.batch_size)):
+    for batch in evaluation_batches(store, batch_shape(run, run.evaluate.batch_size)):
         for found in answer(batch).values():
             found.numpy()
 

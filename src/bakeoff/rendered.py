@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.run.seal import unsealed
+from bakeoff.run.file import unsealed
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.tracking import git, stored
 from bakeoff.workspace import RUN

@@ -18,7 +18,7 @@ from bakeoff.export.parity import as_a_file
 from bakeoff.export.post_process import centred
 from bakeoff.predict.lite_metadata import read_metadata
 from bakeoff.predict.lite_model import LiteModel
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 from bakeoff.tasks.detection import Detection
 from lite_files import CLASSES, MODELS, examples, opinionated
 

@@ -11,8 +11,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 
 from bakeoff.config.checks import Records
 from bakeoff.config.facts import Facts, Variable
-from bakeoff.config.kinds import parse_variant
 from bakeoff.config.resolve import resolve
+from bakeoff.config.variant import parse_variant
 from bakeoff.object_detection_api import schema
 from bakeoff.records.manifest import Manifest, Shard, Split
 from bakeoff.run.parse import Problems

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.kinds import parse_variant
+from bakeoff.config.variant import parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.object_detection_api.command import add_to
 from bakeoff.object_detection_api.options import differing

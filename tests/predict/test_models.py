@@ -15,7 +15,7 @@ from bakeoff.predict.choice import chosen
 from bakeoff.predict.lite_metadata import read_metadata
 from bakeoff.predict.model import opened
 from bakeoff.predict.trained import Trained
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, opinionated
 
 

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from bakeoff.errors import DataError, TryAgainLater
-from bakeoff.run.settings import load
+from bakeoff.run.file import load
+from bakeoff.run.settings import Run
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
 from bakeoff.stages.build_records import build_records, chosen_source
@@ -19,6 +20,7 @@ from bakeoff.stages.evaluate import evaluate
 from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
 from bakeoff.stages.train import train
+from bakeoff.training.variant import Derived
 from imports import ROOT
 from workspace_copy import TINY
 
@@ -65,12 +67,17 @@ def render(task: str, seed: int = 0) -> None:
     render_config(PARAMS, Path("conf"), RECORDS, RUN, facts=Path("networks"))
 
 
+def rendered() -> tuple[Run, Derived]:
+    run = load(RUN)
+    return run, run.derived
+
+
 @pytest.mark.parametrize("task", sorted(VARIANTS))
 def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     task: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     render(task)
-    run, derived = load(RUN)
+    run, derived = rendered()
     state = train(run, derived, RECORDS, folder / "trained")
     returned = evaluate(run, derived, RECORDS, folder / "trained", folder / "judged")
     assert derived.task == task
@@ -147,7 +154,7 @@ def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypat
         r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
     )
     with pytest.raises(DataError, match=said):
-        export(*load(RUN), RECORDS, folder / "trained", folder / "exported")
+        export(*rendered(), RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/export.json").read_bytes() == before
     assert not (folder / "exported.partial").exists()
 
@@ -156,32 +163,32 @@ def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folde
     digests = []
     for seed in (0, 0, 1):
         render("classification", seed)
-        digests.append(train(*load(RUN), RECORDS, folder / "trained")["weights_sha256"])
+        digests.append(train(*rendered(), RECORDS, folder / "trained")["weights_sha256"])
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_weights_are_asked_for_by_the_command_that_makes_them(folder: Path) -> None:
     render("classification")
     with pytest.raises(DataError, match=r"state.json: missing, so training never finished; run `dvc repro train`"):
-        evaluate(*load(RUN), RECORDS, folder / "nothing", folder / "judged")
+        evaluate(*rendered(), RECORDS, folder / "nothing", folder / "judged")
 
 
 def test_a_failed_evaluation_leaves_the_old_results(folder: Path) -> None:
     render("classification")
-    train(*load(RUN), RECORDS, folder / "trained")
+    train(*rendered(), RECORDS, folder / "trained")
     (folder / "judged").mkdir()
     (folder / "judged/metrics.json").write_text("old", encoding="utf-8")
     (folder / "trained/best.weights.h5").write_bytes(b"not weights")
     with pytest.raises(
         Exception, match=r"best.weights.h5: does not fit this network .*; run `dvc repro --force train`"
     ):
-        evaluate(*load(RUN), RECORDS, folder / "trained", folder / "judged")
+        evaluate(*rendered(), RECORDS, folder / "trained", folder / "judged")
     assert (folder / "judged/metrics.json").read_text(encoding="utf-8") == "old"
 
 
 def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     render("classification")
-    train(*load(RUN), RECORDS, folder / "trained")
+    train(*rendered(), RECORDS, folder / "trained")
     [run] = known_runs()
     assert (run.state, run.can_go_on()) == (State.SUCCEEDED, True)
     assert run.said and (run.said.steps_done, run.said.steps) == (2, 2)
@@ -191,7 +198,7 @@ def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytes
     with monkeypatch.context() as short:
         short.setattr("bakeoff.runs.room.available_memory", lambda: 10**6)
         with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d+ MB, "):
-            train(*load(RUN), RECORDS, folder / "trained")
+            train(*rendered(), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_go_on()) == (State.TRY_AGAIN_LATER, False)
 
@@ -200,7 +207,7 @@ def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr("bakeoff.training.weights.save", too_much)
     with pytest.raises(MemoryError):
-        train(*load(RUN), RECORDS, folder / "trained")
+        train(*rendered(), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_go_on()) == (State.FAILED, True)
     assert run.failure and run.failure.kind == "out of memory"

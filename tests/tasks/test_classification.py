@@ -7,8 +7,8 @@ import tensorflow as tf
 from bakeoff.errors import ConfigError
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.networks.applications import InceptionV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
-from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.task import score_all, task_of

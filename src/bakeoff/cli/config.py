@@ -37,7 +37,7 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.config.origins import values_of
+    from bakeoff.config.variant import values_of
 
     variant = _variant(overrides)
     values = values_of(variant.whole(), variant.draft, variant.composed)
@@ -50,7 +50,7 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.errors import WorkspaceError
     from bakeoff.rendered import rendered
-    from bakeoff.run.differences import differences
+    from bakeoff.run.parse import differences
     from bakeoff.run.settings import as_tree
 
     if len(names) > 2 or (len(names) == 2 and overrides):

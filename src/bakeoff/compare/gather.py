@@ -8,7 +8,7 @@ import yaml
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.entering import contender_of, is_sweep
 from bakeoff.errors import WorkspaceError, choices
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import journaled
 from bakeoff.tracking.dispatch import is_sent

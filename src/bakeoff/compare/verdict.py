@@ -10,7 +10,7 @@ from bakeoff.compare.metric import HEADLINES
 from bakeoff.compare.paired import Difference, Differences, differences
 from bakeoff.compare.same_examples import common_examples
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
-from bakeoff.run.evaluate import Evaluate
+from bakeoff.run.options import Evaluate
 
 LEAST = 10  # groups of examples: fewer drawings of them tell too little of others like them
 GROUP = "evaluate.group"

@@ -1,23 +1,30 @@
-"""params.yaml -> which option each group has, and which files its values come from.
+"""params.yaml and Hydra's overrides -> which option each group has, and which files its values come from.
 
 experiment: frc_cosine           a preset: conf/experiment/frc_cosine.yaml chooses options for several groups
 model: {use: preset}             the option that the preset chooses; a group that is not named means the same
 lr: {use: cosine, peak: 0.08}    conf/lr/cosine.yaml, with another peak
 memory: low                      conf/memory/low.yaml as it stands
+
+`lr=cosine lr.peak=0.1 +model.width=0.5 experiment=frc_cosine` are overrides. One choice has one meaning, whether it
+stands in params.yaml, behind `dvc exp run -S`, or on a command line.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.overrides import applied, parsed, place
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
 from bakeoff.errors import ConfigError, choices
-from bakeoff.run.differences import flat
-from bakeoff.run.parse import Problems
+from bakeoff.run.parse import Problems, flat
 from bakeoff.run.yaml_file import Document, Place, read_document
 
+USE = "use"
 PRESET = "preset"
 EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
@@ -95,7 +102,7 @@ class Chooser:
             return None
         folder = self._conf / EXPERIMENT
         if not self._is_option(EXPERIMENT, name):
-            known = choices(str(name), _options(folder))
+            known = choices(str(name), self._options_of(EXPERIMENT))
             self._problems.add(EXPERIMENT, f"no such preset {name!r} in {folder.as_posix()}/; {known}")
             return None
         path = folder / f"{name}.yaml"
@@ -106,7 +113,7 @@ class Chooser:
             self._problems.note(f"{path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
         options: dict[str, str] = {}
         for number, entry in enumerate(_list(document.values.get("defaults"))):
-            group = self._overridden(entry)
+            group = _overridden_group(entry)
             line = document.lines.get(("defaults", number), 1)
             if group is None:
                 text = f"must be entries such as `override /lr: cosine`, got {entry!r}"
@@ -188,11 +195,6 @@ class Chooser:
             layers += self._option_layers(group, base, (*above, use))
         return layers
 
-    def _overridden(self, entry: Any) -> str | None:
-        [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
-        match = re.fullmatch(r"override /(\w+)", str(key))
-        return match[1] if match and isinstance(value, str) else None
-
     def _read(self, path: Path) -> Document | None:
         try:
             return read_document(path)
@@ -201,7 +203,7 @@ class Chooser:
             return None
 
     def _options_of(self, group: str) -> list[str]:
-        return _options(self._conf / group)
+        return sorted(file.stem for file in (self._conf / group).glob("*.yaml"))
 
     def _is_option(self, group: str, name: object) -> bool:
         return isinstance(name, str) and name in self._options_of(group)
@@ -211,5 +213,63 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _options(folder: Path) -> list[str]:
-    return sorted(file.stem for file in folder.glob("*.yaml"))
+def _overridden_group(entry: Any) -> str | None:
+    [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
+    match = re.fullmatch(r"override /(\w+)", str(key))
+    return match[1] if match and isinstance(value, str) else None
+
+
+def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
+    """A copy of params.yaml's tree with the overrides in it."""
+    tree = deepcopy(dict(said))
+    for override in parsed(overrides):
+        path = place(override, groups)
+        if override.is_delete():
+            _delete(tree, path, override)
+        else:
+            _set(tree, path, override.value())
+    return tree
+
+
+def parsed(overrides: Iterable[str]) -> list[Override]:
+    found = read_words(overrides)
+    for override in found:
+        if override.is_sweep_override():
+            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+    return found
+
+
+def read_words(words: Iterable[str]) -> list[Override]:
+    """Those of a sweep, too, which stand for several values."""
+    try:
+        found: list[Override] = OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise ConfigError(f"command line: {' '.join(str(error).split())}") from None
+    return found
+
+
+def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
+    """Where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
+    path = tuple(override.key_or_group.replace("/", ".").split("."))
+    return (*path, USE) if len(path) == 1 and path[0] in groups else path
+
+
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        if isinstance(inner, str) and len(path) > 1 and name == path[0]:
+            inner = {USE: inner}  # the bare name of an option
+        tree[name] = inner if isinstance(inner, dict) else {}
+        tree = tree[name]
+    tree[path[-1]] = value
+
+
+def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        if not isinstance(inner, dict):
+            raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+        tree = inner
+    if path[-1] not in tree:
+        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+    del tree[path[-1]]

@@ -15,7 +15,7 @@ import bakeoff.networks
 from bakeoff.files import write_whole
 from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.networks import Network
-from bakeoff.networks.selection import select
+from bakeoff.networks.network import select
 from bakeoff.quiet import load_tensorflow
 
 

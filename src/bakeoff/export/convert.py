@@ -12,7 +12,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 from bakeoff.errors import ConfigError
 from bakeoff.export.post_process import NAME as POST_PROCESS
 from bakeoff.quiet import stderr_aside
-from bakeoff.run.export import Format
+from bakeoff.run.options import Format
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
 NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")

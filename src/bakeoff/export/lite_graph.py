@@ -12,10 +12,9 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.export.post_process import OUTPUTS, post_process
-from bakeoff.run.export import Export
-from bakeoff.tasks.classification import Classification
+from bakeoff.run.options import Export
+from bakeoff.tasks.classification import Classification, SeveralLabels
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.labels import SeveralLabels
 from bakeoff.tasks.task import Task
 
 FIRST_LAYER = "to_unit_range"

@@ -11,7 +11,7 @@ from bakeoff.networks import boxes
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.records.wire import decode_features
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Score, Task, Tensors
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.networks.detector import Detector
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 
 NAME = "TFLite_Detection_PostProcess"
 OUTPUTS = ("boxes", "classes", "scores", "count")

@@ -24,7 +24,7 @@ from bakeoff.input.store import Store
 from bakeoff.machine import cores
 from bakeoff.predict.lite_model import LiteModel
 from bakeoff.predict.saved_model import SavedModel
-from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.run.options import SAVED_MODEL, Export
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
 from bakeoff.training.step import compiled_prediction

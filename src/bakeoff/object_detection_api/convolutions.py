@@ -5,7 +5,7 @@ The weight penalty is the same number in both: half of it times the sum of squar
 
 from typing import Any
 
-from bakeoff.networks.convolutions import Convolutions
+from bakeoff.networks.detector import Convolutions
 from bakeoff.object_detection_api.block import Block
 from bakeoff.object_detection_api.report import Report
 from bakeoff.object_detection_api.text_writer import Lines, Word, block, field

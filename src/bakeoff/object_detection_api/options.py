@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.kinds import KINDS
+from bakeoff.config.variant import KINDS
 from bakeoff.errors import ConfigError
 from bakeoff.run.parse import Problems, kind_of, parse_kind
 from bakeoff.run.yaml_file import write_mapping

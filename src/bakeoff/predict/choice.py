@@ -6,7 +6,7 @@ from bakeoff import workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict import trained
 from bakeoff.predict.trained import Trained
-from bakeoff.run.export import MAIN, SAVED_MODEL
+from bakeoff.run.options import MAIN, SAVED_MODEL
 
 SAVED = "saved_model.pb"
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bakeoff.input import pixels
 from bakeoff.input.view import View
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel
 from bakeoff.predict.trained import WEIGHTS_SUFFIX, Trained

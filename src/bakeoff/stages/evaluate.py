@@ -18,7 +18,8 @@ from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
 from bakeoff.report.gallery import Shown
 from bakeoff.report.originals import Originals
-from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import Run
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 from bakeoff.training.variant import Derived, batch_shape
@@ -31,9 +32,8 @@ def evaluate(run: Run, derived: Derived, records: Path, trained: Path, out: Path
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.tasks.answering import compiled_answers
     from bakeoff.tasks.pictures import draw_sheet
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import compiled_answers, task_of
     from bakeoff.training.step import as_float32
     from bakeoff.training.weights import restore
 
@@ -117,10 +117,10 @@ def summary(metrics: Mapping[str, Any]) -> str:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, derived = load(workspace.RUN)
-        metrics = evaluate(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
+        run = load(workspace.RUN)
+        metrics = evaluate(run, run.derived, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
-        count = f"{derived.validation_examples:,} validation examples{bad}"
+        count = f"{run.derived.validation_examples:,} validation examples{bad}"
         say(f"evaluate: {count}, {run.evaluate.weights} weights: {summary(metrics)}")
         files = f"{page.FILE}, {METRICS}, {examples.FILE}, {plots.FOLDER}/ and {PICTURE}"
         say(f"  {files}: {workspace.EVALUATION.as_posix()}/")

@@ -12,8 +12,9 @@ from bakeoff.files import building
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.run.export import MAIN
-from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.options import MAIN
+from bakeoff.run.settings import Run
 from bakeoff.tracking import tracker
 from bakeoff.training.state import read_state
 from bakeoff.training.variant import Derived, batch_shape
@@ -95,8 +96,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, derived = load(workspace.RUN)
-        first, *rest = summary(export(run, derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
+        run = load(workspace.RUN)
+        first, *rest = summary(export(run, run.derived, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
         say(f"export: {first}")
         for line in rest:
             say(f"  {line}")

@@ -15,7 +15,8 @@ from bakeoff.planning.pace import pace_key, pace_of, remember
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
-from bakeoff.run.settings import Run, as_tree, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
@@ -223,8 +224,8 @@ def evaluate_here() -> None:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, derived = load(workspace.RUN)
-        state = train(run, derived, workspace.RECORDS, workspace.TRAINED)
+        run = load(workspace.RUN)
+        state = train(run, run.derived, workspace.RECORDS, workspace.TRAINED)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {summary(state)}")
         if state["state"] == "STOPPED":

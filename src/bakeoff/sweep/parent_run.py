@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import Glob, Override
 
-from bakeoff.config.overrides import read_words
+from bakeoff.config.choice import read_words
 from bakeoff.errors import ConfigError
 
 MOST_POINTS, MOST_AT_ALL = 1000, 100_000  # by oneself, and if one is sure

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bakeoff.config.overrides import read_words
+from bakeoff.config.choice import read_words
 from bakeoff.errors import ConfigError
 
 

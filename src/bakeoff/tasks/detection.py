@@ -11,10 +11,7 @@ from bakeoff.metrics.coco import NAMES
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
-from bakeoff.tasks.detection_losses import class_losses, smooth_l1
-from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
-from bakeoff.tasks.mining import hard_examples
-from bakeoff.tasks.whole_batch import divisor
+from bakeoff.tasks.detection_losses import BACKGROUND, IGNORED, class_losses, divisor, hard_examples, match, smooth_l1
 
 
 class Detection:

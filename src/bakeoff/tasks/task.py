@@ -73,7 +73,22 @@ def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False
 
 
 def score_all(task: Task, predict: Callable[[tf.Tensor], Tensors], batches: Iterable[Tensors]) -> Score:
+    """Return the sum of the scores of all batches."""
     score = task.score()
     for batch in batches:
         score = score + task.judge(batch, predict(batch["image"]))
     return score
+
+
+def compiled_answers(task: Task, outputs_of: Callable[[tf.Tensor], Tensors]) -> Callable[[Tensors], Tensors]:
+    """Return batches -> predictions with the loss of each example, as one graph: what evaluation asks of a network.
+
+    `outputs_of` gives the network's outputs for images.
+    """
+
+    @tf.function
+    def answer(batch: Tensors) -> Tensors:
+        outputs = outputs_of(batch["image"])
+        return task.predict(outputs) | task.example_losses(outputs, batch)
+
+    return answer

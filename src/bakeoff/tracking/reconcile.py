@@ -6,7 +6,7 @@ result that was made elsewhere is told of from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git, ledger
 from bakeoff.tracking.dispatch import all_journals, is_running, start_sender, unsent
 from bakeoff.tracking.interrupted import tell_interrupted

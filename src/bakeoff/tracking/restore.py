@@ -1,6 +1,6 @@
 """A run that was made elsewhere -> a journal, from what it left. A store that has the run gets nothing of this."""
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.result import Result
 from bakeoff.tracking.trained_models import SUFFIX, kept_weights

@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.local import store_file
 from bakeoff.tracking.target import LOCAL, Target
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import FILE, Entry, entries
 from bakeoff.tracking.kept import kept_file
 from bakeoff.tracking.local import store_file

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.progress import say
-from bakeoff.run.track import Mlflow, Track
+from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking import ledger
 from bakeoff.tracking.changes import changes
 from bakeoff.tracking.journal import Journal

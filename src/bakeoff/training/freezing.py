@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import keras
 
 from bakeoff.errors import ConfigError
-from bakeoff.networks.selection import Parts, select, unmatched
+from bakeoff.networks.network import Parts, select, unmatched
 
 
 def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key: str) -> None:

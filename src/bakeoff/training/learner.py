@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bakeoff.errors import DataError
 from bakeoff.networks import Network
-from bakeoff.networks.selection import Parts
+from bakeoff.networks.network import Parts
 from bakeoff.tasks.task import Task
 from bakeoff.training import random_states
 from bakeoff.training.average import Average

@@ -14,8 +14,8 @@ import keras
 import numpy as np
 
 from bakeoff.errors import ConfigError, DataError
-from bakeoff.networks import Network, Pretrained
-from bakeoff.networks.selection import select
+from bakeoff.networks import Network
+from bakeoff.networks.network import Pretrained, select
 from bakeoff.training.freezing import require_matches
 from bakeoff.training.origin import KEY, Origin
 from bakeoff.training.settings import Init
