@@ -22,7 +22,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_plan(arguments: argparse.Namespace) -> None:
-    from bakeoff.planning.make import make_plan
+    from bakeoff.planning.plan import make_plan
 
     plan = make_plan(arguments.overrides, probe=arguments.probe)
     if arguments.json:

@@ -84,7 +84,7 @@ def _job(number: int, point: Point, now: dict[str, Any], known: Known, until: st
         tuple(set_options(now, wanted)),
         stages,
         tuple(variant.problems.warnings),
-        Estimate.of(run, run.derived, stages),
+        Estimate.of(run, stages),
     )
 
 
