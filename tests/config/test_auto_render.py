@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config import auto_batch
-from bakeoff.config.limits import Machine, limits_on_this_machine
+from bakeoff.config.facts import Machine, limits_on_this_machine
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.manifest import Manifest, Shard, Split

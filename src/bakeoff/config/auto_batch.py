@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from typing import Any, Protocol, Self
 import psutil
 
 from bakeoff import machine
-from bakeoff.files import write_whole
+from bakeoff.config.facts import find_once
 from bakeoff.input.budget import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
@@ -133,13 +133,11 @@ def _next_rung(
 
 def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
     """Return the choice that the file keeps, or find it and keep it there."""
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+
+    def read(tree: Any) -> Choice:
         return Choice(tree["batch_size"], tuple(Trial(**trial) for trial in tree["trials"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        choice = find()  # nothing yet, or cut off by a crash
-    write_whole(path, json.dumps(asdict(choice), indent=1))
-    return choice
+
+    return find_once(path, read, find)
 
 
 def evidence_name(*deciding: Any) -> str:

@@ -12,7 +12,7 @@ stands in params.yaml, behind `dvc exp run -S`, or on a command line.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,52 +105,50 @@ class Chooser:
             known = choices(str(name), self._options_of(EXPERIMENT))
             self._problems.add(EXPERIMENT, f"no such preset {name!r} in {folder.as_posix()}/; {known}")
             return None
-        path = folder / f"{name}.yaml"
-        document = self._read(path)
-        if document is None:
+        layer = self._read(folder / f"{name}.yaml")
+        if layer is None:
             return None
-        if PACKAGE not in path.read_text(encoding="utf-8").splitlines():
-            self._problems.note(f"{path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
+        if PACKAGE not in layer.path.read_text(encoding="utf-8").splitlines():
+            self._problems.note(f"{layer.path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
         options: dict[str, str] = {}
-        for number, entry in enumerate(_list(document.values.get("defaults"))):
+        for number, entry in enumerate(_list(layer.document.values.get("defaults"))):
             group = _overridden_group(entry)
-            line = document.lines.get(("defaults", number), 1)
             if group is None:
-                text = f"must be entries such as `override /lr: cosine`, got {entry!r}"
-                self._problems.note(f"{path.as_posix()}:{line}: defaults: {text}")
+                group, wrong = "defaults", f"must be entries such as `override /lr: cosine`, got {entry!r}"
             elif group == OPEN:
-                text = "a preset leaves the data open, params.yaml chooses it"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+                wrong = "a preset leaves the data open, params.yaml chooses it"
             elif group not in self._groups:
-                text = f"no such group; {choices(group, self._groups)}"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+                wrong = f"no such group; {choices(group, self._groups)}"
             else:
                 options[group] = next(iter(entry.values()))
-        for key, value in document.values.items():
-            at = f"{path.as_posix()}:{document.lines[(key,)]}: {key}"
+                continue
+            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {wrong}")
+        for key, value in layer.document.values.items():
+            kind, type_ = ("list", list) if key == "defaults" else ("mapping", dict)
             if key != "defaults" and (key not in self._groups or key == OPEN):
                 allowed = choices(str(key), [group for group in self._groups if group != OPEN])
-                self._problems.note(f"{at}: no key of a preset; {allowed}")
-            elif not isinstance(value, list if key == "defaults" else dict):
-                self._problems.note(f"{at}: must be a {'list' if key == 'defaults' else 'mapping'}, got {value!r}")
-        return Preset(str(name), options, Layer(path, document, ()))
+                self._problems.note(f"{layer.shown((key,))}: {key}: no key of a preset; {allowed}")
+            elif not isinstance(value, type_):
+                self._problems.note(f"{layer.shown((key,))}: {key}: must be a {kind}, got {value!r}")
+        return Preset(str(name), options, layer)
 
     def choice(self, group: str, preset: Preset | None) -> Choice | None:
         use, changes, key = self._use(group)
-        by_preset = use == PRESET or (use is None and preset is not None and group in preset.options)
-        if by_preset and preset is not None and group in preset.options:
-            use = preset.options[group]
+        known = choices("", self._options_of(group))
+        of_preset = preset.options.get(group) if preset else None
+        by_preset = use == PRESET or (use is None and of_preset is not None)
+        wants_preset = self.said.values.get(EXPERIMENT) is not None
+        if by_preset and of_preset is not None:
+            use = of_preset
         elif use == PRESET:
-            if preset is None and self.said.values.get(EXPERIMENT) is None:
-                self._problems.add(key, f"{PRESET!r} needs an experiment; {choices('', self._options_of(group))}")
-            elif preset is not None:
-                left = f"experiment {preset.name!r} leaves this group open"
-                self._problems.add(key, f"{left}; {choices('', self._options_of(group))}")
+            if preset is not None:
+                self._problems.add(key, f"experiment {preset.name!r} leaves this group open; {known}")
+            elif not wants_preset:
+                self._problems.add(key, f"{PRESET!r} needs an experiment; {known}")
             return None
         if use is None:
-            if preset is None and self.said.values.get(EXPERIMENT) is not None:
-                return None  # the preset itself is what is wrong
-            self._problems.add(key, f"is missing; {choices('', self._options_of(group))}")
+            if preset is not None or not wants_preset:  # else the preset itself is what is wrong
+                self._problems.add(key, f"is missing; {known}")
             return None
         if not self._is_option(group, use):
             folder = (self._conf / group).as_posix()
@@ -160,16 +158,17 @@ class Chooser:
             else:
                 self._problems.add(key, text)
             return None
-        layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
-        of_preset = preset.layer.document.values.get(group) if preset is not None else None
-        of_preset = of_preset if isinstance(of_preset, dict) else None
-        if preset is not None and of_preset is not None:
-            layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
+        layers = [replace(layer, prefix=(group,)) for layer in self.layers]
+        presets_changes = preset.layer.document.values.get(group) if preset else None
+        if preset and isinstance(presets_changes, dict):
+            layers.append(replace(preset.layer, prefix=(group,)))
+        else:
+            presets_changes = {}
         option = self._option_layers(group, use)
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
-        return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
+        return Choice(use, (presets_changes, changes), by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
         entry = self.said.values.get(group)
@@ -178,26 +177,24 @@ class Chooser:
         return entry, {}, group if entry is None else f"{group}.use"
 
     def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[Layer]:
-        """The option's own file, then those that it builds on; `above` are those that build on it."""
-        path = self._conf / group / f"{use}.yaml"
-        document = self._read(path)
-        if document is None:
+        """Return the option's own file, then those that it builds on; `above` are those that build on it."""
+        layer = self._read(self._conf / group / f"{use}.yaml")
+        if layer is None:
             return []
-        layers = [Layer(path, document, ())]
-        for number, base in enumerate(_list(document.values.get("defaults"))):
+        layers = [layer]
+        for number, base in enumerate(_list(layer.document.values.get("defaults"))):
             if base == "_self_":
                 continue
-            if base in (*above, use) or not self._is_option(group, base):
-                line = document.lines.get(("defaults", number), 1)
-                text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+            if base not in (*above, use) and self._is_option(group, base):
+                layers += self._option_layers(group, base, (*above, use))
                 continue
-            layers += self._option_layers(group, base, (*above, use))
+            text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
+            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {text}")
         return layers
 
-    def _read(self, path: Path) -> Document | None:
+    def _read(self, path: Path) -> Layer | None:
         try:
-            return read_document(path)
+            return Layer(path, read_document(path), ())
         except ConfigError as error:
             self._problems.note(str(error))
             return None
@@ -220,7 +217,7 @@ def _overridden_group(entry: Any) -> str | None:
 
 
 def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
-    """A copy of params.yaml's tree with the overrides in it."""
+    """Return a copy of params.yaml's tree with the overrides in it."""
     tree = deepcopy(dict(said))
     for override in parsed(overrides):
         path = place(override, groups)
@@ -232,6 +229,7 @@ def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[
 
 
 def parsed(overrides: Iterable[str]) -> list[Override]:
+    """Parse overrides of one value each."""
     found = read_words(overrides)
     for override in found:
         if override.is_sweep_override():
@@ -240,7 +238,7 @@ def parsed(overrides: Iterable[str]) -> list[Override]:
 
 
 def read_words(words: Iterable[str]) -> list[Override]:
-    """Those of a sweep, too, which stand for several values."""
+    """Parse overrides, also those of a sweep, which stand for several values."""
     try:
         found: list[Override] = OverridesParser.create().parse_overrides(list(words))
     except HydraException as error:
@@ -249,7 +247,7 @@ def read_words(words: Iterable[str]) -> list[Override]:
 
 
 def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
-    """Where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
+    """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
     path = tuple(override.key_or_group.replace("/", ".").split("."))
     return (*path, USE) if len(path) == 1 and path[0] in groups else path
 
@@ -267,9 +265,7 @@ def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
     for name in path[:-1]:
         inner = tree.get(name)
-        if not isinstance(inner, dict):
-            raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
-        tree = inner
+        tree = inner if isinstance(inner, dict) else {}
     if path[-1] not in tree:
         raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
     del tree[path[-1]]

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from bakeoff.config.auto_batch import Choice, NothingFits
 from bakeoff.config.checks import Records, check
-from bakeoff.config.facts import Facts
-from bakeoff.config.limits import stated_limits
+from bakeoff.config.facts import Facts, stated_limits
 from bakeoff.errors import OutOfRange
 from bakeoff.input.budget import Buffers, Limits, Load, buffers
 from bakeoff.input.memory import Memory

@@ -14,8 +14,7 @@ from typing import Any
 from bakeoff.config.auto_batch import largest_batch
 from bakeoff.config.checks import Records, check_data_path
 from bakeoff.config.compose import Composed, compose
-from bakeoff.config.facts import facts_of
-from bakeoff.config.limits import limits_on_this_machine
+from bakeoff.config.facts import facts_of, limits_on_this_machine
 from bakeoff.config.resolve import resolve
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.records.box_table import read_boxes
