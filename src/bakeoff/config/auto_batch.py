@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import psutil
@@ -185,9 +184,7 @@ class ChildTries:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end()
         self._folder.cleanup()
 
@@ -206,9 +203,8 @@ class ChildTries:
         answer = self._answer(child)
         if answer is None:
             self._end()
-        taken = (
-            f"{answer / 1e9:.2f} GB" if answer is not None else f"more than {self._budget / 1e9:.2f} GB, or an error"
-        )
+        too_much = f"more than {self._budget / 1e9:.2f} GB, or an error"
+        taken = f"{answer / 1e9:.2f} GB" if answer is not None else too_much
         print(f"train.batch_size: auto: a batch of {batch_size} takes {taken}", file=sys.stderr, flush=True)
         return answer
 

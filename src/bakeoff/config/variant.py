@@ -79,9 +79,7 @@ def parse_variant(tree: Mapping[str, Any], problems: Problems) -> Draft:
     """Return the checked groups, with every mistake noted; `data` with every default filled in."""
     if "data" not in tree:
         return parse_draft(tree, problems)
-    source = parse_kind(SOURCES, tree["data"], "data", problems)
-    if isinstance(source, Dataset):
-        check_data_path(source.path, problems)
+    source = _parse_source(tree["data"], problems)
     return parse_draft({**tree, "data": None if source is None else settings_tree(source, SOURCES)}, problems)
 
 
@@ -148,10 +146,15 @@ def require_same_source(manifest: Manifest, records: Path, params: Path, conf: P
 def _compose_option(params: Path, conf: Path, name: str | None) -> Any:
     composed = compose(params, conf, groups=["data"], instead={"data": name} if name else None)
     composed.problems.raise_any()
-    source = parse_kind(SOURCES, composed.tree["data"], "data", composed.problems)
-    if isinstance(source, Dataset):
-        check_data_path(source.path, composed.problems)
+    source = _parse_source(composed.tree["data"], composed.problems)
     composed.problems.raise_any()
+    return source
+
+
+def _parse_source(tree: Any, problems: Problems) -> Any:
+    source = parse_kind(SOURCES, tree, "data", problems)
+    if isinstance(source, Dataset):
+        check_data_path(source.path, problems)
     return source
 
 

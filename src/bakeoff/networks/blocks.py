@@ -178,7 +178,7 @@ def _adapt_layer(layer: keras.Operation, backbone: Backbone, rule: Convolutions,
 
 
 def _depth(name: str, filters: int, backbone: Backbone, lite: bool) -> int:
-    """Channels of a convolution: the multiplier where keras.applications leaves it out, and the minimum."""
+    """Return a convolution's channels: with the multiplier where keras.applications leaves it out, and the minimum."""
     if backbone.name == "resnet50":
         return backbone.depth(filters)
     if lite and name in LITE_DEPTHS.get(backbone.name, {}):
@@ -186,5 +186,5 @@ def _depth(name: str, filters: int, backbone: Backbone, lite: bool) -> int:
     if backbone.name == "mobilenet_v2" and name.endswith("expand"):
         return max(filters, 6 * backbone.min_depth)  # six times what comes in
     if name == "Conv_1" and backbone.depth_multiplier < 1:
-        filters = max(8, int(filters * backbone.depth_multiplier / 8 + 0.5) * 8)
+        filters = channels(filters, backbone.depth_multiplier)
     return max(filters, backbone.min_depth)

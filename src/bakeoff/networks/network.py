@@ -75,21 +75,15 @@ class Pretrained(Protocol):
         """Return the backbone with ImageNet's weights, which Keras downloads; its layers have the names of `build`."""
 
 
-class Classifier(Protocol):
+class Classifier(Network, Protocol):
     """A network for images or clips; it answers {"classes": logits (batch, k)}, or (batch, 1 + k) with a background."""
 
-    @property
-    def input_size(self) -> int: ...
-    @property
-    def smallest_input(self) -> int: ...
     @property
     def dropout(self) -> float: ...
     @property
     def batch_norm_momentum(self) -> float: ...
     @property
     def label_smoothing(self) -> float: ...
-    @property
-    def central_crop(self) -> float: ...
     @property
     def background(self) -> bool:
         """Whether logit 0 stands for none of the classes, which then begin at logit 1."""
