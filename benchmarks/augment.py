@@ -26,7 +26,7 @@ from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.decode import Example
 from bakeoff.input.view import View
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 
 HEIGHT, WIDTH = 375, 500
 THREADS = 2

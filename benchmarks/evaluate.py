@@ -22,7 +22,8 @@ import yaml
 
 from bakeoff import workspace
 from bakeoff.quiet import load_tensorflow
-from bakeoff.run.settings import Run, load
+from bakeoff.run.file import load
+from bakeoff.run.settings import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path("evaluated")
@@ -73,7 +74,7 @@ def measured() -> dict[str, Seconds]:
     load_tensorflow()
     from bakeoff.stages.evaluate import evaluate
 
-    run, _ = load(workspace.RUN)
+    run = load(workspace.RUN)
     answer_all(run)  # what is loaded once, neither has to load
     return {
         "answering": timed(lambda: answer_all(run)),
@@ -85,8 +86,7 @@ def answer_all(run: Run) -> None:
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
     from bakeoff.records.manifest import read_manifest
-    from bakeoff.tasks.answering import compile_answer
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import compile_answer, task_of
     from bakeoff.training.variant import batch_shape
     from bakeoff.training.weights import restore
 

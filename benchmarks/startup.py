@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-READ = "from bakeoff.run.settings import load; from bakeoff.workspace import RUN; load(RUN)"
+READ = "from bakeoff.run.file import load; from bakeoff.workspace import RUN; load(RUN)"
 COMPOSE = (
     "from bakeoff.config.compose import compose; from bakeoff.workspace import CONF, PARAMS; compose(PARAMS, CONF)"
 )

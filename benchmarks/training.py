@@ -28,8 +28,9 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from bakeoff.lr.constant import Constant
-from bakeoff.networks import NETWORKS, Network
+from bakeoff.lr.decays import Constant
+from bakeoff.networks import NETWORKS
+from bakeoff.networks.network import Network
 from bakeoff.progress import Bar
 from bakeoff.run.parse import Problems, parse_kind
 from bakeoff.tasks.task import Task, Tensors, task_of

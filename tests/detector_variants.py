@@ -10,8 +10,8 @@ import yaml
 
 from bakeoff.config.checks import Records
 from bakeoff.config.facts import Facts, Variable
-from bakeoff.config.kinds import parse_variant
 from bakeoff.config.resolve import resolve
+from bakeoff.config.variant import parse_variant
 from bakeoff.records.manifest import Manifest, Shard, Split
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Run

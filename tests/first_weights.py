@@ -10,7 +10,7 @@ import h5py
 import keras
 import numpy as np
 
-from bakeoff.networks import Network
+from bakeoff.networks.network import Network
 from bakeoff.training import checkpoint
 from bakeoff.training.origin import origin_of
 from bakeoff.training.settings import Init

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.lr.constant import Constant
+from bakeoff.lr.decays import Constant
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Tensors
 from bakeoff.training import weights

@@ -17,7 +17,7 @@ from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.cnn import ClipCnn, Cnn
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 from bakeoff.networks.ssd import Ssd
 from bakeoff.records.record import Record
 from bakeoff.tasks.task import task_of

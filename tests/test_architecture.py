@@ -9,7 +9,7 @@ from typing import ClassVar, get_origin, get_type_hints
 import pytest
 import yaml
 
-from bakeoff.config.kinds import KINDS
+from bakeoff.config.variant import KINDS
 from bakeoff.deciding import ACCOMPANYING, ASKED_BY_STAGE, COMPOSING, DECIDING, GROUND, deciding_paths
 from imports import ROOT, SRC, imported_modules, own_files, room_of
 

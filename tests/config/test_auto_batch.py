@@ -1,10 +1,15 @@
-from collections.abc import Callable
+"""The choice of a batch size by stand-ins for memory, and the process that tries sizes by one that answers or dies."""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from bakeoff.config.auto_batch import Choice, NothingFits, Trial, evidence_name, kept_choice, ladder, search
+from bakeoff.config import auto_batch
+from bakeoff.config.auto_batch import ChildTries, Choice, NothingFits, Trial, evidence_name, kept_choice, ladder, search
 from bakeoff.input.budget import Load, estimate
+from bakeoff.run.file import load
+from imports import ROOT
 
 
 class Memory:
@@ -108,3 +113,44 @@ def test_nothing_is_kept_of_a_budget_into_which_nothing_fits(tmp_path: Path) -> 
 def test_evidence_is_named_by_what_decides() -> None:
     assert evidence_name("a", 1) == evidence_name("a", 1)
     assert len({evidence_name(*parts) for parts in (("a", 1), ("a", 2), ("b", 1), ("a",))}) == 4
+
+
+STAND_IN = """
+import json, os, sys
+open("starts", "a").write("x")
+assert open(sys.argv[1]).read().startswith("# Written by render_config") and sys.argv[2] == "records"
+for line in sys.stdin:
+    size = int(line)
+    if size == 100:
+        os.abort()
+    if size == 200:
+        held = bytearray(300 * 10**6)
+        sys.stdin.readline()
+    print(json.dumps({"batch_size": size, "peak_bytes": None if size == 300 else 1000 + size}), flush=True)
+"""
+
+
+@pytest.fixture
+def tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChildTries]:
+    run = load(ROOT / "models/config/run.yaml")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stand_in.py").write_text(STAND_IN)
+    monkeypatch.setattr(auto_batch, "TRIAL", "stand_in")
+    with ChildTries(run, Path("records"), budget=150 * 10**6) as tries:
+        yield tries
+
+
+def test_one_process_answers_as_long_as_sizes_climb(tries: ChildTries) -> None:
+    assert [tries.peak(size) for size in (1, 4, 8)] == [1001, 1004, 1008]
+    assert Path("starts").read_text() == "x"
+
+
+def test_smaller_size_is_tried_by_a_new_process(tries: ChildTries) -> None:
+    assert [tries.peak(size) for size in (8, 4)] == [1008, 1004]
+    assert Path("starts").read_text() == "xx"
+
+
+@pytest.mark.parametrize("size", [100, 200, 300], ids=["it dies", "it takes too much", "its device is too small"])
+def test_size_does_not_fit_if(size: int, tries: ChildTries) -> None:
+    assert tries.peak(size) is None
+    assert tries.peak(3) == 1003

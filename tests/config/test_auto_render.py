@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config import batch_trial
-from bakeoff.config.limits import Machine, limits_on_this_machine
+from bakeoff.config import auto_batch
+from bakeoff.config.facts import Machine, limits_on_this_machine
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.manifest import Manifest, Shard, Split
-from bakeoff.run.settings import Run, fitting_manifest
+from bakeoff.run.file import fitting_manifest
+from bakeoff.run.settings import Run
 from bakeoff.training.variant import training_order
 from imports import ROOT
 
@@ -84,14 +85,14 @@ class Tries:
 @pytest.fixture
 def tries(monkeypatch: pytest.MonkeyPatch) -> type[Tries]:
     monkeypatch.setattr(Tries, "asked", [], raising=False)
-    monkeypatch.setattr(batch_trial, "ChildTries", Tries)
+    monkeypatch.setattr(auto_batch, "ChildTries", Tries)
     return Tries
 
 
 def test_auto_batch_becomes_the_number_that_was_found(rendered: Rendered, tries: type[Tries]) -> None:
     """300 examples would take 4 GB; 256 is the rung below. 10 epochs of 600 examples are then 24 steps."""
     run = rendered(train=AUTO_BATCH)
-    assert run.derived is not None and run.train.batch == 256
+    assert run.train.batch == 256
     assert [span.batch_size for span in run.derived.phases] == [256] and run.derived.steps == 24
     assert run.derived.batch_size_because == "auto: 256 took 3.56 of 4.00 GB when tried; 384 did not fit"
     assert 3.5e9 < run.derived.memory_estimate_bytes <= 4e9
@@ -108,7 +109,7 @@ def test_auto_batch_is_not_tried_again(rendered: Rendered, tries: type[Tries]) -
 def test_auto_batch_is_cut_to_the_training_set_and_says_so(rendered: Rendered, tries: type[Tries]) -> None:
     write_records(Path("records"), examples=70)
     run = rendered(train=AUTO_BATCH)
-    assert run.derived is not None and run.train.batch == 70
+    assert run.train.batch == 70
     assert run.derived.batch_size_because == "auto: 70 took 1.70 of 4.00 GB when tried, and is all there is to train on"
 
 

@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from bakeoff.config.lr_picture import FRAME, Mark, draw_curve, lr_svg
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.decays import Constant, Cosine
 from bakeoff.lr.schedule import Schedule
 from bakeoff.training.variant import Span, TrainingPhase
 

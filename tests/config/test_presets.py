@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import Composed, compose
-from bakeoff.config.kinds import KINDS, parse_variant
+from bakeoff.config.variant import KINDS, parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.run.settings import Draft
 from imports import ROOT

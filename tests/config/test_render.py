@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.kinds import parse_variant
+from bakeoff.config.variant import parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.box_table import BoxTable
 from bakeoff.records.manifest import Manifest, Shard, Split
-from bakeoff.run.settings import as_tree, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import as_tree
 from bakeoff.stages.render_config import render_config
 from bakeoff.training.variant import plan_phases
 from imports import ROOT
@@ -100,17 +101,17 @@ def test_a_bare_name_means_the_option_as_it_stands(render: Render) -> None:
 
 
 def test_a_value_in_params_wins_over_the_option(render: Render) -> None:
-    run, _ = load(render({"lr": "lr: {use: cosine, peak: 0.5}"}))
+    run = load(render({"lr": "lr: {use: cosine, peak: 0.5}"}))
     assert as_tree(run)["lr"]["peak"] == 0.5
 
 
 def test_a_value_that_the_option_leaves_to_its_default_can_be_set(render: Render) -> None:
-    run, _ = load(render({"model": "model: {use: ssd_small, loss: {focal_gamma: 1.5}}"}))
+    run = load(render({"model": "model: {use: ssd_small, loss: {focal_gamma: 1.5}}"}))
     assert as_tree(run)["model"]["loss"]["focal_gamma"] == 1.5
 
 
 def test_an_option_can_build_on_another(render: Render) -> None:
-    run, _ = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
+    run = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
     assert as_tree(run)["lr"] == {
         "kind": "cosine", "peak": 0.0001, "warmup_steps": 50, "warmup_from": None, "hold_steps": 0,
         "total_steps": 400, "scale_with_batch": None,
@@ -118,19 +119,19 @@ def test_an_option_can_build_on_another(render: Render) -> None:
 
 
 def test_numbers_without_a_dot_before_the_exponent_are_numbers(render: Render) -> None:
-    run, _ = load(render({"lr": "lr: {use: cosine, peak: 3e-4}"}))
+    run = load(render({"lr": "lr: {use: cosine, peak: 3e-4}"}))
     assert as_tree(run)["lr"]["peak"] == 3e-4
 
 
 def test_epochs_become_steps(render: Render) -> None:
     lines = {"train": "train: {use: demo, steps: null, epochs: 2.5, batch_size: 32}", "lr": "lr: {use: constant}"}
-    _, derived = load(render(lines))
+    derived = load(render(lines)).derived
     assert derived.steps == 47  # 2.5 * 600 / 32 = 46.9
 
 
 def test_what_is_written_reads_back_as_the_same_variant(render: Render) -> None:
     path = render()
-    run, _ = load(path)
+    run = load(path)
     tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert len(tree.pop("digest")) == 64
     assert as_tree(run) == tree
@@ -421,7 +422,7 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
-    _, derived = load(render())
+    derived = load(render()).derived
     write_records(Path("records"), "classification")
     message = "was rendered for 10 classes and detection, records has 10 and classification; run `dvc repro`"
     with pytest.raises(ConfigError, match=message):
@@ -490,22 +491,23 @@ def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_b
 
 def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Render) -> None:
     write_records(Path("records"), examples=1300)
-    _, derived = load(render({"train": "train: {use: demo, steps: null, epochs: 100, batch_size: 32}"}))
+    derived = load(render({"train": "train: {use: demo, steps: null, epochs: 100, batch_size: 32}"})).derived
     assert derived.steps == 4063
 
 
 def test_steps_can_be_rounded_up_to_the_checkpoint_interval(render: Render) -> None:
     write_records(Path("records"), examples=1300)
     train = "use: demo, steps: null, epochs: 100, batch_size: 32, round_up_steps: true"
-    assert load(render({"train": f"train: {{{train}}}"}))[1].steps == 4100
-    assert load(render({"train": f"train: {{{train}, checkpoint_every_steps: 17}}"}))[1].steps == 4063  # 17 x 239
+    assert load(render({"train": f"train: {{{train}}}"})).derived.steps == 4100
+    assert load(render({"train": f"train: {{{train}, checkpoint_every_steps: 17}}"})).derived.steps == 4063  # 17 x 239
 
 
 def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render: Render) -> None:
     phases = (
         "[{name: a, epochs: 2, batch_size: 4}, {name: b, steps: 70, lr: {kind: cosine, peak: 1, scale_with_batch: 16}}]"
     )
-    run, derived = load(render({"train": f"train: {{use: demo, steps: null, phases: {phases}}}", "lr": "lr: constant"}))
+    run = load(render({"train": f"train: {{use: demo, steps: null, phases: {phases}}}", "lr": "lr: constant"}))
+    derived = run.derived
     assert [(span.name, span.first_step, span.steps, span.first_example) for span in derived.phases] == [
         ("a", 0, 300, 0),
         ("b", 300, 70, 1200),
@@ -519,7 +521,7 @@ def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render
 def test_phases_without_a_length_share_the_runs_steps(render: Render) -> None:
     phases = "[{name: a}, {name: b}, {name: c}]"
     lines = {"train": f"train: {{use: demo, steps: 100, phases: {phases}}}", "lr": "lr: constant"}
-    _, derived = load(render(lines))
+    derived = load(render(lines)).derived
     assert [span.steps for span in derived.phases] == [33, 33, 34]
 
 

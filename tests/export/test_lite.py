@@ -17,7 +17,7 @@ from bakeoff.export.lite_graph import centre_boxes
 from bakeoff.export.lite_metadata import read_metadata
 from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.report import as_a_file
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 from bakeoff.tasks.detection import Detection
 from lite_files import CLASSES, MODELS, examples, opinionated
 

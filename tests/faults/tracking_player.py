@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking import tracker
 
 CHECKPOINT_EVERY = 40

@@ -10,7 +10,7 @@ from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.clip import chosen_frames
 from bakeoff.input.view import View
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 from changed_pictures import key
 
 

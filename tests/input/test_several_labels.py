@@ -14,8 +14,7 @@ from bakeoff.input.store import Store
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
-from bakeoff.tasks.answering import compile_answer, judge
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import compile_answer, judge, task_of
 from bakeoff.training.step import Step
 
 CLASSES = ("ant", "bee", "cow")

@@ -3,9 +3,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.networks.backbone import Backbone
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import DetectionLoss, HardExamples, Suppression
+from bakeoff.networks.detector import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.networks.ssd_multibox import BoxPredictor, SsdMultibox
 

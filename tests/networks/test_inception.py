@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.networks.inception import InceptionV3
+from bakeoff.networks.applications import InceptionV3
 from classifier_trials import learned, noise, untouched_weights
 
 SMALL = InceptionV3(input_size=75)

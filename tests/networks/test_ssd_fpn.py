@@ -7,9 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.networks.anchors import PyramidAnchors
-from bakeoff.networks.backbone import PYRAMID_LAYERS, Backbone
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import DetectionLoss, Suppression
+from bakeoff.networks.detector import PYRAMID_LAYERS, Backbone, Convolutions, DetectionLoss, Suppression
 from bakeoff.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.tasks.detection import Detection
 from detection_scenes import CLASSES, draw_scenes, learn_by_heart, require_found

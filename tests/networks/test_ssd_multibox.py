@@ -8,9 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.networks.anchors import MultiboxAnchors
-from bakeoff.networks.backbone import Backbone
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import DetectionLoss, HardExamples, Suppression
+from bakeoff.networks.detector import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.networks.ssd_multibox import BoxPredictor, SsdMultibox
 from bakeoff.tasks.detection import Detection
 from detection_scenes import CLASSES, draw_scenes, learn_by_heart, require_found

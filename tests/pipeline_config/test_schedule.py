@@ -9,12 +9,8 @@ import pytest
 from google.protobuf import text_format
 
 from bakeoff.lr import SCHEDULES
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
-from bakeoff.lr.exponential import Exponential
-from bakeoff.lr.manual import Manual
-from bakeoff.lr.one_cycle import OneCycle
-from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.decays import Constant, Cosine, Exponential, Polynomial
+from bakeoff.lr.piecewise import Manual, OneCycle
 from bakeoff.lr.schedule import Schedule
 from bakeoff.pipeline_config.messages import format_text, new_message
 from bakeoff.pipeline_config.schedule import describe_schedule

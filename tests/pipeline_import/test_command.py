@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.kinds import parse_variant
+from bakeoff.config.variant import parse_variant
 from bakeoff.errors import ConfigError
 from bakeoff.pipeline_import.command import add_to
 from bakeoff.pipeline_import.options import list_differences

@@ -1,12 +1,13 @@
-"""What several variants take together: of those that DVC has nothing, of those side by side the largest."""
+"""Time, memory and disk of one variant and of several together, by hand."""
 
 from typing import Any
 
 import pytest
 
 from bakeoff.planning import estimate as estimating
-from bakeoff.planning.estimate import Estimate, together
-from bakeoff.planning.plan import Pace
+from bakeoff.planning.estimate import Estimate, OnDisk, together
+from bakeoff.planning.pace import Pace
+from bakeoff.training.settings import Phase, Train
 
 
 def test_time_is_shared_out_and_memory_is_of_those_side_by_side() -> None:
@@ -19,18 +20,29 @@ def test_time_is_shared_out_and_memory_is_of_those_side_by_side() -> None:
 def test_what_dvc_has_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = None
     for stages in ({"train": "from the cache"}, {"train": "unchanged"}, {"render_config": "runs"}):
-        assert Estimate.of(nothing, nothing, stages) == Estimate(0.0, 0, 0)
+        assert Estimate.of(nothing, stages) == Estimate(0.0, 0, 0)
 
 
 def test_each_leg_takes_its_steps_at_its_own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     from types import SimpleNamespace as Made
 
     spans = [Made(name="head", steps=10), Made(name="whole", steps=4)]
-    run: Any = Made(train=Made(ema_decay=0.0, phases=("head", "whole")))
-    derived: Any = Made(phases=spans, parameters=100, memory_estimate_bytes=7)
-    monkeypatch.setattr(estimating, "known_pace", lambda run, derived: Pace({"head": 0.5, "whole": 2.0}, "before"))
+    derived = Made(phases=spans, parameters=100, memory_estimate_bytes=7)
+    run: Any = Made(train=Made(ema_decay=0.0, phases=("head", "whole")), derived=derived)
+    monkeypatch.setattr(estimating, "known_pace", lambda run: Pace({"head": 0.5, "whole": 2.0}, "before"))
     # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, three sets of best
     # weights, and two sets that stay.
-    assert Estimate.of(run, derived, {"train": "runs"}) == Estimate(13.0, 7, 3 * 1200 + 3 * 400 + 2 * 400)
-    monkeypatch.setattr(estimating, "known_pace", lambda run, derived: None)
-    assert Estimate.of(run, derived, {"train": "runs"}).seconds is None
+    assert Estimate.of(run, {"train": "runs"}) == Estimate(13.0, 7, 3 * 1200 + 3 * 400 + 2 * 400)
+    monkeypatch.setattr(estimating, "known_pace", lambda run: None)
+    assert Estimate.of(run, {"train": "runs"}).seconds is None
+
+
+def test_three_checkpoints_of_weights_and_two_optimizer_numbers_and_two_best_weights() -> None:
+    disk = OnDisk.of(Train(batch_size=4, steps=10), parameters=1000)
+    assert disk == OnDisk(in_flight=3 * 12_000 + 2 * 4_000, outputs=8_000)
+
+
+def test_averages_are_in_checkpoints_and_each_phase_keeps_its_best() -> None:
+    phases = tuple(Phase(name, steps=5) for name in ("head", "all", "slow"))
+    disk = OnDisk.of(Train(batch_size=4, ema_decay=0.9, phases=phases), parameters=1000)
+    assert disk == OnDisk(in_flight=3 * 16_000 + 4 * 4_000, outputs=8_000)

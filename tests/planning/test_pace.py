@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.decays import Constant, Cosine
 from bakeoff.networks.cnn import Cnn
 from bakeoff.planning.pace import pace_key, pace_of, remember, remembered
 from bakeoff.training.settings import Train

@@ -14,7 +14,7 @@ from bakeoff.export.files import write_files
 from bakeoff.export.lite_metadata import read_metadata
 from bakeoff.predict.choice import Trained, chosen
 from bakeoff.predict.model import opened
-from bakeoff.run.export import Export
+from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, opinionated
 
 

@@ -27,7 +27,7 @@ def tags(store: Path) -> dict[str, str]:
 def test_a_run_with_uncommitted_changes_comes_out_identical(tmp_path: Path) -> None:
     workspace = tiny_workspace(tmp_path, {"lr": "lr: {use: mine}"})
     (tmp_path / "conf/lr/mine.yaml").write_text("kind: constant\npeak: 0.002\n", encoding="utf-8")
-    workspace.edit("src/bakeoff/lr/constant.py", "peak: float", "peak: float  # edited")
+    workspace.edit("src/bakeoff/lr/decays.py", "peak: float", "peak: float  # edited")
     assert "evaluate" in workspace.repro("evaluate")
     workspace.run(*BAKEOFF, "track", "sync")
     state = workspace.state()

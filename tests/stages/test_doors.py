@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.variant import read_variant
-from bakeoff.run.settings import write
+from bakeoff.run.file import write
 from workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"

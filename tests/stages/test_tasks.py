@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from bakeoff.config.source import choose_source
+from bakeoff.config.variant import choose_source
 from bakeoff.errors import DataError, TryAgainLater
-from bakeoff.run.settings import load
+from bakeoff.run.file import load
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
 from bakeoff.stages.build_records import build_records
@@ -72,10 +72,10 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     task: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     render(task)
-    run, derived = load(RUN)
+    run = load(RUN)
     state, _ = train(run, RECORDS, folder / "trained")
     returned = evaluate(run, RECORDS, folder / "trained", folder / "judged")
-    assert derived.task == task
+    assert run.derived.task == task
     assert state == json.loads((folder / "trained/state.json").read_text(encoding="utf-8"))
     metrics = json.loads((folder / "judged/metrics.json").read_text(encoding="utf-8"))
     assert metrics == returned
@@ -83,7 +83,7 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     assert metrics[HEADLINES[task]] == state["best_value"]  # the best weights, restored into a network built anew
     assert {"low", "high"} == metrics["interval"][HEADLINES[task]].keys()
     examples = pq.read_table(folder / "judged/examples.parquet").to_pylist()
-    assert [row["example"] for row in examples] == list(range(derived.validation_examples))
+    assert [row["example"] for row in examples] == list(range(run.derived.validation_examples))
     assert [row["file"] for row in examples] == [f"validation/{number:06d}" for number in range(len(examples))]
     assert metrics["loss"] == pytest.approx(sum(row["loss"] for row in examples) / len(examples))
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
@@ -149,7 +149,7 @@ def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypat
         r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
     )
     with pytest.raises(DataError, match=said):
-        export(*load(RUN), RECORDS, folder / "trained", folder / "exported")
+        export(load(RUN), RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/export.json").read_bytes() == before
     assert not (folder / "exported.partial").exists()
 
@@ -158,32 +158,32 @@ def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(folde
     digests = []
     for seed in (0, 0, 1):
         render("classification", seed)
-        digests.append(train(*load(RUN), RECORDS, folder / "trained")["weights_sha256"])
+        digests.append(train(load(RUN), RECORDS, folder / "trained")[0]["weights_sha256"])
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_weights_are_asked_for_by_the_command_that_makes_them(folder: Path) -> None:
     render("classification")
     with pytest.raises(DataError, match=r"state.json: missing, so training never finished; run `dvc repro train`"):
-        evaluate(*load(RUN), RECORDS, folder / "nothing", folder / "judged")
+        evaluate(load(RUN), RECORDS, folder / "nothing", folder / "judged")
 
 
 def test_a_failed_evaluation_leaves_the_old_results(folder: Path) -> None:
     render("classification")
-    train(*load(RUN), RECORDS, folder / "trained")
+    train(load(RUN), RECORDS, folder / "trained")
     (folder / "judged").mkdir()
     (folder / "judged/metrics.json").write_text("old", encoding="utf-8")
     (folder / "trained/best.weights.h5").write_bytes(b"not weights")
     with pytest.raises(
         Exception, match=r"best.weights.h5: does not fit this network .*; run `dvc repro --force train`"
     ):
-        evaluate(*load(RUN), RECORDS, folder / "trained", folder / "judged")
+        evaluate(load(RUN), RECORDS, folder / "trained", folder / "judged")
     assert (folder / "judged/metrics.json").read_text(encoding="utf-8") == "old"
 
 
 def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     render("classification")
-    train(*load(RUN), RECORDS, folder / "trained")
+    train(load(RUN), RECORDS, folder / "trained")
     [run] = known_runs()
     assert (run.state, run.can_go_on()) == (State.SUCCEEDED, True)
     assert run.said and (run.said.steps_done, run.said.steps) == (2, 2)
@@ -193,7 +193,7 @@ def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytes
     with monkeypatch.context() as short:
         short.setattr("bakeoff.runs.room.available_memory", lambda: 10**6)
         with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d+ MB, "):
-            train(*load(RUN), RECORDS, folder / "trained")
+            train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_go_on()) == (State.TRY_AGAIN_LATER, False)
 
@@ -202,7 +202,7 @@ def test_a_training_leaves_word_of_how_it_ended(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr("bakeoff.training.weights.save", too_much)
     with pytest.raises(MemoryError):
-        train(*load(RUN), RECORDS, folder / "trained")
+        train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_go_on()) == (State.FAILED, True)
     assert run.failure and run.failure.kind == "out of memory"

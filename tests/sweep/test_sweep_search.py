@@ -59,7 +59,7 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(),
     )  # fmt: skip
     monkeypatch.setattr(preflight, "preflight", lambda points, until: [job])
-    monkeypatch.setattr(Estimate, "of", lambda run, derived, stages: Estimate(30.0, 10, 5))
+    monkeypatch.setattr(Estimate, "of", lambda run, stages: Estimate(30.0, 10, 5))
     return job
 
 

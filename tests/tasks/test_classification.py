@@ -7,12 +7,11 @@ import tensorflow as tf
 from bakeoff.errors import ConfigError
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.networks.applications import InceptionV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
-from bakeoff.networks.inception import InceptionV3
 from bakeoff.networks.s3dg import S3dG
-from bakeoff.tasks.answering import judge
 from bakeoff.tasks.classification import Classification
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import judge, task_of
 from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")

@@ -9,9 +9,8 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, Suppression
 from bakeoff.networks.ssd import Ssd
-from bakeoff.tasks.answering import judge
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import TASKS, task_of
+from bakeoff.tasks.task import TASKS, judge, task_of
 from score_rows import rows_of
 
 # Anchors of 64 pixels that tile the image: 8 x 8 of an eighth of its side, 4 x 4 of a quarter, 2 x 2 of a half.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.run.track import Mlflow, Untracked
+from bakeoff.run.options import Mlflow, Untracked
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_files import kept_weights

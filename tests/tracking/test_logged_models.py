@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.journal_files import exported_model, kept_weights

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.courier import Courier
 from bakeoff.tracking.journal import Journal

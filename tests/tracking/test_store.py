@@ -21,7 +21,7 @@ from workspace_copy import environment
 TRACK = """
 import sys
 from bakeoff.tracking import tracker
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 copy = tracker.start(Mlflow(wait_s=float(sys.argv[3])), sys.argv[1], {"a": "tag"})
 with copy.ending():
     copy.params({"lr": {"peak": 0.5}, "name": sys.argv[1]})

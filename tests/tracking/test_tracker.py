@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.run.track import Mlflow, Untracked
+from bakeoff.run.options import Mlflow, Untracked
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import entries
 from bakeoff.tracking.result import last_here, params_of

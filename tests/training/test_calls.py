@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.decays import Cosine
 from bakeoff.progress import Bar
 from bakeoff.training import step as stepping
 from bakeoff.training import weights

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.decays import Cosine
 from bakeoff.tasks.task import Tensors
 from bakeoff.training import checkpoint, weights
 from bakeoff.training.course import Outcome

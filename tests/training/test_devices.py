@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.tasks.answering import compile_answer
+from bakeoff.tasks.task import compile_answer
 from bakeoff.training.devices import precision, strategy_of
 from bakeoff.training.step import Step
 from imports import ROOT

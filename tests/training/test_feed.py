@@ -11,7 +11,7 @@ from bakeoff.input.augment import Augment
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
-from bakeoff.lr.constant import Constant
+from bakeoff.lr.decays import Constant
 from bakeoff.networks.cnn import Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN

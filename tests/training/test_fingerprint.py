@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from bakeoff import deciding
-from bakeoff.run.settings import as_tree, load
+from bakeoff.run.file import load
+from bakeoff.run.settings import as_tree
 from bakeoff.training.fingerprint import fingerprint
 from imports import ROOT
 
 
 @pytest.fixture
 def tree() -> dict[str, Any]:
-    return as_tree(load(ROOT / "models/config/run.yaml")[0])
+    return as_tree(load(ROOT / "models/config/run.yaml"))
 
 
 def changed(tree: dict[str, Any], key: str, value: object) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
+from bakeoff.lr.decays import Constant, Cosine
 from bakeoff.lr.schedule import Schedule
 from bakeoff.progress import Bar
 from bakeoff.tasks.task import Tensors

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.lr.constant import Constant
+from bakeoff.lr.decays import Constant
 from bakeoff.run.parse import Problems, parse
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.training.settings import Init, Phase, Train

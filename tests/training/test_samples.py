@@ -18,8 +18,8 @@ from bakeoff.networks.cnn import Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import SingleDigits
-from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
+from bakeoff.tasks.task import compile_answer
 from bakeoff.training.learner import keras_random_state, random_states_outside_keras
 from bakeoff.training.rig import Validation
 from bakeoff.training.showing import Events, Samples, Show, evenly_spread, keep_samples

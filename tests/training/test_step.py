@@ -21,8 +21,8 @@ from bakeoff.networks.cnn import Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import SingleDigits
-from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
+from bakeoff.tasks.task import compile_answer
 from bakeoff.training import loop, weights
 from bakeoff.training.optimizers import Adam
 from bakeoff.training.step import Calls, Step, _share

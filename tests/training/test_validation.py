@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.networks.cnn import Cnn
-from bakeoff.tasks.answering import compile_answer
 from bakeoff.tasks.classification import Classification
+from bakeoff.tasks.task import compile_answer
 from bakeoff.training.rig import Validation, choose_headline
 
 NETWORK = Cnn(input_size=16, width=0.25)

@@ -179,7 +179,7 @@ class SearchPlan:
         from bakeoff.planning.estimate import TRAIN, Estimate
 
         stages = {TRAIN: RUNS} if TRAIN in self.search.stages else {}
-        each = [Estimate.of(job.run, job.derived, stages) for job in self.corners]
+        each = [Estimate.of(job.run, stages) for job in self.corners]
         largest = replace(each[0], memory_bytes=max(estimate.memory_bytes for estimate in each))
         return [largest] * self.search.trials
 

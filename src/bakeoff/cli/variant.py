@@ -30,7 +30,7 @@ def add_plan(commands: Any) -> None:
 
 
 def show_plan(arguments: argparse.Namespace) -> None:
-    from bakeoff.planning.make import make_plan
+    from bakeoff.planning.plan import make_plan
 
     plan = make_plan(arguments.overrides, probe=arguments.probe)
     if arguments.json:
@@ -91,7 +91,7 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.config.origins import values_of
+    from bakeoff.config.variant import values_of
 
     variant = _read_variant(overrides)
     values = values_of(variant.whole(), variant.draft, variant.composed)
@@ -103,7 +103,7 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.errors import WorkspaceError
-    from bakeoff.run.differences import differences
+    from bakeoff.run.parse import differences
     from bakeoff.run.settings import as_tree
 
     if len(names) > 2 or (len(names) == 2 and overrides):
@@ -136,7 +136,7 @@ def _as_text(value: Any) -> str:
 
 def _load_run_yaml(name: str) -> dict[str, Any]:
     """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or an MLflow run."""
-    from bakeoff.run.seal import unsealed
+    from bakeoff.run.file import unsealed
     from bakeoff.run.yaml_file import read_mapping
     from bakeoff.tracking import git
     from bakeoff.tracking.artifacts import fetch_run_yaml

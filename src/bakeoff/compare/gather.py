@@ -9,7 +9,7 @@ import yaml
 
 from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import stored_run
 from bakeoff.tracking.measured import with_measured

@@ -9,7 +9,7 @@ from bakeoff.compare.examples import Judged, match_examples
 from bakeoff.compare.paired import Difference, Differences, compare_scores
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
 from bakeoff.metrics.catalogue import BY_HEADLINE
-from bakeoff.run.evaluate import Evaluate
+from bakeoff.run.options import Evaluate
 
 LEAST = 10  # groups of examples: fewer drawings of them tell too little of others like them
 GROUP = "evaluate.group"

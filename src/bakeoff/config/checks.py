@@ -1,29 +1,32 @@
 """What is wrong, or odd, only when several keys, the network and the records are seen together."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bakeoff.config.anchor_coverage import best_overlaps
 from bakeoff.config.facts import Facts
-from bakeoff.config.watched import check_first_weights
 from bakeoff.errors import ConfigError
-from bakeoff.networks import NETWORKS, Network, Pretrained
-from bakeoff.networks.selection import select, unmatched
+from bakeoff.networks import NETWORKS
+from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
-from bakeoff.run.export import SAVED_MODEL, Export
+from bakeoff.run.options import SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, origin_of
 from bakeoff.training.settings import Init, Train
 from bakeoff.training.variant import Span
+from bakeoff.workspace import RAW, WEIGHTS
 
 FITTING_OVERLAP = 0.5
 MOST_UNFIT = 0.1  # share of boxes
+MOST_BOXES = 1000  # looked at; more say the same
+BOXES_AT_ONCE = 50
+NO_FILE = ("none", "imagenet")  # first weights that are not in a file
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def check(
     problems: Problems,
     is_set: Callable[[str], bool],
 ) -> None:
-    """Notes every mistake that shows in what could be read of the variant; `is_set` tells values from defaults."""
+    """Note every mistake that shows in what could be read of the variant; `is_set` tells values from defaults."""
     manifest = records.manifest
     if draft.model and manifest:
         _check_task(draft.model, manifest, problems)
@@ -151,3 +154,51 @@ def _check_anchors(model: Network, boxes: np.ndarray, problems: Problems) -> Non
             "model.anchors",
             f"{unfit:.0%} of the training boxes overlap no anchor by {FITTING_OVERLAP}; try other scales or ratios",
         )
+
+
+def best_overlaps(anchors: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Return for each box the intersection over union with the anchor that fits it best.
+
+    Of more than `MOST_BOXES` boxes, so many are taken at even distances.
+    """
+    if len(boxes) > MOST_BOXES:
+        boxes = boxes[np.linspace(0, len(boxes) - 1, MOST_BOXES).astype(int)]
+    parts = [boxes[start : start + BOXES_AT_ONCE] for start in range(0, len(boxes), BOXES_AT_ONCE)]
+    return np.concatenate([_overlaps(part, anchors).max(axis=1) for part in parts]) if parts else np.zeros(0)
+
+
+def _overlaps(boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
+    both = np.prod(np.maximum(high - low, 0), axis=-1)
+    return both / (_areas(boxes)[:, None] + _areas(anchors)[None, :] - both)
+
+
+def _areas(boxes: np.ndarray) -> np.ndarray:
+    return np.prod(boxes[:, 2:] - boxes[:, :2], axis=-1)
+
+
+def check_data_path(path: str, problems: Problems) -> None:
+    """Note a folder of data in which DVC would see no edit."""
+    _require_in(RAW, Path(path), "data.path", "a folder", problems)
+
+
+def check_first_weights(init: Init, problems: Problems) -> None:
+    """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
+    path = Path(init.weights).expanduser()
+    is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
+    if init.weights not in NO_FILE and not is_run:
+        _require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
+    if init.names is not None:
+        _require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)
+
+
+def _require_in(watched: Path, path: Path, key: str, kind: str, problems: Problems) -> None:
+    if path.resolve().is_relative_to(watched.resolve()):
+        return
+    rule = f"must be {kind} in {watched.as_posix()}/, where DVC sees every edit, got {path.as_posix()!r}"
+    if Path(os.path.abspath(path)).is_relative_to(Path.cwd() / watched):
+        target = path.resolve().as_posix()
+        problems.add(key, f"{rule}, a link to {target}; `rm {path.as_posix()} && cp -r {target} {path.as_posix()}`")
+    else:
+        problems.add(key, f"{rule}; `cp -r {path.as_posix()} {watched.as_posix()}/` and name it there")

@@ -1,23 +1,30 @@
-"""params.yaml -> which option each group has, and which files its values come from.
+"""params.yaml and Hydra's overrides -> which option each group has, and which files its values come from.
 
 experiment: frc_cosine           a preset: conf/experiment/frc_cosine.yaml chooses options for several groups
 model: {use: preset}             the option that the preset chooses; a group that is not named means the same
 lr: {use: cosine, peak: 0.08}    conf/lr/cosine.yaml, with another peak
 memory: low                      conf/memory/low.yaml as it stands
+
+`lr=cosine lr.peak=0.1 +model.width=0.5 experiment=frc_cosine` are overrides. One choice has one meaning, whether it
+stands in params.yaml, behind `dvc exp run -S`, or on a command line.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.overrides import applied, parsed, place
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
 from bakeoff.errors import ConfigError, choices
-from bakeoff.run.differences import flat
-from bakeoff.run.parse import Problems
+from bakeoff.run.parse import Problems, flat
 from bakeoff.run.yaml_file import Document, Place, read_document
 
+USE = "use"
 PRESET = "preset"
 EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
@@ -95,55 +102,53 @@ class Chooser:
             return None
         folder = self._conf / EXPERIMENT
         if not self._is_option(EXPERIMENT, name):
-            known = choices(str(name), _options(folder))
+            known = choices(str(name), self._options_of(EXPERIMENT))
             self._problems.add(EXPERIMENT, f"no such preset {name!r} in {folder.as_posix()}/; {known}")
             return None
-        path = folder / f"{name}.yaml"
-        document = self._read(path)
-        if document is None:
+        layer = self._read(folder / f"{name}.yaml")
+        if layer is None:
             return None
-        if PACKAGE not in path.read_text(encoding="utf-8").splitlines():
-            self._problems.note(f"{path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
+        if PACKAGE not in layer.path.read_text(encoding="utf-8").splitlines():
+            self._problems.note(f"{layer.path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
         options: dict[str, str] = {}
-        for number, entry in enumerate(_list(document.values.get("defaults"))):
-            group = self._overridden(entry)
-            line = document.lines.get(("defaults", number), 1)
+        for number, entry in enumerate(_list(layer.document.values.get("defaults"))):
+            group = _overridden_group(entry)
             if group is None:
-                text = f"must be entries such as `override /lr: cosine`, got {entry!r}"
-                self._problems.note(f"{path.as_posix()}:{line}: defaults: {text}")
+                group, wrong = "defaults", f"must be entries such as `override /lr: cosine`, got {entry!r}"
             elif group == OPEN:
-                text = "a preset leaves the data open, params.yaml chooses it"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+                wrong = "a preset leaves the data open, params.yaml chooses it"
             elif group not in self._groups:
-                text = f"no such group; {choices(group, self._groups)}"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+                wrong = f"no such group; {choices(group, self._groups)}"
             else:
                 options[group] = next(iter(entry.values()))
-        for key, value in document.values.items():
-            at = f"{path.as_posix()}:{document.lines[(key,)]}: {key}"
+                continue
+            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {wrong}")
+        for key, value in layer.document.values.items():
+            kind, type_ = ("list", list) if key == "defaults" else ("mapping", dict)
             if key != "defaults" and (key not in self._groups or key == OPEN):
                 allowed = choices(str(key), [group for group in self._groups if group != OPEN])
-                self._problems.note(f"{at}: no key of a preset; {allowed}")
-            elif not isinstance(value, list if key == "defaults" else dict):
-                self._problems.note(f"{at}: must be a {'list' if key == 'defaults' else 'mapping'}, got {value!r}")
-        return Preset(str(name), options, Layer(path, document, ()))
+                self._problems.note(f"{layer.shown((key,))}: {key}: no key of a preset; {allowed}")
+            elif not isinstance(value, type_):
+                self._problems.note(f"{layer.shown((key,))}: {key}: must be a {kind}, got {value!r}")
+        return Preset(str(name), options, layer)
 
     def choice(self, group: str, preset: Preset | None) -> Choice | None:
         use, changes, key = self._use(group)
-        by_preset = use == PRESET or (use is None and preset is not None and group in preset.options)
-        if by_preset and preset is not None and group in preset.options:
-            use = preset.options[group]
+        known = choices("", self._options_of(group))
+        of_preset = preset.options.get(group) if preset else None
+        by_preset = use == PRESET or (use is None and of_preset is not None)
+        wants_preset = self.said.values.get(EXPERIMENT) is not None
+        if by_preset and of_preset is not None:
+            use = of_preset
         elif use == PRESET:
-            if preset is None and self.said.values.get(EXPERIMENT) is None:
-                self._problems.add(key, f"{PRESET!r} needs an experiment; {choices('', self._options_of(group))}")
-            elif preset is not None:
-                left = f"experiment {preset.name!r} leaves this group open"
-                self._problems.add(key, f"{left}; {choices('', self._options_of(group))}")
+            if preset is not None:
+                self._problems.add(key, f"experiment {preset.name!r} leaves this group open; {known}")
+            elif not wants_preset:
+                self._problems.add(key, f"{PRESET!r} needs an experiment; {known}")
             return None
         if use is None:
-            if preset is None and self.said.values.get(EXPERIMENT) is not None:
-                return None  # the preset itself is what is wrong
-            self._problems.add(key, f"is missing; {choices('', self._options_of(group))}")
+            if preset is not None or not wants_preset:  # else the preset itself is what is wrong
+                self._problems.add(key, f"is missing; {known}")
             return None
         if not self._is_option(group, use):
             folder = (self._conf / group).as_posix()
@@ -153,16 +158,17 @@ class Chooser:
             else:
                 self._problems.add(key, text)
             return None
-        layers = [Layer(layer.path, layer.document, (group,)) for layer in self.layers]
-        of_preset = preset.layer.document.values.get(group) if preset is not None else None
-        of_preset = of_preset if isinstance(of_preset, dict) else None
-        if preset is not None and of_preset is not None:
-            layers.append(Layer(preset.layer.path, preset.layer.document, (group,)))
+        layers = [replace(layer, prefix=(group,)) for layer in self.layers]
+        presets_changes = preset.layer.document.values.get(group) if preset else None
+        if preset and isinstance(presets_changes, dict):
+            layers.append(replace(preset.layer, prefix=(group,)))
+        else:
+            presets_changes = {}
         option = self._option_layers(group, use)
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
-        return Choice(use, (of_preset or {}, changes), by_preset, (*layers, *option)) if option else None
+        return Choice(use, (presets_changes, changes), by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
         entry = self.said.values.get(group)
@@ -171,37 +177,30 @@ class Chooser:
         return entry, {}, group if entry is None else f"{group}.use"
 
     def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[Layer]:
-        """The option's own file, then those that it builds on; `above` are those that build on it."""
-        path = self._conf / group / f"{use}.yaml"
-        document = self._read(path)
-        if document is None:
+        """Return the option's own file, then those that it builds on; `above` are those that build on it."""
+        layer = self._read(self._conf / group / f"{use}.yaml")
+        if layer is None:
             return []
-        layers = [Layer(path, document, ())]
-        for number, base in enumerate(_list(document.values.get("defaults"))):
+        layers = [layer]
+        for number, base in enumerate(_list(layer.document.values.get("defaults"))):
             if base == "_self_":
                 continue
-            if base in (*above, use) or not self._is_option(group, base):
-                line = document.lines.get(("defaults", number), 1)
-                text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
-                self._problems.note(f"{path.as_posix()}:{line}: {group}: {text}")
+            if base not in (*above, use) and self._is_option(group, base):
+                layers += self._option_layers(group, base, (*above, use))
                 continue
-            layers += self._option_layers(group, base, (*above, use))
+            text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
+            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {text}")
         return layers
 
-    def _overridden(self, entry: Any) -> str | None:
-        [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
-        match = re.fullmatch(r"override /(\w+)", str(key))
-        return match[1] if match and isinstance(value, str) else None
-
-    def _read(self, path: Path) -> Document | None:
+    def _read(self, path: Path) -> Layer | None:
         try:
-            return read_document(path)
+            return Layer(path, read_document(path), ())
         except ConfigError as error:
             self._problems.note(str(error))
             return None
 
     def _options_of(self, group: str) -> list[str]:
-        return _options(self._conf / group)
+        return sorted(file.stem for file in (self._conf / group).glob("*.yaml"))
 
     def _is_option(self, group: str, name: object) -> bool:
         return isinstance(name, str) and name in self._options_of(group)
@@ -211,5 +210,62 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _options(folder: Path) -> list[str]:
-    return sorted(file.stem for file in folder.glob("*.yaml"))
+def _overridden_group(entry: Any) -> str | None:
+    [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
+    match = re.fullmatch(r"override /(\w+)", str(key))
+    return match[1] if match and isinstance(value, str) else None
+
+
+def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
+    """Return a copy of params.yaml's tree with the overrides in it."""
+    tree = deepcopy(dict(said))
+    for override in parsed(overrides):
+        path = place(override, groups)
+        if override.is_delete():
+            _delete(tree, path, override)
+        else:
+            _set(tree, path, override.value())
+    return tree
+
+
+def parsed(overrides: Iterable[str]) -> list[Override]:
+    """Parse overrides of one value each."""
+    found = read_words(overrides)
+    for override in found:
+        if override.is_sweep_override():
+            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+    return found
+
+
+def read_words(words: Iterable[str]) -> list[Override]:
+    """Parse overrides, also those of a sweep, which stand for several values."""
+    try:
+        found: list[Override] = OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise ConfigError(f"command line: {' '.join(str(error).split())}") from None
+    return found
+
+
+def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
+    """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
+    path = tuple(override.key_or_group.replace("/", ".").split("."))
+    return (*path, USE) if len(path) == 1 and path[0] in groups else path
+
+
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        if isinstance(inner, str) and len(path) > 1 and name == path[0]:
+            inner = {USE: inner}  # the bare name of an option
+        tree[name] = inner if isinstance(inner, dict) else {}
+        tree = tree[name]
+    tree[path[-1]] = value
+
+
+def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        tree = inner if isinstance(inner, dict) else {}
+    if path[-1] not in tree:
+        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+    del tree[path[-1]]

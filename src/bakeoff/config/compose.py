@@ -33,17 +33,17 @@ class Composed:
         self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
 
     def layer_of(self, key: str) -> Layer | None:
-        """The file that sets the key; None if its value is a default."""
+        """Return the file that sets the key; None if its value is a default."""
         group, *inner = _place(key)
         layers = self.chosen[str(group)].layers if group in self.chosen else ()
         return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
 
     def origin_of_choice(self, group: str) -> str:
-        """Who chose the group's option: a line of params.yaml, or the preset."""
+        """Return who chose the group's option: a line of params.yaml, or the preset."""
         return f"experiment {self.preset}" if self.chosen[group].by_preset else self.place_of(f"{group}.use")
 
     def place_of(self, key: str) -> str:
-        """`file:line` where the key is set, or the file where it would be."""
+        """Return `file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
         for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
             for layer in self.chosen[str(group)].layers if group in self.chosen else ():
@@ -67,7 +67,7 @@ def compose(
     overrides: Sequence[str] = (),
     instead: Mapping[str, str] | None = None,
 ) -> Composed:
-    """The variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart.
+    """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart.
 
     `instead` names options to look at in place of what params.yaml says of their groups.
     """
@@ -86,66 +86,47 @@ def compose(
         choice = chooser.choice(group, preset)
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
+    plain: dict[str, Any] = {}
     if len(problems.lines) > noted or set(composed.chosen) != set(wanted) or groups is not None:
-        trees = {group: _alone(conf, group, choice, composed) for group, choice in composed.chosen.items()}
-        plain = {group: tree for group, tree in trees.items() if tree is not None}
-    else:
-        plain = _together(conf, composed)
+        for group, choice in composed.chosen.items():  # apart: nothing else is asked for, or to find what else is wrong
+            plain |= _compose_groups(conf, f"{group}/{choice.use}", [], {group: choice}, composed)
+    else:  # together, so that values can refer to each other
+        options = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
+        options += [f"{EXPERIMENT}={preset.name}"] if preset else []
+        plain = _compose_groups(conf, PRIMARY, options, composed.chosen, composed)
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
-def _together(conf: Path, composed: Composed) -> dict[str, Any]:
-    """All groups in one Hydra composition, so that values can refer to each other."""
-    overrides = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
-    if composed.preset is not None:
-        overrides.append(f"{EXPERIMENT}={composed.preset}")
+def _compose_groups(
+    conf: Path, name: str, options: list[str], chosen: Mapping[str, Choice], composed: Composed
+) -> dict[str, Any]:
+    """Return groups by one Hydra composition, changed as params.yaml says; what fails is noted and left out."""
+    GlobalHydra.instance().clear()
+    hydra = initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff")
     try:
-        tree = _composition(conf, PRIMARY, overrides)
+        with hydra, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=ORDER)
+            tree = hydra_compose(name, options)
     except HydraException as error:
         composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
         return {}
-    for group, choice in composed.chosen.items():
-        tree[group] = OmegaConf.merge(tree[group], *choice.changes)
-    resolved = {group: _resolved(tree, group, composed) for group in composed.chosen}
+    OmegaConf.set_struct(tree, False)
+    for group, choice in chosen.items():
+        tree[group] = OmegaConf.merge(tree.get(group, {}), *choice.changes)
+    resolved = {group: _resolve_group(tree, group, composed) for group in chosen}
     return {group: value for group, value in resolved.items() if value is not None}
 
 
-def _alone(conf: Path, group: str, choice: Choice, composed: Composed) -> dict[str, Any] | None:
-    """One group without the others: for a stage that needs no more, or to find what else is wrong."""
-    try:
-        tree = _composition(conf, f"{group}/{choice.use}", [])
-    except HydraException as error:
-        composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
-        return None
-    tree[group] = OmegaConf.merge(tree.get(group, {}), *choice.changes)
-    return _resolved(tree, group, composed)
-
-
-def _composition(conf: Path, name: str, overrides: list[str]) -> DictConfig:
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=ORDER)
-        tree = hydra_compose(name, overrides)
-    OmegaConf.set_struct(tree, False)
-    return tree
-
-
-def _resolved(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
+def _resolve_group(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
     try:
         value = OmegaConf.to_container(tree[group], resolve=True, throw_on_missing=True)
-    except InterpolationKeyError as error:
-        if set(tree) == {group}:
-            return None  # it may refer to another group, which has its own mistake
-        composed.problems.add(
-            str(error.full_key or group), f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}"
-        )
-        return None
     except OmegaConfBaseException as error:
+        if isinstance(error, InterpolationKeyError) and set(tree) == {group}:
+            return None  # it may refer to another group, which has its own mistake
         key = str(getattr(error, "full_key", None) or group)
-        text = _one_line(error).split(" full_key:")[0]
-        composed.problems.add(key, f"cannot be resolved: {text}")
+        composed.problems.add(key, f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}")
         return None
     assert isinstance(value, dict)
     return {str(key): item for key, item in value.items()}

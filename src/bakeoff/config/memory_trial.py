@@ -19,9 +19,10 @@ from pathlib import Path
 from bakeoff.input.budget import TRACKING_BYTES
 from bakeoff.input.shape import Shape
 from bakeoff.quiet import load_tensorflow
-from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import Run
 from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
-from bakeoff.training.variant import Derived, TrainingPhase, batch_shape, plan_auto_phases, plan_phases
+from bakeoff.training.variant import TrainingPhase, batch_shape, plan_auto_phases, plan_phases
 
 STEPS = 4
 LOOKS = 2  # batches of the validation
@@ -30,16 +31,16 @@ LOOKS = 2  # batches of the validation
 class Rehearsal:
     """A training that is set up once and takes steps of any batch size."""
 
-    def __init__(self, run: Run, derived: Derived, records: Path) -> None:
+    def __init__(self, run: Run, records: Path) -> None:
         load_tensorflow()
         from bakeoff.training.rig import Rig
 
         self._run = run
-        self._rig = Rig.of(run, fitting_manifest(records, derived), records)
+        self._rig = Rig.of(run, fitting_manifest(records, run.derived), records)
         self._leg = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
 
     def _shape(self, batch_size: int) -> Shape:
-        """With the least that may wait, as in the estimate that the answer is compared with."""
+        """Return it with the least that may wait, as in the estimate that the answer is compared with."""
         return replace(batch_shape(self._run, batch_size), prefetch_batches=1)
 
     def _trained_parameters(self, leg: TrainingPhase) -> int:
@@ -48,12 +49,12 @@ class Rehearsal:
         return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
 
     def peak_bytes(self, batch_size: int) -> int:
-        """Of the process so far, with such batches the last."""
+        """Return the peak of the process so far, with such batches the last."""
         import numpy as np
         import tensorflow as tf
 
         from bakeoff.input.batches import evaluation_batches
-        from bakeoff.tasks.answering import compile_answer, judge
+        from bakeoff.tasks.task import compile_answer, judge
 
         rig, leg = self._rig, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
         feed = rig.feed(self._shape)
@@ -78,11 +79,11 @@ def main() -> None:
     arguments = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever libraries print is no answer
-    run, derived = load(arguments.variant)
-    rehearsal = Rehearsal(run, derived, arguments.records)
+    run = load(arguments.variant)
+    rehearsal, budget = Rehearsal(run, arguments.records), run.derived.device_budget_bytes
     for line in sys.stdin:
         peak: int | None = rehearsal.peak_bytes(int(line))
-        if derived.device_budget_bytes and device_peak_bytes() > derived.device_budget_bytes:
+        if budget and device_peak_bytes() > budget:
             peak = None
         print(json.dumps({"batch_size": int(line), "peak_bytes": peak}), file=answers, flush=True)
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 from bakeoff.config.auto_batch import Choice, NothingFits
 from bakeoff.config.checks import Records, check
-from bakeoff.config.facts import Facts
-from bakeoff.config.limits import stated_limits
+from bakeoff.config.facts import Facts, stated_limits
 from bakeoff.errors import OutOfRange
 from bakeoff.input.budget import Buffers, Limits, Load, buffers
 from bakeoff.input.memory import Memory
 from bakeoff.lr import batch_factor
 from bakeoff.lr.schedule import Schedule
-from bakeoff.networks import Network
-from bakeoff.records.manifest import Split
+from bakeoff.networks.network import Network
+from bakeoff.records.manifest import Manifest, Split
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft, Run
@@ -31,7 +30,7 @@ def resolve(
     limits_of: Callable[[Memory], Limits] = stated_limits,
     largest_batch: Callable[[Run, Load, Limits], Choice | None] | None = None,
 ) -> Run | None:
-    """The whole variant, or None with every mistake noted that shows in what could be read of it.
+    """Return the whole variant, or None with every mistake noted that shows in what could be read of it.
 
     `limits_of` and `largest_batch` are what looks at the machine, and asked only where the variant says `auto`.
     """
@@ -39,24 +38,21 @@ def resolve(
     fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
     facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
     limits = limits_of(draft.memory) if draft.memory else None
-    load = _load(draft, facts)
-    because = ""
+    load, because = _load(draft, facts), "stated"
     if draft.train and draft.train.batch_size == "auto":
-        first = _with_batch(draft, draft.train, 1)
+        draft = replace(draft, train=replace(draft.train, batch_size=1))
         if not (manifest and load and limits and largest_batch):
             check(draft, records, facts, [], problems, is_set)
             return None
         alone = Problems(lambda key: key)
-        smallest = resolve(first, records, alone, facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits)
+        smallest = resolve(draft, records, alone, facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits)
         try:
             choice = largest_batch(smallest, load, limits) if smallest else None
-        except NothingFits as found:
-            said, least = draft.memory.budget if draft.memory else "", found.least_bytes
-            needed = f"at least {-(-least // 10**6)}MB" if least and least > limits.bytes else "more"
-            problems.add("memory.budget", f"must be {needed}, got {said!r}; not even batches of 1 fit when tried")
+        except NothingFits as error:
+            _note_nothing_fits(draft, error.least_bytes, limits, problems)
             return None
-        draft = _with_batch(draft, draft.train, choice.batch_size) if choice else first
-        if choice:
+        if choice and draft.train:
+            draft = replace(draft, train=replace(draft.train, batch_size=choice.batch_size))
             because = choice.in_words(limits.bytes, manifest.splits[TRAIN].examples)
             load = choice.measured(load)
     spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
@@ -69,19 +65,25 @@ def resolve(
     check(draft, records, facts, spans, problems, is_set)
     if problems.lines or not (manifest and facts and held and limits and draft.train):
         return None
-    train, validation, last = manifest.splits[TRAIN], manifest.splits[VALIDATION], spans[-1]
-    examples = last.first_example + last.steps * last.batch_size * draft.train.accumulate_batches
-    derived = Derived(
+    return draft.whole(_derive(draft.train, manifest, spans, facts.parameters, because, limits, held))
+
+
+def _derive(
+    train: Train, manifest: Manifest, spans: list[Span], parameters: int, because: str, limits: Limits, held: Buffers
+) -> Derived:
+    last, examples = spans[-1], manifest.splits[TRAIN].examples
+    taken = last.first_example + last.steps * last.batch_size * train.accumulate_batches
+    return Derived(
         task=manifest.task,
         num_classes=len(manifest.classes),
         multi_label=manifest.multi_label,
-        train_examples=train.examples,
-        validation_examples=validation.examples,
+        train_examples=examples,
+        validation_examples=manifest.splits[VALIDATION].examples,
         steps=last.end_step,
-        epochs=round(examples / train.examples, 3),
+        epochs=round(taken / examples, 3),
         phases=tuple(spans),
-        parameters=facts.parameters,
-        batch_size_because=because or "stated",
+        parameters=parameters,
+        batch_size_because=because,
         prefetch_batches=held.prefetch_batches,
         decode_threads=held.decode_threads,
         shuffle_windows=held.shuffle_windows,
@@ -91,18 +93,23 @@ def resolve(
         device_budget_bytes=limits.device_bytes,
         device_estimate_bytes=held.device_bytes,
     )
-    return draft.whole(derived)
+
+
+def _note_nothing_fits(draft: Draft, least: int | None, limits: Limits, problems: Problems) -> None:
+    budget = draft.memory.budget if draft.memory else ""
+    needed = f"at least {-(-least // 10**6)}MB" if least and least > limits.bytes else "more"
+    problems.add("memory.budget", f"must be {needed}, got {budget!r}; not even batches of 1 fit when tried")
 
 
 def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems) -> list[Span]:
-    """The legs of the run, one after the other; none if its length cannot be told."""
-    legs = [(phase.name, phase.steps, phase.epochs, phase.batch_size, phase.lr) for phase in train.phases] or [
+    """Return the phases of the run, one after the other; none if its length cannot be told."""
+    phases = [(phase.name, phase.steps, phase.epochs, phase.batch_size, phase.lr) for phase in train.phases] or [
         (WHOLE_RUN, train.steps, train.epochs, None, None)
     ]
     shares = _shares(train, examples, problems) if train.phases else None
     spans: list[Span] = []
     first_step = first_example = 0
-    for place, (name, steps, epochs, own_batch, own_lr) in enumerate(legs):
+    for place, (name, steps, epochs, own_batch, own_lr) in enumerate(phases):
         batch_size = own_batch or train.batch
         together = batch_size * train.accumulate_batches
         length = shares[place] if shares else steps_for(steps, epochs, examples=examples, batch_size=together)
@@ -117,7 +124,7 @@ def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems)
 
 
 def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None:
-    """The steps of phases that divide the run's own length among them, the last one taking what is left over."""
+    """Return the steps of phases that divide the run's own length, the last one taking what is left over."""
     if train.steps is None and train.epochs is None:
         return None
     together = train.batch * train.accumulate_batches
@@ -132,27 +139,23 @@ def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None
 def _with_schedules(
     draft: Draft, train: Train, lr: Schedule, spans: list[Span], examples: int, problems: Problems
 ) -> Draft:
-    """With the schedule of each leg filled in for its length, where it stands in the variant."""
+    """Fill in the schedule of each phase for its length, where it stands in the variant."""
 
-    def filled(schedule: Schedule, span: Span, prefix: str) -> Schedule:
+    def fill_in(schedule: Schedule, span: Span, prefix: str) -> Schedule:
         together = span.batch_size * train.accumulate_batches
         try:
             return schedule.over(span.steps, steps_per_epoch=examples / together)
         except OutOfRange as error:
-            problems.refused(prefix, error)
+            problems.add_refusal(prefix, error)
             return schedule
 
     if not train.phases:
-        return replace(draft, lr=filled(lr, spans[0], "lr."))
+        return replace(draft, lr=fill_in(lr, spans[0], "lr."))
     phases = []
     for place, (phase, span) in enumerate(zip(train.phases, spans, strict=True)):
         prefix = f"train.phases[{place}].lr." if phase.lr else "lr."
-        phases.append(replace(phase, lr=filled(phase.lr or lr, span, prefix)))
+        phases.append(replace(phase, lr=fill_in(phase.lr or lr, span, prefix)))
     return replace(draft, train=replace(train, phases=tuple(phases)))
-
-
-def _with_batch(draft: Draft, train: Train, batch_size: int) -> Draft:
-    return replace(draft, train=replace(train, batch_size=batch_size))
 
 
 def _load(draft: Draft, facts: Facts | None) -> Load | None:
@@ -175,5 +178,5 @@ def _buffers(
     try:
         return buffers(memory, load, train, batch_size, limits)
     except OutOfRange as error:
-        problems.refused("memory.", error)
+        problems.add_refusal("memory.", error)
         return None

@@ -1,22 +1,34 @@
-"""params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands."""
+"""params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands.
 
-from collections.abc import Sequence
+And the source of the records by itself, which build_records asks for.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from bakeoff.config.batch_trial import largest_batch
-from bakeoff.config.checks import Records
+from bakeoff.config.auto_batch import largest_batch
+from bakeoff.config.checks import Records, check_data_path
 from bakeoff.config.compose import Composed, compose
-from bakeoff.config.facts import facts_of
-from bakeoff.config.kinds import parse_variant
-from bakeoff.config.limits import limits_on_this_machine
+from bakeoff.config.facts import facts_of, limits_on_this_machine
 from bakeoff.config.resolve import resolve
-from bakeoff.errors import DataError
+from bakeoff.errors import ConfigError, DataError
 from bakeoff.records.box_table import read_boxes
-from bakeoff.records.manifest import read_manifest
-from bakeoff.run.parse import Problems
-from bakeoff.run.settings import Draft, Run
+from bakeoff.records.manifest import Manifest, read_manifest
+from bakeoff.records.record import Source
+from bakeoff.run.parse import ABSENT, Problems, flat, parse_kind
+from bakeoff.run.settings import GROUPS, Draft, Run, as_tree, parse_draft, settings_tree
+from bakeoff.sources import SOURCES
+from bakeoff.sources.dataset import Dataset, Part
+from bakeoff.sources.merged import Merged
+
+# Every group of a variant and the classes that its settings can be.
+KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
+DEFAULT, DERIVED = "default", "derived"
 
 
 @dataclass(frozen=True)
@@ -27,14 +39,17 @@ class Variant:
     problems: Problems
 
     def whole(self) -> Run:
-        """Or every mistake at once."""
+        """Return the run, or raise every mistake at once."""
         self.problems.raise_any()
         assert self.run is not None
         return self.run
 
 
 def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
-    """`facts` is the folder that keeps what is known of networks and of this machine; `overrides` are Hydra's."""
+    """Resolve the workspace's variant, changed by Hydra's `overrides`.
+
+    `facts` is the folder that keeps what is known of networks and of this machine.
+    """
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
@@ -58,3 +73,90 @@ def _read_records(folder: Path, problems: Problems) -> Records:
         problems.note(str(error))
         return Records(None)
     return Records(manifest, boxes)
+
+
+def parse_variant(tree: Mapping[str, Any], problems: Problems) -> Draft:
+    """Return the checked groups, with every mistake noted; `data` with every default filled in."""
+    if "data" not in tree:
+        return parse_draft(tree, problems)
+    source = _parse_source(tree["data"], problems)
+    return parse_draft({**tree, "data": None if source is None else settings_tree(source, SOURCES)}, problems)
+
+
+@dataclass(frozen=True)
+class Value:
+    key: str
+    value: Any
+    origin: str
+
+
+def values_of(run: Run, draft: Draft, composed: Composed) -> list[Value]:
+    """Return every key of run.yaml with its value and where that comes from."""
+    stated = flat(as_tree(draft))
+    return [Value(key, value, _origin(key, value, stated, composed)) for key, value in flat(as_tree(run)).items()]
+
+
+def _origin(key: str, value: Any, stated: Mapping[str, Any], composed: Composed) -> str:
+    group, _, inner = key.partition(".")
+    if group == "variant":
+        return composed.origin_of_choice(inner)
+    if value != stated.get(key, ABSENT):
+        return DERIVED
+    return composed.place_of(key) if not inner or composed.layer_of(key) else DEFAULT
+
+
+@dataclass(frozen=True)
+class ChosenSource:
+    """What builds the records. build_records keeps the digest in the manifest, and render_config compares it.
+
+    Code of this room that composes other settings from the same files is nothing that a build depends on, and would
+    go unnoticed otherwise.
+    """
+
+    source: Source | Dataset | list[Part]
+    digest: str  # of its settings, every default filled in
+
+
+def choose_source(params: Path, conf: Path) -> ChosenSource:
+    """Return what the group `data` names: a source, or each part of a merged one. Raises ConfigError."""
+    source = _compose_option(params, conf, None)
+    trees = [settings_tree(source, SOURCES)]
+    if not isinstance(source, Merged):
+        return ChosenSource(source, _digest(trees))
+    parts = [Part(name, _compose_option(params, conf, name)) for name in source.merge]
+    for part in parts:
+        if not isinstance(part.dataset, Dataset):
+            kind = type(part.dataset).__name__
+            raise ConfigError(
+                f"{params.as_posix()}: data.merge: must name options that read files, {part.name} is {kind}"
+            )
+        trees.append(settings_tree(part.dataset, SOURCES))
+    return ChosenSource(parts, _digest(trees))
+
+
+def require_same_source(manifest: Manifest, records: Path, params: Path, conf: Path) -> None:
+    """Refuse records that were built with other settings than the same files give now."""
+    if manifest.source_digest and manifest.source_digest != choose_source(params, conf).digest:
+        raise DataError(
+            f"{records.as_posix()}: was built with other settings than params.yaml and conf/data/ give now; "
+            "run `dvc repro --force build_records`"
+        )
+
+
+def _compose_option(params: Path, conf: Path, name: str | None) -> Any:
+    composed = compose(params, conf, groups=["data"], instead={"data": name} if name else None)
+    composed.problems.raise_any()
+    source = _parse_source(composed.tree["data"], composed.problems)
+    composed.problems.raise_any()
+    return source
+
+
+def _parse_source(tree: Any, problems: Problems) -> Any:
+    source = parse_kind(SOURCES, tree, "data", problems)
+    if isinstance(source, Dataset):
+        check_data_path(source.path, problems)
+    return source
+
+
+def _digest(trees: list[dict[str, Any]]) -> str:
+    return hashlib.sha256(json.dumps(trees, sort_keys=True).encode()).hexdigest()

@@ -34,10 +34,10 @@ from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.input.view import View
-from bakeoff.networks import Network
+from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.shards import write_labels
-from bakeoff.run.export import SAVED_MODEL, Export, Format
+from bakeoff.run.options import SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Task
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]

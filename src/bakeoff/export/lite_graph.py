@@ -14,10 +14,9 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from bakeoff.export.lite_metadata import DEVIATION, MEAN
 from bakeoff.networks.detector import Detector
-from bakeoff.run.export import Export
-from bakeoff.tasks.classification import Classification
+from bakeoff.run.options import Export
+from bakeoff.tasks.classification import Classification, SeveralLabels
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.labels import SeveralLabels
 from bakeoff.tasks.task import Task
 
 FIRST_LAYER = "to_unit_range"

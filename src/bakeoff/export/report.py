@@ -26,10 +26,9 @@ from bakeoff.input.store import Store
 from bakeoff.machine import cores
 from bakeoff.networks import boxes
 from bakeoff.records.wire import decode_features
-from bakeoff.run.export import SAVED_MODEL, Export, Format
-from bakeoff.tasks.answering import Answer, compile_answer, judge
+from bakeoff.run.options import SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import Score, Task, Tensors
+from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 
 NETWORK, AS_A_FILE = "network", "network_as_a_file"
 WARM_UP = 3

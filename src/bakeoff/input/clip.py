@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bakeoff.input.keys import PHILOX
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 
 
 def chosen_frames(

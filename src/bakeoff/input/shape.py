@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bakeoff.input.view import View
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Sampling
 
 
 @dataclass(frozen=True)

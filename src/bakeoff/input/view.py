@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from bakeoff.networks import Network
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Network, Sampling
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,8 @@
 of a rate is the run's business (`batch_factor`), not the schedule's.
 """
 
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
-from bakeoff.lr.exponential import Exponential
-from bakeoff.lr.manual import Manual
-from bakeoff.lr.one_cycle import OneCycle
-from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.decays import Constant, Cosine, Exponential, Polynomial
+from bakeoff.lr.piecewise import Manual, OneCycle
 from bakeoff.lr.schedule import Schedule
 
 SCHEDULES: dict[str, type[Schedule]] = {
@@ -23,5 +19,5 @@ SCHEDULES: dict[str, type[Schedule]] = {
 
 
 def batch_factor(schedule: Schedule, batch_size: int) -> float:
-    """What the rates are multiplied by, in proportion to the batch (Goyal et al., arXiv:1706.02677)."""
+    """Return what the rates are multiplied by, in proportion to the batch (Goyal et al., arXiv:1706.02677)."""
     return batch_size / schedule.scale_with_batch if schedule.scale_with_batch else 1.0

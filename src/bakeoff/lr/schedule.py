@@ -17,10 +17,10 @@ class Schedule(Protocol):
     def __call__(self, step: int) -> float: ...
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        """Filled in for a run of so many steps; refuses what makes no sense in one."""
+        """Return it filled in for a run of so many steps; refuse what makes no sense in one."""
 
     def turns(self) -> list[Turn]:
-        """Where its course changes, for whoever draws it; `over` comes first."""
+        """Return where its course changes, for whoever draws it; `over` comes first."""
 
 
 class WarmedSchedule(Schedule, Protocol):
@@ -39,8 +39,8 @@ class EndingSchedule(Schedule, Protocol):
     def total_steps(self) -> int | None: ...
 
 
-def risen(schedule: WarmedSchedule, step: int) -> float:
-    """The peak from `warmup_steps` on; before, a line up to it.
+def rise(schedule: WarmedSchedule, step: int) -> float:
+    """Return the peak from `warmup_steps` on, and a line up to it before.
 
     Without `warmup_from` the line would have been at 0 one step before the first.
     """
@@ -51,8 +51,8 @@ def risen(schedule: WarmedSchedule, step: int) -> float:
     return start + (peak - start) * step / warmup
 
 
-def of_length(schedule: Ending, steps: int) -> Ending:
-    """Ends with the run, unless told otherwise; one that ends earlier would leave steps at its last rate."""
+def fill_length(schedule: Ending, steps: int) -> Ending:
+    """End with the run unless told otherwise; one that ends earlier would leave steps at its last rate."""
     total = schedule.total_steps
     if total is None:
         filled: Any = schedule
@@ -63,12 +63,13 @@ def of_length(schedule: Ending, steps: int) -> Ending:
     return schedule
 
 
-def turn(step: int, what: str) -> list[Turn]:
+def turns_at(step: int, what: str) -> list[Turn]:
+    """Return the one turn, or none at step 0, where the run begins."""
     return [(step, what)] if step else []
 
 
-def require_warmed(schedule: WarmedSchedule) -> None:
-    require_scaled(schedule)
+def require_warmup(schedule: WarmedSchedule) -> None:
+    require_batch(schedule)
     require(schedule.peak > 0, "peak", schedule.peak, "above 0")
     require(schedule.warmup_steps >= 0, "warmup_steps", schedule.warmup_steps, "0 or more")
     start = schedule.warmup_from
@@ -76,7 +77,7 @@ def require_warmed(schedule: WarmedSchedule) -> None:
     require(fits, "warmup_from", start, f"between 0 and peak={schedule.peak:g}, or null")
 
 
-def require_scaled(schedule: Schedule) -> None:
+def require_batch(schedule: Schedule) -> None:
     meant = schedule.scale_with_batch
     require(meant is None or meant >= 1, "scale_with_batch", meant, "1 or more, or null")
 
@@ -86,5 +87,5 @@ def require_total(total_steps: int | None, least: int) -> None:
 
 
 def require_shorter(key: str, value: int, steps: int) -> None:
-    """Of a part that must leave something of the run."""
+    """Check a part that must leave something of the run."""
     require(value == 0 or value < steps, key, value, f"under the run's {steps} steps")

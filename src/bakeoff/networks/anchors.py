@@ -6,6 +6,7 @@ reading order, shapes of a cell last: the order in which the heads' outputs are 
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,18 +32,14 @@ class Anchors:
         return self.octave_steps * len(self.aspect_ratios)
 
     def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """All anchors of a square input, (anchors, 4)."""
-        return np.concatenate([self._level(input_size, stride) for stride in strides]).astype(np.float32)
-
-    def _level(self, input_size: int, stride: int) -> np.ndarray:
-        cells = math.ceil(input_size / stride)
-        centres = (np.arange(cells) + 0.5) * stride / input_size
-        y, x = np.meshgrid(centres, centres, indexing="ij")
-        shapes = []
-        for step in range(self.octave_steps):
-            side = self.scale * stride / input_size * 2 ** (step / self.octave_steps)
-            shapes += [_shape(side, ratio) for ratio in self.aspect_ratios]
-        return _grid(y, x, np.array(shapes))
+        """Return all anchors of a square input, (anchors, 4)."""
+        levels = []
+        for stride in strides:
+            centres = (np.arange(math.ceil(input_size / stride)) + 0.5) * stride / input_size
+            octave = [2 ** (step / self.octave_steps) for step in range(self.octave_steps)]
+            sides = [self.scale * stride / input_size * size for size in octave]
+            levels.append(_grid(centres, [_shape(side, ratio) for side in sides for ratio in self.aspect_ratios]))
+        return np.concatenate(levels).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ class MultiboxAnchors:
         require(between >= 0, "interpolated_scale_aspect_ratio", between, "0 or more")
         _require_ratios(self.aspect_ratios)
 
-    def shapes(self, num_maps: int) -> list[np.ndarray]:
-        """For each map the boxes of a cell, (boxes, 2) height and width as shares of the image."""
+    def shapes(self, num_maps: int) -> list[list[tuple[float, float]]]:
+        """Return for each map the boxes of a cell, height and width as shares of the image."""
         scales = [*np.linspace(self.min_scale, self.max_scale, num_maps), 1.0]
         shapes = []
         for number, (scale, following) in enumerate(itertools.pairwise(scales)):
@@ -77,19 +74,18 @@ class MultiboxAnchors:
                 specs = [(scale, ratio) for ratio in self.aspect_ratios]
                 if self.interpolated_scale_aspect_ratio:
                     specs.append((math.sqrt(scale * following), self.interpolated_scale_aspect_ratio))
-            shapes.append(np.array([_shape(side, ratio) for side, ratio in specs]))
+            shapes.append([_shape(side, ratio) for side, ratio in specs])
         return shapes
 
     def per_cell(self, num_maps: int) -> list[int]:
         return [len(shapes) for shapes in self.shapes(num_maps)]
 
     def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """All anchors of a square input, (anchors, 4). The cells of a map share the image evenly."""
+        """Return all anchors of a square input, (anchors, 4). The cells of a map share the image evenly."""
         levels = []
         for stride, shapes in zip(strides, self.shapes(len(strides)), strict=True):
             cells = math.ceil(input_size / stride)
-            centres = (np.arange(cells) + 0.5) / cells
-            levels.append(_grid(*np.meshgrid(centres, centres, indexing="ij"), shapes))
+            levels.append(_grid((np.arange(cells) + 0.5) / cells, shapes))
         return np.concatenate(levels).astype(np.float32)
 
 
@@ -115,7 +111,7 @@ class PyramidAnchors:
         return len(self.aspect_ratios) * self.scales_per_octave
 
     def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """All anchors of a square input, (anchors, 4)."""
+        """Return all anchors of a square input, (anchors, 4)."""
         octave = [2 ** (step / self.scales_per_octave) for step in range(self.scales_per_octave)]
         levels = []
         for stride in strides:
@@ -123,7 +119,7 @@ class PyramidAnchors:
             centres = (first + np.arange(math.ceil(input_size / stride)) * stride) / input_size
             side = self.scale * stride / input_size
             shapes = [_shape(side * size, ratio) for ratio in self.aspect_ratios for size in octave]
-            levels.append(_grid(*np.meshgrid(centres, centres, indexing="ij"), np.array(shapes)))
+            levels.append(_grid(centres, shapes))
         return np.concatenate(levels).astype(np.float32)
 
 
@@ -133,11 +129,12 @@ def _require_ratios(ratios: tuple[float, ...]) -> None:
 
 
 def _shape(side: float, ratio: float) -> tuple[float, float]:
-    """Height and width of a box with the area of a square of `side`."""
+    """Return height and width of a box with the area of a square of `side`."""
     return side / math.sqrt(ratio), side * math.sqrt(ratio)
 
 
-def _grid(y: np.ndarray, x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
-    """Boxes of each of `shapes` (shapes, 2) around centres (rows, columns), shapes of a cell together: (n, 4)."""
-    centre, half = np.stack([y, x], axis=-1)[:, :, None], shapes / 2  # (rows, columns, 1, 2), (shapes, 2)
+def _grid(centres: np.ndarray, shapes: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Return boxes of each shape around all pairs of centres (cells,), shapes of a cell together: (n, 4)."""
+    centre = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1)[:, :, None]  # (rows, columns, 1, 2) y, x
+    half = np.array(shapes) / 2
     return np.concatenate([centre - half, centre + half], axis=-1).reshape(-1, 4)

@@ -1,15 +1,14 @@
 """Image classifiers whose backbones are those of keras.applications, layer names and all.
 
-So weights that were trained elsewhere load by name; `imagenet` gives Keras' own, which it downloads.
+So weights that were trained elsewhere load by name; `imagenet` gives Keras' own, which it downloads. Each builds from
+images 0..255 (batch, size, size, 3) a graph that answers {"classes": logits (batch, k)}.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.errors import require
-from bakeoff.networks.classifier import require_classifier
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Parts, Sampling, require_classifier
 
 if TYPE_CHECKING:
     import keras
@@ -25,6 +24,11 @@ class MobileNetV2:
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
+    parts: ClassVar[Parts] = {
+        "backbone": ("Conv1/*", "bn_Conv1/*", "expanded_conv_*", "block_*", "Conv_1/*", "Conv_1_bn/*"),
+        "head": ("logits/*",),
+        "logits": ("logits/*",),
+    }
     input_size: int = 224
     width: float = 1.0
     dropout: float = 0.2
@@ -33,24 +37,18 @@ class MobileNetV2:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        _require_application(self)
+        require_classifier(self)
         require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
 
-    @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
-        backbone = ("Conv1/*", "bn_Conv1/*", "expanded_conv_*", "block_*", "Conv_1/*", "Conv_1_bn/*")
-        return {"backbone": backbone, "head": ("logits/*",), "logits": ("logits/*",)}
-
     def build(self, num_classes: int) -> "keras.Model":
-        """Images 0..255 (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.mobilenet_v2(self, num_classes)
+        return applications_graph.mobilenet_v2(self, num_classes)
 
     def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.mobilenet_v2_of_imagenet(self)
+        return applications_graph.mobilenet_v2_of_imagenet(self)
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,11 @@ class MobileNetV3:
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
+    parts: ClassVar[Parts] = {
+        "backbone": ("conv/*", "conv_bn/*", "expanded_conv*", "conv_1/*", "conv_1_bn/*"),
+        "head": ("conv_2/*", "logits/*"),
+        "logits": ("logits/*",),
+    }
     size: Literal["small", "large"] = "small"
     input_size: int = 224
     width: float = 1.0
@@ -72,24 +75,18 @@ class MobileNetV3:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        _require_application(self)
+        require_classifier(self)
         require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
 
-    @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
-        backbone = ("conv/*", "conv_bn/*", "expanded_conv*", "conv_1/*", "conv_1_bn/*")
-        return {"backbone": backbone, "head": ("conv_2/*", "logits/*"), "logits": ("logits/*",)}
-
     def build(self, num_classes: int) -> "keras.Model":
-        """Images 0..255 (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.mobilenet_v3(self, num_classes)
+        return applications_graph.mobilenet_v3(self, num_classes)
 
     def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.mobilenet_v3_of_imagenet(self)
+        return applications_graph.mobilenet_v3_of_imagenet(self)
 
 
 @dataclass(frozen=True)
@@ -102,6 +99,11 @@ class EfficientNetV2B0:
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
+    parts: ClassVar[Parts] = {
+        "backbone": ("stem_*", "block*", "top_conv/*", "top_bn/*"),
+        "head": ("logits/*",),
+        "logits": ("logits/*",),
+    }
     input_size: int = 224
     dropout: float = 0.2
     batch_norm_momentum: float = 0.9  # what keras.applications has here
@@ -109,26 +111,60 @@ class EfficientNetV2B0:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        _require_application(self)
-
-    @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
-        backbone = ("stem_*", "block*", "top_conv/*", "top_bn/*")
-        return {"backbone": backbone, "head": ("logits/*",), "logits": ("logits/*",)}
+        require_classifier(self)
 
     def build(self, num_classes: int) -> "keras.Model":
-        """Images 0..255 (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.efficientnet_v2_b0(self, num_classes)
+        return applications_graph.efficientnet_v2_b0(self, num_classes)
 
     def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import application_graph
+        from bakeoff.networks import applications_graph
 
-        return application_graph.efficientnet_v2_b0_of_imagenet(self)
+        return applications_graph.efficientnet_v2_b0_of_imagenet(self)
 
 
-def _require_application(network: MobileNetV2 | MobileNetV3 | EfficientNetV2B0) -> None:
-    least = network.smallest_input
-    require(network.input_size >= least, "input_size", network.input_size, f"{least} or more")
-    require_classifier(network)
+@dataclass(frozen=True)
+class InceptionV3:
+    """https://arxiv.org/abs/1512.00567, as published: with an auxiliary head and, if asked for, a background class.
+
+    The auxiliary head's logits are "auxiliary" beside "classes".
+    """
+
+    task: ClassVar[str] = "classification"
+    frames: ClassVar[int] = 1
+    sampling: ClassVar[Sampling] = Sampling()
+    smallest_input: ClassVar[int] = 75
+    input_size: int = 299
+    dropout: float = 0.2
+    batch_norm_momentum: float = 0.99
+    label_smoothing: float = 0.1
+    central_crop: float = 1.0  # share of each side that is looked at outside training
+    auxiliary_weight: float = 0.4  # of the second head's loss; 0: no such head
+    background: bool = False  # one more output, for none of the classes
+
+    def __post_init__(self) -> None:
+        require_classifier(self)
+        require(0 <= self.auxiliary_weight <= 1, "auxiliary_weight", self.auxiliary_weight, "between 0 and 1")
+
+    @property
+    def parts(self) -> Parts:
+        backbone = ("conv2d/*", "conv2d_*", "batch_normalization/*", "batch_normalization_*")
+        if not self.auxiliary_weight:
+            return {"backbone": backbone, "head": ("logits/*",), "logits": ("logits/*",)}
+        return {
+            "backbone": backbone,
+            "head": ("logits/*", "auxiliary.*"),
+            "logits": ("logits/*", "auxiliary.logits/*"),
+            "auxiliary": ("auxiliary.*",),
+        }
+
+    def build(self, num_classes: int) -> "keras.Model":
+        from bakeoff.networks import applications_graph
+
+        return applications_graph.inception_v3(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks import applications_graph
+
+        return applications_graph.inception_v3_of_imagenet(self)

@@ -1,20 +1,21 @@
 """Small convolutional classifiers for CPUs: one for images, one for clips."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
-from bakeoff.networks.classifier import require_classifier
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Parts, Sampling, require_classifier
 
 if TYPE_CHECKING:
     import keras
 
+    from bakeoff.networks.blocks import Tensor
+
 STRIDES = (2, 2, 2)
 CHANNELS = (32, 64, 128)
 SMALLEST_INPUT = 2 ** (len(STRIDES) + 1)
-PARTS: Mapping[str, tuple[str, ...]] = {"backbone": ("backbone.*",), "head": ("classes/*",)}
+PARTS: Parts = {"backbone": ("backbone.*",), "head": ("classes/*",)}
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Cnn:
     frames: ClassVar[int] = 1
     sampling: ClassVar[Sampling] = Sampling()
     smallest_input: ClassVar[int] = SMALLEST_INPUT
-    parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
+    parts: ClassVar[Parts] = PARTS
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 48
@@ -34,13 +35,24 @@ class Cnn:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        _require_shared(self)
+        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_classifier(self)
 
     def build(self, num_classes: int) -> "keras.Model":
         """Images (batch, size, size, 3) -> {"classes": logits (batch, k)}."""
-        from bakeoff.networks import cnn_graph
+        import keras
 
-        return cnn_graph.of_images(self, num_classes)
+        from bakeoff.networks.blocks import channels, convolve, to_unit_range
+
+        image = keras.Input((self.input_size, self.input_size, 3), name="image")
+        block = partial(convolve, momentum=self.batch_norm_momentum)
+        x = block(to_unit_range(image), channels(16, self.width), name="backbone.stem")
+        for number, (stride, filters) in enumerate(zip(STRIDES, CHANNELS, strict=True), start=1):
+            width = channels(filters, self.width)
+            x = block(x, width, strides=stride, name=f"backbone.stage{number}.down")
+            x = block(x, width, name=f"backbone.stage{number}.refine")
+        x = keras.layers.GlobalAveragePooling2D(name="head.pool")(x)
+        return keras.Model(image, {"classes": _logits(x, self.dropout, num_classes)}, name="cnn")
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class ClipCnn:
 
     task: ClassVar[str] = "video"
     smallest_input: ClassVar[int] = SMALLEST_INPUT
-    parts: ClassVar[Mapping[str, tuple[str, ...]]] = PARTS
+    parts: ClassVar[Parts] = PARTS
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     input_size: int = 64
@@ -63,17 +75,28 @@ class ClipCnn:
 
     def __post_init__(self) -> None:
         require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")
-        _require_shared(self)
+        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_classifier(self)
 
     def build(self, num_classes: int) -> "keras.Model":
         """Clips (batch, frames, size, size, 3) -> {"classes": logits (batch, k)}."""
-        from bakeoff.networks import cnn_graph
+        import keras
 
-        return cnn_graph.of_clips(self, num_classes)
+        from bakeoff.networks.blocks import channels, convolve, to_unit_range
+
+        clip = keras.Input((self.frames, self.input_size, self.input_size, 3), name="clip")
+        block = partial(convolve, momentum=self.batch_norm_momentum)
+        x = to_unit_range(clip)
+        for number, (stride, filters) in enumerate(zip(STRIDES, CHANNELS, strict=True), start=1):
+            width = channels(filters // 2, self.width)
+            x = block(x, width, kernel=(1, 3, 3), strides=(1, stride, stride), name=f"backbone.stage{number}.space")
+            x = block(x, width, kernel=(3, 1, 1), name=f"backbone.stage{number}.time")
+        x = keras.layers.GlobalAveragePooling3D(name="head.pool")(x)
+        return keras.Model(clip, {"classes": _logits(x, self.dropout, num_classes)}, name="clip_cnn")
 
 
-def _require_shared(network: Cnn | ClipCnn) -> None:
-    fits = network.input_size >= SMALLEST_INPUT
-    require(fits, "input_size", network.input_size, f"{SMALLEST_INPUT} or more")
-    require(0 < network.width <= 4, "width", network.width, "above 0, at most 4")
-    require_classifier(network)
+def _logits(x: "Tensor", dropout: float, num_classes: int) -> "Tensor":
+    import keras
+
+    x = keras.layers.Dropout(dropout, name="head.dropout")(x)
+    return keras.layers.Dense(num_classes, name="classes")(x)

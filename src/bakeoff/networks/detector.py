@@ -1,4 +1,7 @@
-"""What every detector states beside its graph: which anchors stand for a box, the loss, what counts as found."""
+"""What detectors state beside their graph: backbone, convolutions, the loss on anchors, what counts as a detection.
+
+Layers of a backbone keep the names that keras.applications gives them, so that its ImageNet weights load by name.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -9,6 +12,59 @@ if TYPE_CHECKING:
     import numpy as np
 
 BOX_SCALES = (10.0, 10.0, 5.0, 5.0)  # how much finer centres (y, x) and sizes (h, w) are coded than shares of an anchor
+PYRAMID_LAYERS: dict[str, dict[int, str]] = {  # level, of stride 2 ** level -> layer
+    "mobilenet_v1": {2: "conv_pw_3_relu", 3: "conv_pw_5_relu", 4: "conv_pw_11_relu", 5: "conv_pw_13_relu"},
+    "mobilenet_v2": {2: "block_2_add", 3: "block_5_add", 4: "block_12_add", 5: "out_relu"},
+    "resnet50": {2: "conv2_block3_out", 3: "conv3_block4_out", 4: "conv4_block6_out", 5: "conv5_block3_out"},
+}
+DEEPEST_LEVEL = 5
+MULTIBOX_LAYERS = {  # the two maps of strides 16 and 32 that the plain SSD looks at
+    "mobilenet_v1": ("conv_pw_11_relu", "conv_pw_13_relu"),
+    "mobilenet_v2": ("block_13_expand_relu", "out_relu"),
+}
+SMALLEST_INPUT = {"mobilenet_v1": 33, "mobilenet_v2": 33, "resnet50": 129}
+VARIABLES = {  # patterns over `variable.path`
+    "mobilenet_v1": ("conv1/*", "conv1_bn/*", "conv_dw_*", "conv_pw_*"),
+    "mobilenet_v2": ("Conv1/*", "bn_Conv1/*", "expanded_conv_*", "block_*", "Conv_1*"),
+    "resnet50": ("conv1_*", "conv[2-5]_block*"),
+}
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """The network of keras.applications that a detector sees through."""
+
+    name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50"] = "mobilenet_v2"
+    depth_multiplier: float = 1.0  # of the channels, also of those that the detector adds
+    min_depth: int = 16  # channels
+    override_hyperparameters: bool = True  # initialiser and epsilon of the detector, not of keras.applications
+
+    def __post_init__(self) -> None:
+        require(0 < self.depth_multiplier <= 4, "depth_multiplier", self.depth_multiplier, "above 0, at most 4")
+        require(1 <= self.min_depth <= 64, "min_depth", self.min_depth, "between 1 and 64")
+
+    def depth(self, channels: float) -> int:
+        """Return so many channels of an added layer, after the multiplier."""
+        return max(int(channels * self.depth_multiplier), self.min_depth)
+
+
+@dataclass(frozen=True)
+class Convolutions:
+    """How the convolutions of a detector start, are normalised and are kept small."""
+
+    activation: Literal["relu6", "relu"] = "relu6"
+    initializer: Literal["random_normal", "truncated_normal"] = "random_normal"
+    initial_deviation: float = 0.01
+    l2_weight: float = 4e-5  # half of it times the sum of squares of each kernel is added to the loss
+    batch_norm_momentum: float = 0.997  # 0.97 for runs of hundreds of steps
+    batch_norm_epsilon: float = 0.001
+
+    def __post_init__(self) -> None:
+        require(self.initial_deviation > 0, "initial_deviation", self.initial_deviation, "above 0")
+        require(self.l2_weight >= 0, "l2_weight", self.l2_weight, "0 or more")
+        momentum = self.batch_norm_momentum
+        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+        require(self.batch_norm_epsilon > 0, "batch_norm_epsilon", self.batch_norm_epsilon, "above 0")
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 """S3D-G: Inception v1 over space and time, its convolutions split into 1xkxk and kx1x1, its features gated."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
-from bakeoff.networks.classifier import require_classifier
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.network import Parts, Sampling, require_classifier
 
 if TYPE_CHECKING:
     import keras
@@ -35,19 +33,17 @@ class S3dG:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        least, kernel = self.smallest_input, self.first_temporal_kernel
-        require(self.input_size >= least, "input_size", self.input_size, f"{least} or more")
         require(1 <= self.frames <= 512, "frames", self.frames, "between 1 and 512")
-        multiplier = self.depth_multiplier
-        require(0 < multiplier <= 4, "depth_multiplier", multiplier, "above 0, at most 4")
+        require(0 < self.depth_multiplier <= 4, "depth_multiplier", self.depth_multiplier, "above 0, at most 4")
         require(1 <= self.min_depth <= 64, "min_depth", self.min_depth, "between 1 and 64")
+        kernel = self.first_temporal_kernel
         require(kernel in (1, 3, 5, 7), "first_temporal_kernel", kernel, "1, 3, 5 or 7")
         epsilon = self.batch_norm_epsilon
         require(0 < epsilon < 1, "batch_norm_epsilon", epsilon, "above 0 and under 1")
         require_classifier(self)
 
     @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
+    def parts(self) -> Parts:
         """The backbone also layer by layer and block by block, to be set free from the top down."""
         steps = ("conv2d_1a", "conv2d_2b", "conv2d_2c", "mixed_3", "mixed_4", "mixed_5")
         gates = {"gating": ("*.gate/*",)} if self.gating else {}

@@ -81,24 +81,13 @@ def _separable(x: Tensor, filters: int, settings: "S3dG", name: str) -> Tensor:
     """In space, then in time; time begins as the identity, so that a network of images keeps its features."""
     x = _normed(x, filters, settings, name, kernel=(1, 3, 3))
     temporal = keras.layers.Conv3D(
-        x.shape[-1],
-        (3, 1, 1),
-        padding="same",
-        activation="relu",
-        kernel_initializer=_centred,
-        name=f"{name}.temporal",
+        x.shape[-1], (3, 1, 1), padding="same", activation="relu", kernel_initializer=_centred, name=f"{name}.temporal"
     )
     return temporal(x)
 
 
 def _normed(
-    x: Tensor,
-    filters: int,
-    settings: "S3dG",
-    name: str,
-    *,
-    kernel: Triple = (1, 1, 1),
-    strides: int = 1,
+    x: Tensor, filters: int, settings: "S3dG", name: str, *, kernel: Triple = (1, 1, 1), strides: int = 1
 ) -> Tensor:
     """Convolution, batch norm without a factor, ReLU."""
     x = keras.layers.Conv3D(
@@ -121,12 +110,7 @@ def _gated(x: Tensor, settings: "S3dG", name: str) -> Tensor:
         return x
     means = keras.layers.GlobalAveragePooling3D(keepdims=True, name=f"{name}.means")(x)
     shares = keras.layers.Conv3D(
-        x.shape[-1],
-        1,
-        use_bias=False,
-        activation="sigmoid",
-        kernel_initializer=NEAR_ZERO.clone(),
-        name=f"{name}.gate",
+        x.shape[-1], 1, use_bias=False, activation="sigmoid", kernel_initializer=NEAR_ZERO.clone(), name=f"{name}.gate"
     )(means)
     return keras.layers.Multiply(name=f"{name}.gated")([x, shares])
 

@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 from bakeoff.networks.anchors import PyramidAnchors
-from bakeoff.networks.backbone import DEEPEST_LEVEL, PYRAMID_LAYERS, SMALLEST_INPUT, VARIABLES, Backbone
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression, require_box_scales
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.detector import (
+    BOX_SCALES,
+    DEEPEST_LEVEL,
+    PYRAMID_LAYERS,
+    SMALLEST_INPUT,
+    VARIABLES,
+    Backbone,
+    Convolutions,
+    DetectionLoss,
+    HardExamples,
+    Suppression,
+    require_box_scales,
+)
+from bakeoff.networks.network import Parts, Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -96,8 +106,7 @@ class SsdFpn:
         return {level: of_level[level] for level in self.pyramid.levels if level in of_level}
 
     @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """Groups of variables -> patterns over their paths."""
+    def parts(self) -> Parts:
         tower = self.predictor.share_tower and self.predictor.layers_before > 0
         return {
             "backbone": VARIABLES[self.backbone.name],
@@ -121,7 +130,6 @@ class SsdFpn:
         return ssd_fpn_graph.build(self, num_classes)
 
     def imagenet(self) -> "keras.Model":
-        """The backbone with ImageNet's weights, which Keras downloads."""
-        from bakeoff.networks import backbone_graph
+        from bakeoff.networks.blocks import keras_backbone
 
-        return backbone_graph.of_imagenet(self.backbone, self.input_size)
+        return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")

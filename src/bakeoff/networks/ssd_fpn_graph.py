@@ -4,17 +4,18 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.backbone import DEEPEST_LEVEL
-from bakeoff.networks.backbone_graph import feature_maps
-from bakeoff.networks.blocks import Tensor
-from bakeoff.networks.detector_blocks import (
+from bakeoff.networks.blocks import (
+    Tensor,
+    answer_layer,
     convolution_layer,
-    convolved,
+    convolve_by_rule,
+    feature_maps,
     initializer,
-    normalised,
+    normalise,
     regularizer,
     rows,
 )
+from bakeoff.networks.detector import DEEPEST_LEVEL
 
 if TYPE_CHECKING:
     from bakeoff.networks.ssd_fpn import SsdFpn
@@ -37,22 +38,17 @@ def _pyramid(maps: Levels, ssd: "SsdFpn") -> Levels:
     levels: Levels = {}
     for level in sorted(maps, reverse=True):
         name = f"neck.level{level}"
-        x = keras.layers.Conv2D(
-            depth,
-            1,
-            kernel_initializer=initializer(rule),
-            kernel_regularizer=regularizer(rule),
-            name=f"{name}.lateral",
-        )(maps[level])
+        start = {"kernel_initializer": initializer(rule), "kernel_regularizer": regularizer(rule)}
+        x = keras.layers.Conv2D(depth, 1, name=f"{name}.lateral", **start)(maps[level])
         if level + 1 in levels:
             above = keras.layers.UpSampling2D(name=f"{name}.up")(levels[level + 1])
             x = keras.layers.Add(name=f"{name}.add")([x, above])
-            x = convolved(x, depth, rule, kernel=3, depthwise=ssd.pyramid.depthwise, name=f"{name}.smooth")
+            x = convolve_by_rule(x, depth, rule, kernel=3, depthwise=ssd.pyramid.depthwise, name=f"{name}.smooth")
         levels[level] = x
     for level in range(DEEPEST_LEVEL + 1, ssd.pyramid.max_level + 1):
         x, name = levels[level - 1], f"neck.level{level}"
         depthwise = ssd.pyramid.depthwise
-        levels[level] = convolved(x, depth, rule, kernel=3, strides=2, depthwise=depthwise, name=f"{name}.down")
+        levels[level] = convolve_by_rule(x, depth, rule, kernel=3, strides=2, depthwise=depthwise, name=f"{name}.down")
     return dict(sorted(levels.items()))
 
 
@@ -76,37 +72,25 @@ def _tower(levels: Levels, ssd: "SsdFpn", *, name: str) -> list[Tensor]:
     predictor, rule = ssd.predictor, ssd.predictor_convolutions
     maps = list(levels.values())
     for number in range(predictor.layers_before):
+        own = f"{name}.conv{number}"
         layer = convolution_layer(
-            predictor.depth,
-            rule,
-            kernel=predictor.kernel,
-            depthwise=predictor.depthwise,
-            name=f"{name}.conv{number}",
+            predictor.depth, rule, name=own, kernel=predictor.kernel, depthwise=predictor.depthwise
         )
-        norms = [f"{name}.conv{number}.level{level}" for level in levels]
-        maps = [normalised(layer(x), rule, name=norm) for x, norm in zip(maps, norms, strict=True)]
+        norms = [f"{own}.level{level}" for level in levels]
+        maps = [normalise(layer(x), rule, name=norm) for x, norm in zip(maps, norms, strict=True)]
     return maps
 
 
 def _answer_layer(filters: int, ssd: "SsdFpn", *, name: str, bias: float) -> keras.layers.Layer:
     predictor, rule = ssd.predictor, ssd.predictor_convolutions
-    start = keras.initializers.Constant(bias)
-    if predictor.depthwise:
-        return keras.layers.SeparableConv2D(
-            filters,
-            predictor.kernel,
-            padding="same",
-            depthwise_regularizer=regularizer(rule),
-            pointwise_regularizer=regularizer(rule),
-            bias_initializer=start,
-            name=name,
-        )
-    return keras.layers.Conv2D(
+    if not predictor.depthwise:
+        return answer_layer(filters, rule, name=name, kernel=predictor.kernel, bias=bias)
+    return keras.layers.SeparableConv2D(
         filters,
         predictor.kernel,
         padding="same",
-        kernel_initializer=initializer(rule),
-        kernel_regularizer=regularizer(rule),
-        bias_initializer=start,
+        depthwise_regularizer=regularizer(rule),
+        pointwise_regularizer=regularizer(rule),
+        bias_initializer=keras.initializers.Constant(bias),
         name=name,
     )

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.blocks import Tensor, channels, convolution, to_unit_range
-from bakeoff.networks.detector_blocks import rows
+from bakeoff.networks.blocks import Tensor, channels, convolve, rows, to_unit_range
 
 if TYPE_CHECKING:
     from bakeoff.networks.ssd import Ssd
@@ -26,7 +25,7 @@ def _backbone(x: Tensor, ssd: "Ssd") -> list[Tensor]:
 
     def stage(x: Tensor, name: str, number: int, kernel: int = 3, strides: int = 1) -> Tensor:
         filters = channels(number, ssd.width)
-        return convolution(x, filters, kernel=kernel, strides=strides, momentum=ssd.batch_norm_momentum, name=name)
+        return convolve(x, filters, kernel=kernel, strides=strides, momentum=ssd.batch_norm_momentum, name=name)
 
     x = stage(x, "backbone.stem", 24, kernel=4, strides=4)
     x = stage(x, "backbone.stride4", 32)
@@ -48,7 +47,7 @@ def _pyramid(levels: list[Tensor], ssd: "Ssd") -> list[Tensor]:
         if top is not None:
             side = keras.layers.Add(name=f"{name}.add")([side, keras.layers.UpSampling2D(name=f"{name}.up")(top)])
         top = side
-        merged.append(convolution(side, ssd.pyramid_channels, momentum=ssd.batch_norm_momentum, name=f"{name}.smooth"))
+        merged.append(convolve(side, ssd.pyramid_channels, momentum=ssd.batch_norm_momentum, name=f"{name}.smooth"))
     return merged[::-1]
 
 

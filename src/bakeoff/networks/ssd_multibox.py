@@ -5,10 +5,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 from bakeoff.networks.anchors import MultiboxAnchors
-from bakeoff.networks.backbone import MULTIBOX_LAYERS, SMALLEST_INPUT, VARIABLES, Backbone
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression, require_box_scales
-from bakeoff.networks.sampling import Sampling
+from bakeoff.networks.detector import (
+    BOX_SCALES,
+    MULTIBOX_LAYERS,
+    SMALLEST_INPUT,
+    VARIABLES,
+    Backbone,
+    Convolutions,
+    DetectionLoss,
+    HardExamples,
+    Suppression,
+    require_box_scales,
+)
+from bakeoff.networks.network import Parts, Sampling
 
 if TYPE_CHECKING:
     import keras
@@ -79,8 +88,7 @@ class SsdMultibox:
         return STRIDES[: self.num_maps]
 
     @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """Groups of variables -> patterns over their paths."""
+    def parts(self) -> Parts:
         return {
             "backbone": VARIABLES[self.backbone.name],
             **({"neck": ("neck.*",)} if self.num_maps > 2 else {}),
@@ -102,7 +110,6 @@ class SsdMultibox:
         return ssd_multibox_graph.build(self, num_classes)
 
     def imagenet(self) -> "keras.Model":
-        """The backbone with ImageNet's weights, which Keras downloads."""
-        from bakeoff.networks import backbone_graph
+        from bakeoff.networks.blocks import keras_backbone
 
-        return backbone_graph.of_imagenet(self.backbone, self.input_size)
+        return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")

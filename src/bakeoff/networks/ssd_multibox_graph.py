@@ -4,10 +4,8 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.backbone import MULTIBOX_LAYERS
-from bakeoff.networks.backbone_graph import feature_maps
-from bakeoff.networks.blocks import Tensor
-from bakeoff.networks.detector_blocks import convolved, depthwise_convolved, initializer, regularizer, rows
+from bakeoff.networks.blocks import Tensor, answer_layer, convolve_by_rule, convolve_depthwise, feature_maps, rows
+from bakeoff.networks.detector import MULTIBOX_LAYERS
 from bakeoff.networks.ssd_multibox import ADDED_DEPTHS
 
 if TYPE_CHECKING:
@@ -27,12 +25,12 @@ def _with_added_maps(maps: list[Tensor], ssd: "SsdMultibox") -> list[Tensor]:
     rule = ssd.convolutions
     for number, channels in enumerate(ADDED_DEPTHS[: ssd.num_maps - len(maps)], start=len(maps)):
         name, depth = f"neck.map{number}", ssd.backbone.depth(channels)
-        x = convolved(maps[-1], ssd.backbone.depth(channels / 2), rule, name=f"{name}.squeeze")
+        x = convolve_by_rule(maps[-1], ssd.backbone.depth(channels / 2), rule, name=f"{name}.squeeze")
         if ssd.depthwise_maps:
-            x = depthwise_convolved(x, rule, strides=2, name=f"{name}.down")
-            x = convolved(x, depth, rule, name=f"{name}.mix")
+            x = convolve_depthwise(x, rule, strides=2, name=f"{name}.down")
+            x = convolve_by_rule(x, depth, rule, name=f"{name}.mix")
         else:
-            x = convolved(x, depth, rule, kernel=3, strides=2, name=f"{name}.down")
+            x = convolve_by_rule(x, depth, rule, kernel=3, strides=2, name=f"{name}.down")
         maps = [*maps, x]
     return maps
 
@@ -54,21 +52,13 @@ def _before(x: Tensor, ssd: "SsdMultibox", *, name: str) -> Tensor:
     predictor = ssd.predictor
     depth = max(min(x.shape[-1], predictor.max_depth), predictor.min_depth)
     for layer in range(predictor.layers_before):
-        x = convolved(x, depth, ssd.predictor_convolutions, name=f"{name}.layer{layer}")
+        x = convolve_by_rule(x, depth, ssd.predictor_convolutions, name=f"{name}.layer{layer}")
     return x
 
 
 def _answer(x: Tensor, filters: int, ssd: "SsdMultibox", *, name: str, bias: float) -> Tensor:
     kernel, rule = ssd.predictor.kernel, ssd.predictor_convolutions
     if ssd.predictor.depthwise:
-        x = depthwise_convolved(x, rule, kernel=kernel, name=f"{name}.depthwise")
+        x = convolve_depthwise(x, rule, kernel=kernel, name=f"{name}.depthwise")
         kernel = 1
-    return keras.layers.Conv2D(
-        filters,
-        kernel,
-        padding="same",
-        kernel_initializer=initializer(rule),
-        kernel_regularizer=regularizer(rule),
-        bias_initializer=keras.initializers.Constant(bias),
-        name=f"{name}.answer",
-    )(x)
+    return answer_layer(filters, rule, name=f"{name}.answer", kernel=kernel, bias=bias)(x)

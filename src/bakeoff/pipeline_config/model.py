@@ -5,8 +5,7 @@ The tables say what is called otherwise there, `ours: theirs`; the importer read
 
 from typing import TypeAlias, TypeGuard, get_args
 
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.detector import DetectionLoss, HardExamples, Suppression
+from bakeoff.networks.detector import Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.networks.ssd import Ssd
 from bakeoff.networks.ssd_fpn import SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox

@@ -9,11 +9,8 @@ constant     one rate
 
 from bisect import bisect_right
 
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
-from bakeoff.lr.exponential import Exponential
-from bakeoff.lr.manual import Manual
-from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.decays import Constant, Cosine, Exponential, Polynomial
+from bakeoff.lr.piecewise import Manual
 from bakeoff.lr.schedule import Schedule
 from bakeoff.pipeline_config.messages import Noted, OneLine, Tree
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.kinds import KINDS
+from bakeoff.config.variant import KINDS
 from bakeoff.errors import ConfigError
 from bakeoff.pipeline_import.block import Block, Report
 from bakeoff.pipeline_import.model import read_model

@@ -3,13 +3,34 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bakeoff.input.budget import FLOAT_BYTES
 from bakeoff.planning.ahead import RUNS
-from bakeoff.planning.make import known_pace
-from bakeoff.planning.on_disk import OnDisk
-from bakeoff.run.settings import Run
-from bakeoff.training.variant import Derived
+from bakeoff.planning.pace import known_pace
+from bakeoff.training.settings import Train
+from bakeoff.training.variant import Variant
 
 TRAIN = "train"
+CHECKPOINTS = 3  # two stay while the next is written
+OPTIMIZER_NUMBERS = 2  # of each weight, at most
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """Bytes that a training writes, at most."""
+
+    in_flight: int  # checkpoints and best weights of each phase
+    outputs: int  # final and best weights; trackers and DVC's cache take as much again
+
+    @classmethod
+    def of(cls, train: Train, parameters: int) -> "OnDisk":
+        weights = parameters * FLOAT_BYTES
+        averaged = train.ema_decay > 0
+        checkpoint = weights * (1 + OPTIMIZER_NUMBERS + averaged)
+        bests = max(1, len(train.phases)) + 1  # in one phase two for a moment
+        return cls(CHECKPOINTS * checkpoint + bests * weights, 2 * weights)
+
+    def total(self) -> int:
+        return self.in_flight + self.outputs
 
 
 @dataclass(frozen=True)
@@ -19,15 +40,13 @@ class Estimate:
     disk_bytes: int
 
     @classmethod
-    def of(cls, run: Run, derived: Derived, stages: Mapping[str, str]) -> "Estimate":
-        """What DVC has already takes nothing."""
+    def of(cls, run: Variant, stages: Mapping[str, str]) -> "Estimate":
+        """Return what the stages that run will take; what DVC has already takes nothing."""
         if stages.get(TRAIN) != RUNS:
             return cls(0.0, 0, 0)
-        disk, pace = OnDisk.of(run.train, derived.parameters), known_pace(run, derived)
-        seconds = None
-        if pace is not None:
-            seconds = sum(pace.seconds_per_step[span.name] * span.steps for span in derived.phases)
-        return cls(seconds, derived.memory_estimate_bytes, disk.in_flight + disk.outputs)
+        derived, pace = run.derived, known_pace(run)
+        seconds = None if pace is None else pace.seconds(derived.phases)
+        return cls(seconds, derived.memory_estimate_bytes, OnDisk.of(run.train, derived.parameters).total())
 
 
 @dataclass(frozen=True)
@@ -39,7 +58,7 @@ class Together:
 
 
 def together(estimates: Sequence[Estimate], side_by_side: int) -> Together:
-    """So many at a time; each as fast as by itself, which several on one machine are not."""
+    """Add up so many at a time; each as fast as by itself, which several on one machine are not."""
     known = [estimate.seconds for estimate in estimates if estimate.seconds is not None]
     largest = sorted((estimate.memory_bytes for estimate in estimates), reverse=True)[:side_by_side]
     disk = sum(estimate.disk_bytes for estimate in estimates)

@@ -1,14 +1,18 @@
-"""A variant -> the numbers that one wants to see before it runs."""
+"""The workspace and a few overrides -> the numbers that one wants to see before a variant runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bakeoff.config.facts import Facts
-from bakeoff.planning.on_disk import OnDisk
-from bakeoff.records.manifest import Manifest
-from bakeoff.run.settings import Run
-from bakeoff.training.variant import Derived, TrainingPhase, plan_phases
+from bakeoff import workspace
+from bakeoff.config.facts import Facts, facts_of
+from bakeoff.config.variant import read_variant
+from bakeoff.planning.ahead import UNCHANGED, stages_ahead
+from bakeoff.planning.estimate import OnDisk
+from bakeoff.planning.pace import known_pace, measure_pace
+from bakeoff.records.manifest import read_manifest
+from bakeoff.run.settings import Run, as_tree
+from bakeoff.training.variant import TrainingPhase, plan_phases
 
 
 @dataclass(frozen=True)
@@ -50,30 +54,17 @@ class Plan:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How fast this machine goes through the variant, and how one knows."""
-
-    seconds_per_step: Mapping[str, float]  # by phase
-    known_from: str
-
-
-def plan(
-    run: Run,
-    derived: Derived,
-    manifest: Manifest,
-    facts: Facts,
-    *,
-    pace: Pace | None,
-    stages: Mapping[str, str],
-    warnings: Sequence[str],
-    batch_from: str,
-) -> Plan:
-    legs, disk = plan_phases(run), OnDisk.of(run.train, facts.parameters)
-    phases = [_phase(leg, run, facts, manifest.splits["train"].examples) for leg in legs]
-    seconds = None
-    if pace is not None:
-        seconds = sum(pace.seconds_per_step[leg.span.name] * leg.span.steps for leg in legs)
+def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
+    """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it."""
+    kept_in = workspace.facts()
+    variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
+    run = variant.whole()
+    derived, manifest = run.derived, read_manifest(workspace.RECORDS)
+    params: dict[str, Any] = variant.composed.said[0].document.values
+    stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)})
+    facts = facts_of(run.model, derived.num_classes, kept_in)
+    pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
+    because = derived.batch_size_because
     return Plan(
         name=run.name,
         variant=run.variant,
@@ -84,21 +75,29 @@ def plan(
         steps=derived.steps,
         epochs=derived.epochs,
         batch_size=run.train.batch,
-        batch_why=derived.batch_size_because if derived.batch_size_because != "stated" else f"set in {batch_from}",
-        phases=phases,
+        batch_why=because if because != "stated" else f"set in {variant.composed.place_of('train.batch_size')}",
+        phases=[_phase(leg, run, facts) for leg in plan_phases(run)],
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes,
         memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts),
-        disk_bytes=disk.in_flight + disk.outputs,
-        seconds=seconds,
+        disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
+        seconds=pace.seconds(derived.phases) if pace else None,
         seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",
         stages=dict(stages),
-        warnings=list(warnings),
+        warnings=[*variant.problems.warnings, *_warnings(stages)],
     )
 
 
-def _phase(leg: TrainingPhase, run: Run, facts: Facts, examples: int) -> PlannedPhase:
+def _warnings(stages: Mapping[str, str]) -> list[str]:
+    if stages["build_records"] == UNCHANGED:
+        return []
+    folder = workspace.RECORDS.as_posix()
+    return [f"{folder}: is not what the variant asks for, and the numbers are its; run `dvc repro build_records` first"]
+
+
+def _phase(leg: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
+    examples = run.derived.train_examples
     together = leg.span.batch_size * run.train.accumulate_batches
     trainable = facts.trainable(leg.trainable, run.model)
     span = leg.span

@@ -8,9 +8,9 @@ import yaml
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.networks import Network
-from bakeoff.run.export import MAIN, SAVED_MODEL
-from bakeoff.run.settings import load
+from bakeoff.networks.network import Network
+from bakeoff.run.file import load
+from bakeoff.run.options import MAIN, SAVED_MODEL
 from bakeoff.tracking import artifacts, git
 
 SAVED = "saved_model.pb"
@@ -104,13 +104,13 @@ def _trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(run_yaml, encoding="utf-8")
-        run, derived = load(path)
+        run = load(path)
     classes = tuple(labels.splitlines())
-    if len(classes) != derived.num_classes:
-        raise DataError(f"{name}: its network answers {derived.num_classes} classes, {LABELS} has {len(classes)}")
+    if len(classes) != run.derived.num_classes:
+        raise DataError(f"{name}: its network answers {run.derived.num_classes} classes, {LABELS} has {len(classes)}")
     if not weights.is_file():
         raise WorkspaceError(f"{weights}: missing; run `dvc repro train`")
-    return Trained(run.model, weights, classes, derived.multi_label)
+    return Trained(run.model, weights, classes, run.derived.multi_label)
 
 
 def _of_lock(name: str, lock: str) -> tuple[Path, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bakeoff.reproduce.missing import cut_off
 from bakeoff.reproduce.recorded import Recorded
-from bakeoff.run.differences import ABSENT, Difference, differences, flat
+from bakeoff.run.parse import ABSENT, Difference, differences, flat
 from bakeoff.training.history import CLOCK
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")

@@ -1,4 +1,4 @@
-"""A tree of plain values -> frozen dataclasses, with every mistake by file and key.
+"""A tree of plain values -> frozen dataclasses, with every mistake by file and key; and two trees side by side.
 
 The dataclasses' type hints are the schema: int, float, bool, str, Literal, `X | None`, `tuple[X, ...]`
 and nested dataclasses. Their `__post_init__` says what the types cannot.
@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bakeoff.errors import ConfigError, OutOfRange, choices
 
+ABSENT = "(absent)"  # the value of a key that only the other tree has
 Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
@@ -33,7 +34,7 @@ class Problems:
     def warn(self, key: str, text: str) -> None:
         self.warnings.append(f"{self._place_of(key)}: {key}: {text}")
 
-    def refused(self, prefix: str, error: OutOfRange) -> None:
+    def add_refusal(self, prefix: str, error: OutOfRange) -> None:
         self.add(f"{prefix}{error.key}", error.reason)
 
     def raise_any(self) -> None:
@@ -42,11 +43,11 @@ class Problems:
 
 
 class _Wrong(Exception):
-    """A value that could not be read; the problem is noted already."""
+    """A value that cannot be read; the problem is noted already."""
 
 
 def parse_kind(kinds: Mapping[str, type], tree: Any, key: str, problems: Problems) -> Any:
-    """The settings object of a group: its `kind` chooses the class; a group of one kind need not name it."""
+    """Return the settings object of a group: its `kind` chooses the class; a group of one kind need not name it."""
     if not isinstance(tree, Mapping):
         problems.add(key, f"must be a mapping, got {tree!r}")
         return None
@@ -62,9 +63,9 @@ def parse_kind(kinds: Mapping[str, type], tree: Any, key: str, problems: Problem
 
 
 def parse(cls: type, tree: Any, key: str, problems: Problems) -> Any:
-    """An object of the dataclass `cls`, or None with the mistakes noted."""
+    """Return an object of the dataclass `cls`, or None with the mistakes noted."""
     try:
-        return _object(cls, tree, key, problems)
+        return _parse_object(cls, tree, key, problems)
     except _Wrong:
         return None
 
@@ -73,7 +74,7 @@ def kind_of(kinds: Mapping[str, type], settings: object) -> str:
     return next(name for name, cls in kinds.items() if type(settings) is cls)
 
 
-def _object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
+def _parse_object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
     prefix = f"{key}." if key else ""
     if not isinstance(tree, Mapping):
         problems.add(key, f"must be a mapping, got {tree!r}")
@@ -88,11 +89,11 @@ def _object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
     for name, field in fields.items():
         if name not in tree:
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-                problems.add(f"{prefix}{name}", f"is missing; it must be {_said(hints[name])}")
+                problems.add(f"{prefix}{name}", f"is missing; it must be {_describe(hints[name])}")
                 wrong = True
             continue
         try:
-            values[name] = _field(field, hints[name], tree[name], f"{prefix}{name}", problems)
+            values[name] = _parse_field(field, hints[name], tree[name], f"{prefix}{name}", problems)
         except _Wrong:
             wrong = True
     if wrong:
@@ -100,14 +101,14 @@ def _object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
     try:
         return cls(**values)
     except OutOfRange as error:
-        problems.refused(prefix, error)
+        problems.add_refusal(prefix, error)
         raise _Wrong from None
 
 
-def _field(field: dataclasses.Field, hint: Any, value: Any, key: str, problems: Problems) -> Any:
-    """A field that holds one of several kinds of settings says in its metadata which there are."""
+def _parse_field(field: dataclasses.Field, hint: Any, value: Any, key: str, problems: Problems) -> Any:
+    """Parse a field; one that holds one of several kinds of settings says in its metadata which there are."""
     if "kinds" not in field.metadata:
-        return _value(hint, value, key, problems)
+        return _parse_value(hint, value, key, problems)
     if value is None and field.default is None:
         return None
     settings = parse_kind(field.metadata["kinds"], value, key, problems)
@@ -116,18 +117,16 @@ def _field(field: dataclasses.Field, hint: Any, value: Any, key: str, problems: 
     return settings
 
 
-def _value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
+def _parse_value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in get_args(hint):
             return None
-        choices_of = [part for part in get_args(hint) if part is not type(None)]
-        if len(choices_of) == 1:
-            return _value(choices_of[0], value, key, problems)
-        fitting = [
-            part for part in choices_of if (value in get_args(part) if _is_literal(part) else type(value) is part)
-        ]
-        return value if fitting else _refuse(hint, value, key, problems)
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        if len(parts) == 1:
+            return _parse_value(parts[0], value, key, problems)
+        fits = any(value in get_args(part) if get_origin(part) is Literal else type(value) is part for part in parts)
+        return value if fits else _refuse(hint, value, key, problems)
     if origin is Literal:
         if value in get_args(hint):
             return value
@@ -136,9 +135,11 @@ def _value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             return _refuse(hint, value, key, problems)
-        return tuple(_value(get_args(hint)[0], item, f"{key}[{place}]", problems) for place, item in enumerate(value))
+        return tuple(
+            _parse_value(get_args(hint)[0], item, f"{key}[{place}]", problems) for place, item in enumerate(value)
+        )
     if dataclasses.is_dataclass(hint):
-        return _object(hint, value, key, problems)  # type: ignore[arg-type]
+        return _parse_object(hint, value, key, problems)  # type: ignore[arg-type]
     if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     if hint is not float and type(value) is hint:
@@ -148,11 +149,11 @@ def _value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
 
 def _refuse(hint: Any, value: Any, key: str, problems: Problems) -> Any:
     shown = "nothing" if value is None else repr(value)
-    problems.add(key, f"must be {_said(hint)}, got {shown}")
+    problems.add(key, f"must be {_describe(hint)}, got {shown}")
     raise _Wrong
 
 
-def _said(hint: Any) -> str:
+def _describe(hint: Any) -> str:
     names = {
         int: "a whole number",
         float: "a number",
@@ -161,14 +162,44 @@ def _said(hint: Any) -> str:
     }
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return " or ".join("null" if part is type(None) else _said(part) for part in get_args(hint))
+        return " or ".join("null" if part is type(None) else _describe(part) for part in get_args(hint))
     if origin is Literal:
         one_of = "one of " if len(get_args(hint)) > 1 else ""
         return f"{one_of}{', '.join(map(str, get_args(hint)))}"
     if origin is tuple:
-        return f"a list, each {_said(get_args(hint)[0])}"
+        return f"a list, each {_describe(get_args(hint)[0])}"
     return names.get(hint, "a mapping")
 
 
-def _is_literal(hint: Any) -> bool:
-    return get_origin(hint) is Literal
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    key: str
+    one: Any
+    other: Any
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return every value by its full key, `train.phases[0].name`; a list of plain values is one value."""
+    rows: dict[str, Any] = {}
+    for key, value in tree.items():
+        rows |= _flat(value, f"{prefix}{key}")
+    return rows
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """Return the keys in which two trees differ, in their order."""
+    first, second = flat(one), flat(other)
+    keys = [*first, *(key for key in second if key not in first)]
+    pairs = [Difference(key, first.get(key, ABSENT), second.get(key, ABSENT)) for key in keys]
+    return [pair for pair in pairs if pair.one != pair.other or type(pair.one) is not type(pair.other)]
+
+
+def _flat(value: Any, key: str) -> dict[str, Any]:
+    if isinstance(value, Mapping) and value:
+        return flat(value, f"{key}.")
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        rows: dict[str, Any] = {}
+        for number, item in enumerate(value):
+            rows |= _flat(item, f"{key}[{number}]")
+        return rows
+    return {key: value}

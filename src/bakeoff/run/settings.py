@@ -1,27 +1,18 @@
-"""The whole variant on one screen, and `models/config/run.yaml`, its only written form.
-
-Stages after render_config call `load`: the same parser, no Hydra, no overrides.
-"""
+"""The whole variant on one screen: a group of settings for each of its parts, and plain values made of it."""
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from bakeoff.errors import ConfigError, require
+from bakeoff.errors import require
 from bakeoff.input.memory import Memory
 from bakeoff.lr import SCHEDULES
 from bakeoff.lr.schedule import Schedule
-from bakeoff.networks import NETWORKS, Network
-from bakeoff.records.manifest import Manifest, read_manifest
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.run.evaluate import Evaluate
-from bakeoff.run.export import Export
-from bakeoff.run.parse import Problems, kind_of, parse, parse_kind
-from bakeoff.run.seal import is_whole, require_unedited, sealed
-from bakeoff.run.track import TRACKERS, Track
-from bakeoff.run.yaml_file import read_mapping, write_mapping
+from bakeoff.networks import NETWORKS
+from bakeoff.networks.network import Network
+from bakeoff.run.options import TRACKERS, Evaluate, Export, Track
+from bakeoff.run.parse import Problems, kind_of, parse_kind
 from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Derived
@@ -36,11 +27,6 @@ GROUPS: dict[str, Mapping[str, type]] = {  # all but `data`, whose settings only
     "export": {"export": Export},
     "track": TRACKERS,
 }
-
-HEAD = (
-    "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
-    "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
-)
 
 
 @dataclass(frozen=True)
@@ -116,50 +102,6 @@ def as_tree(run: Run | Draft) -> dict[str, Any]:
         if (settings := getattr(run, group)) is not None:
             tree[group] = settings_tree(settings, kinds)
     return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) else {})
-
-
-def write(run: Run, path: Path) -> None:
-    """Refuses to overwrite an edit."""
-    tree = as_tree(run)
-    require_unedited(path, tree)
-    write_mapping(path, sealed(tree), head=HEAD)
-
-
-def load(path: Path) -> tuple[Run, Derived]:
-    """The rendered variant and its derived numbers."""
-    if not path.is_file():
-        raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
-    problems = Problems(lambda key: path.as_posix())
-    tree = read_mapping(path)
-    for key in ("data", *GROUPS, "variant", "derived"):
-        if key not in tree:
-            problems.add(key, "is missing; run `dvc repro --force render_config`")
-    for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "derived", "digest"}:
-        problems.add(key, "no such key")
-    if not is_whole(tree):
-        problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
-    draft = parse_draft(tree, problems)
-    derived = parse(Derived, tree.get("derived", {}), "derived", problems)
-    problems.raise_any()
-    return draft.whole(derived), derived
-
-
-def fitting_manifest(records: Path, derived: Derived) -> Manifest:
-    """The records' manifest, if it is still the one that the variant was rendered for."""
-    manifest = read_manifest(records)
-    if len(manifest.classes) != derived.num_classes or manifest.task != derived.task:
-        raise ConfigError(
-            f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, "
-            f"{records.as_posix()} has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
-        )
-    for key, split in (("train_examples", TRAIN), ("validation_examples", VALIDATION)):
-        rendered_for, there = getattr(derived, key), manifest.splits[split].examples
-        if rendered_for != there:
-            raise ConfigError(
-                f"models/config/run.yaml: was rendered for {rendered_for} {split} examples, "
-                f"{records.as_posix()} has {there}; run `dvc repro`"
-            )
-    return manifest
 
 
 def settings_tree(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:

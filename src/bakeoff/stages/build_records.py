@@ -32,7 +32,7 @@ def main() -> None:
     workers = parser.parse_args().workers
     with said_plainly():
         # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
-        from bakeoff.config.source import choose_source
+        from bakeoff.config.variant import choose_source
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)

@@ -17,7 +17,8 @@ from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
 from bakeoff.report.gallery import Originals, Shown
-from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import Run
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.training.history import read_state
@@ -34,9 +35,8 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     load_tensorflow()
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.tasks.answering import compile_answer, judge
     from bakeoff.tasks.pictures import draw_sheet
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import compile_answer, judge, task_of
     from bakeoff.training.weights import restore
 
     manifest, state, settings = fitting_manifest(records, run.derived), read_state(trained), run.evaluate
@@ -118,7 +118,7 @@ def summary(metrics: Mapping[str, Any]) -> str:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, _ = load(workspace.RUN)
+        run = load(workspace.RUN)
         metrics = evaluate(run, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"

@@ -12,8 +12,9 @@ from bakeoff.files import building
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.run.export import MAIN
-from bakeoff.run.settings import Run, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.options import MAIN
+from bakeoff.run.settings import Run
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import keep_measured, run_id_of
 from bakeoff.training.history import read_state
@@ -100,7 +101,7 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, _ = load(workspace.RUN)
+        run = load(workspace.RUN)
         first, *rest = describe_export(*export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
         say(f"export: {first}")
         for line in rest:

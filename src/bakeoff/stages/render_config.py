@@ -5,13 +5,13 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.lr_picture import lr_svg
-from bakeoff.config.source import require_same_source
-from bakeoff.config.variant import read_variant
+from bakeoff.config.variant import read_variant, require_same_source
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
-from bakeoff.run.settings import Run, write
+from bakeoff.run.file import write
+from bakeoff.run.settings import Run
 from bakeoff.training.variant import plan_phases
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"

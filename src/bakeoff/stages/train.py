@@ -12,12 +12,13 @@ from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
 from bakeoff.input.bad_records import BadRecords
-from bakeoff.planning.on_disk import OnDisk
+from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import pace_key, pace_of, remember
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
-from bakeoff.run.settings import Run, as_tree, fitting_manifest, load
+from bakeoff.run.file import fitting_manifest, load
+from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.tracking import tracker
@@ -286,7 +287,7 @@ def evaluate_here() -> None:
 def main() -> None:
     with said_plainly():
         workspace.require_own_code()
-        run, _ = load(workspace.RUN)
+        run = load(workspace.RUN)
         state, measured = train(run, workspace.RECORDS, workspace.TRAINED)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {describe_end(state, measured)}")

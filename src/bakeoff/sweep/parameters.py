@@ -11,9 +11,9 @@ from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
 
-from bakeoff.config.overrides import parsed
+from bakeoff.config.choice import parsed
 from bakeoff.errors import ConfigError
-from bakeoff.run.differences import flat
+from bakeoff.run.parse import flat
 from bakeoff.run.yaml_file import SURPRISES
 
 NAME = re.compile(r"[A-Za-z_]\w*")

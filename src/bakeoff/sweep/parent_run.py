@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.page import write_page
 from bakeoff.sweep.standing import best, write_results

@@ -88,7 +88,7 @@ def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, unti
     stages = stages_ahead(files, known, until=until)
     return Job(
         number, (point,), run, run.derived, tuple(set_options(now, wanted)), stages,
-        tuple(variant.problems.warnings), Estimate.of(run, run.derived, stages),
+        tuple(variant.problems.warnings), Estimate.of(run, stages),
     )  # fmt: skip
 
 

@@ -1,17 +1,83 @@
-"""Classification of images and of clips: one label an example, or several."""
+"""Classification of images and of clips. What is true of an example is one label, or any number of labels.
+
+                one label                                       several labels
+example, batch  "label" () int64 1..k                           "labels" (k,) float32, 1 for each label it has, else 0
+loss            softmax cross-entropy                           sigmoid cross-entropy, mean over the classes
+prediction      "classes" () int64 1..k, "scores" () 0..1,      "scores" (k,) 0..1, each by itself
+                "probabilities" (k,) 0..1
+headline        accuracy                                        mean average precision
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.metrics.classification import ClassificationScore
+from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.networks.classifier import Classifier
-from bakeoff.tasks.labels import OneLabel, SeveralLabels
+from bakeoff.networks.network import Classifier
 
 Tensors = dict[str, tf.Tensor]
+
+
+@dataclass(frozen=True)
+class OneLabel:
+    """With a background, logit 0 takes part in the softmax but is never the answer."""
+
+    classes: tuple[str, ...]
+    background: bool
+    headline: ClassVar[str] = "accuracy"
+    measures: ClassVar[tuple[str, ...]] = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
+    key: ClassVar[str] = "label"
+
+    def loss(self, label: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
+        outputs = len(self.classes) + self.background
+        wanted = tf.one_hot(label if self.background else label - 1, outputs)
+        wanted = wanted * (1 - smoothing) + smoothing / outputs
+        return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, logits))
+
+    def predict(self, logits: tf.Tensor) -> Tensors:
+        probabilities = tf.nn.softmax(logits)[:, int(self.background) :]
+        best, most = tf.argmax(probabilities, axis=-1), tf.reduce_max(probabilities, axis=-1)
+        return {"classes": best + 1, "scores": most, "probabilities": probabilities}
+
+    def score(self) -> ClassificationScore:
+        return ClassificationScore(self.classes)
+
+    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore:
+        return self.score().update(answers_of(batch["label"].numpy(), found["probabilities"].numpy()))
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[dict[str, Any]]:
+        for answer in self.judge(batch, found).answers:
+            yield {"truth": answer.truth, "given": answer.given, "score": answer.probability}
+
+
+@dataclass(frozen=True)
+class SeveralLabels:
+    classes: tuple[str, ...]
+    headline: ClassVar[str] = "mean_average_precision"
+    measures: ClassVar[tuple[str, ...]] = ("mean_average_precision", "mean_auc", "f1", "precision", "recall")
+    key: ClassVar[str] = "labels"
+
+    def loss(self, labels: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
+        wanted = labels * (1 - smoothing) + smoothing / 2  # each class is a question with two answers
+        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits))
+
+    def predict(self, logits: tf.Tensor) -> Tensors:
+        return {"scores": tf.sigmoid(logits)}
+
+    def score(self) -> MultiLabelScore:
+        return MultiLabelScore(self.classes)
+
+    def judge(self, batch: Tensors, found: Tensors) -> MultiLabelScore:
+        return self.score().update(batch["labels"].numpy() > 0.5, found["scores"].numpy())
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[dict[str, Any]]:
+        for truth, scores in zip(batch["labels"].numpy() > 0.5, found["scores"].numpy(), strict=True):
+            yield {"true_classes": np.flatnonzero(truth) + 1, "class_scores": scores}
 
 
 class Classification:
@@ -44,7 +110,7 @@ class Classification:
         return losses
 
     def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
-        """None: the score counts them from the probabilities."""
+        """Return none: the score counts them from the probabilities."""
         return {}
 
     def predict(self, outputs: Tensors) -> Tensors:
@@ -57,5 +123,5 @@ class Classification:
         return self.labels.judge(batch, found)
 
     def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
-        """Pixels and answer of each example, as `pictures` draws them."""
+        """Yield pixels and answer of each example, as `pictures` draws them."""
         return zip(batch["image"].numpy(), self.labels.shown(batch, found), strict=True)

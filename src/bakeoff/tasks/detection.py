@@ -11,10 +11,7 @@ from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
-from bakeoff.tasks.detection_losses import class_losses, smooth_l1
-from bakeoff.tasks.matching import BACKGROUND, IGNORED, match
-from bakeoff.tasks.mining import hard_examples
-from bakeoff.tasks.whole_batch import divisor
+from bakeoff.tasks.detection_losses import BACKGROUND, IGNORED, class_losses, divisor, hard_examples, match, smooth_l1
 
 
 class Detection:
@@ -26,7 +23,7 @@ class Detection:
         self.anchors = tf.constant(model.anchor_boxes())
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Which class (0 is the background, -1 asks nothing) and which coded box each anchor should answer."""
+        """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
         truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
         rule = self.model.loss
         overlap = boxes.overlaps(self.anchors, truth)
@@ -40,7 +37,7 @@ class Detection:
         return {"classes": classes, "boxes": coded}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The parts of the loss; training minimises their sum."""
+        """Return the parts of the loss; training minimises their sum."""
         rule, truth = self.model.loss, targets["classes"]
         matched = tf.cast(truth > 0, tf.float32)  # (batch, anchors)
         asked = matched + tf.cast(truth == 0, tf.float32) * rule.background_weight
@@ -57,7 +54,7 @@ class Detection:
         }
 
     def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """What each image of a batch would cost in training, by itself."""
+        """Return what each image of a batch would cost in training, by itself."""
 
         def of_image(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
             answers, corners, classes = image
@@ -81,7 +78,7 @@ class Detection:
         return hard_examples(ranks[self.model.mining.ranked_by], decoded, truth, self.model.mining)
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Detections of a batch, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
+        """Return a batch's detections, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
         rule = self.model.suppression
         decoded = boxes.decode(outputs["boxes"], self.anchors, self.model.box_scales)
         kept = tf.image.combined_non_max_suppression(
@@ -108,31 +105,29 @@ class Detection:
         return DetectionScore(self.classes)
 
     def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
-        """The score of one batch, counted in the pixels of the original images."""
+        """Return the score of one batch, counted in the pixels of the original images."""
         score = self.score()
         losses = found["losses"].numpy().tolist() if "losses" in found else [None] * len(batch["height"])
-        truth = {key: batch[key].numpy() for key in ("boxes", "classes", "height", "width")}
-        given = {key: value.numpy() for key, value in found.items()}
-        for row, (height, width) in enumerate(zip(truth["height"], truth["width"], strict=True)):
+        sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
+        for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
             pixels = np.array([height, width, height, width], np.float32)
-            real = truth["classes"][row] > 0  # the rest is padding
-            count = given["count"][row]
-            score = score.update(
-                Boxes(truth["boxes"][row][real] * pixels, truth["classes"][row][real]),
-                Boxes(
-                    given["boxes"][row][:count] * pixels, given["classes"][row][:count], given["scores"][row][:count]
-                ),
-                losses[row],
-            )
+            there = Boxes(truth["boxes"] * pixels, truth["classes"])
+            score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
         return score
 
     def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        """Pixels and boxes of each example, as `pictures` draws them."""
-        given = {key: value.numpy() for key, value in found.items()}
-        for row, image in enumerate(batch["image"].numpy()):
-            real, count = batch["classes"][row].numpy() > 0, given["count"][row]
-            truth = {
-                "true_boxes": batch["boxes"][row].numpy()[real],
-                "true_classes": batch["classes"][row].numpy()[real],
-            }
-            yield image, truth | {key: given[key][row][:count] for key in ("boxes", "classes", "scores")}
+        """Yield pixels and boxes of each example, as `pictures` draws them."""
+        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, found), strict=True):
+            yield image, {f"true_{key}": value for key, value in truth.items()} | given
+
+
+def _examples(batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:
+    """Yield the true boxes and the detections of each example, without padding."""
+    truth = {key: batch[key].numpy() for key in ("boxes", "classes")}
+    given = {key: found[key].numpy() for key in ("boxes", "classes", "scores")}
+    for row, count in enumerate(found["count"].numpy()):
+        real = truth["classes"][row] > 0
+        yield (
+            {key: value[row][real] for key, value in truth.items()},
+            {key: value[row][:count] for key, value in given.items()},
+        )

@@ -1,12 +1,55 @@
-"""What each anchor pays for its answers, before weights and sums."""
+"""What each anchor is asked and what it pays, before weights and sums: matching, losses, hard examples."""
 
 import tensorflow as tf
 
-from bakeoff.networks.detector import DetectionLoss
+from bakeoff.networks.detector import DetectionLoss, HardExamples
+
+BACKGROUND, IGNORED = -1, -2
+
+
+def match(
+    overlap: tf.Tensor, matched_from: float, background_below: float | None = None, every_box: bool = True
+) -> tf.Tensor:
+    """Return which box each anchor stands for, BACKGROUND or IGNORED: (anchors, boxes) -> (anchors,) int64.
+
+    An anchor stands for the box that it overlaps most, if by at least `matched_from`; from `background_below` up to
+    there it is asked nothing. If `every_box` is to be matched, each that any free anchor overlaps at all gets one of
+    its own besides, however little that is.
+    """
+    anchors, boxes = tf.shape(overlap, tf.int64)[0], tf.shape(overlap, tf.int64)[1]
+    padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that no box at all needs no case of its own
+    most = tf.reduce_max(padded, axis=1)
+    best = tf.where(most >= matched_from, tf.argmax(padded, axis=1), BACKGROUND)
+    if background_below is not None:
+        best = tf.where((most >= background_below) & (most < matched_from), tf.constant(IGNORED, tf.int64), best)
+    if not every_box:
+        return best
+    own = _own_anchors(overlap)  # (boxes,)
+    given = own >= 0
+    return tf.tensor_scatter_nd_update(best, own[given][:, None], tf.range(boxes)[given])
+
+
+def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
+    """Return an anchor for each box, (boxes,) int64, or -1. Of two boxes that want the same, the closer gets it."""
+    numbers = tf.range(tf.shape(overlap)[1])
+
+    def ask(free: tf.Tensor, open_: tf.Tensor, own: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        left = tf.where(free[:, None] & open_[None], overlap, 0.0)
+        wanted, closeness = tf.argmax(left, axis=0), tf.reduce_max(left, axis=0)
+        same = (wanted[:, None] == wanted[None]) & (closeness > 0)[None]
+        closer = (closeness[None] > closeness[:, None]) | (
+            (closeness[None] == closeness[:, None]) & (numbers[None] < numbers[:, None])
+        )
+        gets = (closeness > 0) & ~tf.reduce_any(same & closer, axis=1)
+        taken = tf.scatter_nd(wanted[gets][:, None], tf.ones_like(wanted[gets]), tf.shape(free, tf.int64)) > 0
+        return free & ~taken, open_ & ~gets & (closeness > 0), tf.where(gets, wanted, own)
+
+    start = (tf.ones(tf.shape(overlap)[:1], tf.bool), tf.ones_like(numbers, tf.bool), -tf.ones_like(numbers, tf.int64))
+    return tf.while_loop(lambda free, open_, own: tf.reduce_any(open_), ask, start)[2]
 
 
 def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
-    """(batch, anchors, numbers of an anchor), or (batch, anchors, 1) for softmax; `truth` holds ids, 0: background."""
+    """Return (batch, anchors, numbers of an anchor), or 1 number for softmax; `truth` holds ids, 0: background."""
     if rule.classes == "softmax":
         asked = tf.maximum(truth, 0)  # what is asked nothing has no weight, whatever its loss
         return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
@@ -30,3 +73,41 @@ def _focal(logits: tf.Tensor, wanted: tf.Tensor, alpha: float, gamma: float) -> 
     missed = tf.maximum(missed, 1e-12)  # the slope of a power below 1 has no end at 0
     weight = wanted * alpha + (1 - wanted) * (1 - alpha)
     return weight * missed**gamma * entropy
+
+
+def hard_examples(losses: tf.Tensor, boxes: tf.Tensor, truth: tf.Tensor, rule: HardExamples) -> tf.Tensor:
+    """Return 1.0 for the anchors that are worth learning from, (batch, anchors): those with the highest losses.
+
+    By `losses` (batch, anchors), apart by `boxes` (batch, anchors, 4), as SSD has it (arXiv:1512.02325). Of the chosen
+    every positive stays, and of the negatives the hardest, in proportion to those positives.
+    """
+
+    def of_image(image: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        loss, corners, classes = image
+        anchors = tf.size(loss)
+        most = tf.minimum(rule.max_examples, anchors) if rule.max_examples else anchors
+        hardest = tf.image.non_max_suppression(corners, loss, most, rule.max_overlap)  # in order of loss
+        if rule.max_negatives_per_positive:
+            positive = tf.gather(classes, hardest) > 0
+            negative = tf.gather(classes, hardest) == 0
+            allowed = rule.max_negatives_per_positive * tf.reduce_sum(tf.cast(positive, tf.int32))
+            allowed = tf.maximum(allowed, rule.min_negatives_per_image)
+            hardest = hardest[positive | (negative & (tf.cumsum(tf.cast(negative, tf.int32)) <= allowed))]
+        return tf.scatter_nd(hardest[:, None], tf.ones_like(hardest, tf.float32), [anchors])
+
+    chosen = tf.map_fn(of_image, (losses, boxes, truth), fn_output_signature=tf.TensorSpec([None], tf.float32))
+    return tf.stop_gradient(tf.ensure_shape(chosen, losses.shape))
+
+
+def divisor(count: tf.Tensor | None) -> tf.Tensor | float:
+    """Return what this device divides its sum by: `count` is of its own examples; None leaves the batch's sum.
+
+    Training takes the mean over the devices, so each divides by an equal share of the whole batch's count and not by
+    its own: what an example weighs does not depend on which others share its device.
+    """
+    context = tf.distribute.get_replica_context()
+    devices = context.num_replicas_in_sync if context else 1  # none: outside of what devices share
+    if count is not None and devices > 1:
+        count = context.all_reduce(tf.distribute.ReduceOp.SUM, count)
+    whole = 1.0 if count is None else tf.maximum(count, 1.0)
+    return whole / devices if devices > 1 else whole

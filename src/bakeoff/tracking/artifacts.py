@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.run.track import Mlflow, Track
+from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.journal_files import BEST, SUFFIX
 from bakeoff.tracking.target import Target
 from bakeoff.workspace import fetched

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
 SENT_BY_THEN_S = 3600.0  # an older one was left by a kill

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import FILE, Entry, entries_of
 from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from filelock import FileLock
 
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bakeoff.files import write_whole
-from bakeoff.run.track import Mlflow
+from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import FILE as JOURNAL
 from bakeoff.workspace import journals, main_workspace
 

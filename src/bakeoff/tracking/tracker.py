@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.progress import say
-from bakeoff.run.track import Mlflow, Track
+from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights

@@ -9,8 +9,7 @@ import tensorflow as tf
 from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.errors import DataError
-from bakeoff.networks import Network
-from bakeoff.networks.selection import Parts
+from bakeoff.networks.network import Network, Parts
 from bakeoff.tasks.task import Task
 from bakeoff.training.devices import normalise_over_all_devices, precision
 from bakeoff.training.optimizers import Optimizer

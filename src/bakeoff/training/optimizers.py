@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bakeoff.errors import require
-from bakeoff.networks.selection import select
+from bakeoff.networks.network import select
 
 if TYPE_CHECKING:
     import keras

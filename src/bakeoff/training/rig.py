@@ -20,8 +20,7 @@ from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.tasks.answering import Answer, compile_answer, judge
-from bakeoff.tasks.task import Task, Tensors, task_of
+from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, task_of
 from bakeoff.training.devices import strategy_of
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything

@@ -14,8 +14,7 @@ import keras
 import numpy as np
 
 from bakeoff.errors import ConfigError, DataError
-from bakeoff.networks import Network, Pretrained
-from bakeoff.networks.selection import select
+from bakeoff.networks.network import Network, Pretrained, select
 from bakeoff.training.origin import KEY, Origin
 from bakeoff.training.settings import Init
 from bakeoff.training.weight_files import Layers, Stored, open_weights, read_table, stored_by_variable

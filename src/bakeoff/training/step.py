@@ -12,8 +12,7 @@ from typing import Literal
 import keras
 import tensorflow as tf
 
-from bakeoff.tasks.answering import as_float32
-from bakeoff.tasks.task import Task, Tensors
+from bakeoff.tasks.task import Task, Tensors, as_float32
 from bakeoff.training.weights import Average
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one

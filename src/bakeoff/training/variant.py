@@ -8,7 +8,7 @@ from bakeoff.input.memory import Memory
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.lr.schedule import Schedule
-from bakeoff.networks import Network
+from bakeoff.networks.network import Network
 from bakeoff.training.optimizers import Optimizer
 from bakeoff.training.settings import Train
 

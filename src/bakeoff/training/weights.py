@@ -13,8 +13,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError, DataError, WorkspaceError
-from bakeoff.networks import Network
-from bakeoff.networks.selection import Parts, select, unmatched
+from bakeoff.networks.network import Network, Parts, select, unmatched
 
 FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
 FINAL, BEST = "final.weights.h5", "best.weights.h5"

@@ -1,4 +1,4 @@
-from bakeoff.run.differences import ABSENT, Difference, differences, flat
+from bakeoff.run.parse import ABSENT, Difference, differences, flat
 
 
 def test_a_tree_is_flat_with_full_keys_and_lists_of_trees_by_number() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.config.anchor_coverage import MOST_BOXES, best_overlaps
+from bakeoff.config.checks import MOST_BOXES, best_overlaps
 
 ANCHORS = np.array([[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 1.0, 1.0]], np.float32)
 

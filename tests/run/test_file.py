@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from bakeoff.errors import ConfigError
-from bakeoff.run.seal import is_whole, require_unedited, sealed, unsealed
+from bakeoff.run.file import is_whole, require_unedited, sealed, unsealed
 
 TREE: dict[str, Any] = {
     "variant": {"lr": "cosine"}, "seed": 0, "lr": {"kind": "cosine", "peak": 0.1, "hold_steps": 0},

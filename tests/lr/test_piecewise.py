@@ -1,14 +1,11 @@
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.lr import SCHEDULES
-from bakeoff.lr.manual import Manual
-from bakeoff.lr.one_cycle import OneCycle
-from bakeoff.lr.polynomial import Polynomial
+from bakeoff.lr.decays import Polynomial
+from bakeoff.lr.piecewise import Manual, OneCycle
 from bakeoff.lr.schedule import Schedule
 
 
@@ -46,17 +43,6 @@ def test_one_cycle_has_its_ends_and_its_peak_where_it_says() -> None:
     schedule = OneCycle(peak=1.0, rise_share=0.5, start_divisor=10.0, end_divisor=100.0).over(42, steps_per_epoch=10)
     assert [schedule(step) for step in (0, 20, 41, 1000)] == pytest.approx([0.1, 1.0, 0.001, 0.001])
     assert schedule.turns() == [(20, "fall"), (41, "end")]
-
-
-def test_polynomial_of_power_one_is_a_line_that_ends_with_the_run() -> None:
-    schedule = Polynomial(peak=1.0, end_rate=0.2).over(4, steps_per_epoch=10)
-    assert rates(schedule, range(6)) == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
-
-
-def test_polynomial_counts_from_the_end_of_its_warmup() -> None:
-    schedule = Polynomial(peak=1.0, power=2.0, warmup_steps=2, warmup_from=0.5, total_steps=6)
-    assert rates(schedule, range(7)) == pytest.approx([0.5, 0.75, 1.0, 0.5625, 0.25, 0.0625, 0.0])
-    assert schedule.turns() == [(2, "fall"), (6, "end")]
 
 
 @pytest.mark.parametrize("kind", [OneCycle, Polynomial])
@@ -97,48 +83,8 @@ def test_a_manual_warmup_that_outlasts_the_run_is_refused() -> None:
         (OneCycle, {"peak": 1.0, "rise_share": 1.0}, r"^rise_share: must be above 0 and under 1, got 1\.0$"),
         (OneCycle, {"peak": 1.0, "end_divisor": 0.5}, r"^end_divisor: must be 1 or more, got 0\.5$"),
         (OneCycle, {"peak": 1.0, "total_steps": 1}, "^total_steps: must be 2 or more, or null, got 1$"),
-        (Polynomial, {"peak": 1.0, "end_rate": 2.0}, r"^end_rate: must be between 0 and peak=1, got 2\.0$"),
-        (Polynomial, {"peak": 1.0, "power": 0.0}, r"^power: must be above 0, got 0\.0$"),
-        (
-            Polynomial,
-            {"peak": 1.0, "warmup_steps": 5, "total_steps": 5},
-            "^total_steps: must be 6 or more, or null, got 5$",
-        ),
     ],
 )
 def test_senseless_schedule_is_refused(kind: type, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
         kind(**fields)
-
-
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "constant": {"peak": 0.25, "warmup_steps": 6},
-    "cosine": {"peak": 0.25, "warmup_steps": 6, "hold_steps": 3},
-    "exponential": {"peak": 0.25, "decay_factor": 0.7, "decay_steps": 5, "burn_in_steps": 6, "burn_in_rate": 0.1},
-    "manual": {"boundaries": (6, 20), "rates": (0.1, 0.25, 0.05), "warmup": True},
-    "one_cycle": {"peak": 0.25},
-    "polynomial": {"peak": 0.25, "warmup_steps": 6, "power": 2.0},
-}
-
-
-@pytest.mark.parametrize("kind", sorted(SCHEDULES))
-def test_every_schedule_is_finite_between_zero_and_its_peak_and_rises_once(kind: str) -> None:
-    schedule = SCHEDULES[kind](**EXAMPLES[kind]).over(40, steps_per_epoch=8)
-    values = rates(schedule, range(100))
-    assert all(math.isfinite(value) for value in values)
-    assert 0 <= min(values) and max(values) <= 0.25 and max(values) > 0.24
-    top = values.index(max(values))
-    assert values[:top] == sorted(values[:top])
-    assert values[top:] == sorted(values[top:], reverse=True)
-
-
-@pytest.mark.parametrize("kind", sorted(SCHEDULES))
-def test_filling_in_a_schedule_that_is_filled_in_changes_nothing(kind: str) -> None:
-    schedule = SCHEDULES[kind](**EXAMPLES[kind]).over(40, steps_per_epoch=8)
-    assert schedule.over(40, steps_per_epoch=8) == schedule
-
-
-@pytest.mark.parametrize("kind", sorted(SCHEDULES))
-def test_turns_come_in_order_and_name_what_begins(kind: str) -> None:
-    turns = SCHEDULES[kind](**EXAMPLES[kind]).over(40, steps_per_epoch=8).turns()
-    assert turns == sorted(turns) and all(what for _, what in turns)

@@ -5,10 +5,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import OutOfRange
-from bakeoff.lr import batch_factor
-from bakeoff.lr.constant import Constant
-from bakeoff.lr.cosine import Cosine
-from bakeoff.lr.exponential import Exponential
+from bakeoff.lr.decays import Constant, Cosine, Exponential, Polynomial
 from bakeoff.lr.schedule import Schedule
 
 
@@ -75,6 +72,17 @@ def test_exponential_never_falls_under_its_floor() -> None:
     assert schedule(10**9) == 0.05
 
 
+def test_polynomial_of_power_one_is_a_line_that_ends_with_the_run() -> None:
+    schedule = Polynomial(peak=1.0, end_rate=0.2).over(4, steps_per_epoch=10)
+    assert rates(schedule, range(6)) == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
+
+
+def test_polynomial_counts_from_the_end_of_its_warmup() -> None:
+    schedule = Polynomial(peak=1.0, power=2.0, warmup_steps=2, warmup_from=0.5, total_steps=6)
+    assert rates(schedule, range(7)) == pytest.approx([0.5, 0.75, 1.0, 0.5625, 0.25, 0.0625, 0.0])
+    assert schedule.turns() == [(2, "fall"), (6, "end")]
+
+
 @pytest.mark.parametrize(
     "schedule", [Constant(peak=0.1), Exponential(peak=0.1, decay_factor=0.9, decay_steps=10)], ids=lambda it: type(it)
 )
@@ -139,6 +147,13 @@ def test_the_length_of_the_run_changes_nothing_in_constant_and_exponential(sched
             Exponential,
             {"peak": 0.1, "decay_factor": 0.5, "decay_steps": 1, "floor": 0.2},
             r"^floor: must be between 0 and peak=0\.1, got 0\.2$",
+        ),
+        (Polynomial, {"peak": 1.0, "end_rate": 2.0}, r"^end_rate: must be between 0 and peak=1, got 2\.0$"),
+        (Polynomial, {"peak": 1.0, "power": 0.0}, r"^power: must be above 0, got 0\.0$"),
+        (
+            Polynomial,
+            {"peak": 1.0, "warmup_steps": 5, "total_steps": 5},
+            "^total_steps: must be 6 or more, or null, got 5$",
         ),
     ],
 )
@@ -237,8 +252,3 @@ def test_turns_are_where_the_course_changes() -> None:
         (9, "zero"),
     ]
     assert Exponential(peak=1.0, decay_factor=0.5, decay_steps=1, burn_in_steps=3).turns() == [(3, "decay")]
-
-
-@pytest.mark.parametrize(("meant", "batch", "factor"), [(None, 32, 1.0), (256, 32, 0.125), (8, 32, 4.0)])
-def test_a_rate_is_scaled_in_proportion_to_the_batch(meant: int | None, batch: int, factor: float) -> None:
-    assert batch_factor(Constant(peak=1.0, scale_with_batch=meant), batch) == factor

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.choice import applied
 from bakeoff.config.compose import compose
-from bakeoff.config.overrides import applied
 from bakeoff.errors import ConfigError
 from imports import ROOT
 

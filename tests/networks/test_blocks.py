@@ -6,10 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from bakeoff.networks.backbone import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone
-from bakeoff.networks.backbone_graph import feature_maps
-from bakeoff.networks.convolutions import Convolutions
-from bakeoff.networks.selection import select
+from bakeoff.networks.blocks import feature_maps
+from bakeoff.networks.detector import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone, Convolutions
+from bakeoff.networks.network import select
 from bakeoff.networks.ssd_fpn import SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
 

@@ -1,0 +1,1 @@
+"""run.yaml -> settings, for every stage after render_config."""

@@ -1,0 +1,113 @@
+"""Settings of what follows training: `conf/evaluate/`, `conf/export/` and, for copies of a run, `conf/track/`."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from bakeoff.errors import require
+
+Format = Literal["saved_model", "float32", "float16", "dynamic", "int8"]
+SAVED_MODEL = "saved_model"
+MAIN = "model.tflite"
+FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    weights: Literal["best", "final"] = "best"  # best: by the task's headline metric on the way
+    batch_size: int = 32
+    interval_samples: int = 1000  # drawings of the examples, from which intervals come; 0: no intervals
+    group: str | None = None  # a pattern on the name, with one group in brackets: what it finds is drawn together
+    report_examples: int = 12  # of the best and of the worst, in report.html
+    pictures: int = 12  # validation examples drawn with what was found
+    picture_min_score: float = 0.5
+
+    def __post_init__(self) -> None:
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        samples = self.interval_samples
+        require(samples == 0 or 100 <= samples <= 100_000, "interval_samples", samples, "0 or between 100 and 100,000")
+        if self.group is not None:
+            require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
+        require(0 <= self.report_examples <= 100, "report_examples", self.report_examples, "between 0 and 100")
+        require(0 <= self.pictures <= 200, "pictures", self.pictures, "between 0 and 200")
+        require(0 <= self.picture_min_score <= 1, "picture_min_score", self.picture_min_score, "between 0 and 1")
+
+    def group_of(self, name: str) -> str:
+        """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""
+        found = re.search(self.group, name) if self.group else None
+        return found[1] if found and found[1] is not None else name
+
+
+def _has_one_group(pattern: str) -> bool:
+    try:
+        return re.compile(pattern).groups == 1
+    except re.error:
+        return False
+
+
+@dataclass(frozen=True)
+class Export:
+    weights: Literal["best", "final"] = "best"
+    formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
+    max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
+    per_class_suppression: bool = False  # in a .tflite; false: a box hides those of all other classes, too
+    representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
+    sample: int = 200  # validation examples on which files are compared with the network; 0: all
+    max_drop: float = 0.05  # of the headline metric; a file that loses more fails the stage
+    latency_calls: int = 20
+    threads: int = 1  # of the calls that are timed
+    num_steps: bool = False  # in pipeline.config: the run's length as a field, not as a comment
+    count_background: bool = False  # in pipeline.config: num_classes is one more than labels
+
+    def __post_init__(self) -> None:
+        known = ", ".join(get_args(Format))
+        different = bool(self.formats) and len(set(self.formats)) == len(self.formats)
+        require(different, "formats", list(self.formats), f"one or more of {known}, each once")
+        require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
+        examples = self.representative_examples
+        require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
+        require(self.sample >= 0, "sample", self.sample, "0 or more")
+        require(0 <= self.max_drop <= 1, "max_drop", self.max_drop, "between 0 and 1")
+        require(1 <= self.latency_calls <= 10_000, "latency_calls", self.latency_calls, "between 1 and 10,000")
+        require(1 <= self.threads <= 256, "threads", self.threads, "between 1 and 256")
+        # https://github.com/tensorflow/tensorflow/issues/56058
+        loses = self.per_class_suppression and self.threads > 1
+        rule = "1 with per_class_suppression, for there TensorFlow Lite loses detections with more"
+        require(not loses, "threads", self.threads, rule)
+
+    @property
+    def files(self) -> dict[Format, str]:
+        """Return the name below models/export of each format."""
+        lite = [name for name in self.formats if name != SAVED_MODEL]
+        names = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
+        return {name: names.get(name, SAVED_MODEL) for name in self.formats}
+
+
+class Track(Protocol):
+    """Where copies of a run go; never part of what a run computes."""
+
+
+@dataclass(frozen=True)
+class Mlflow:
+    experiment: str = "bakeoff"
+    uri: str | None = None  # None: $MLFLOW_TRACKING_URI, or mlflow.db in the main workspace
+    artifacts: str | None = None  # where files of a new experiment go, such as s3://bucket/path; None: by the store
+    wait_s: float = 10.0  # at the end of a stage, for MLflow to have everything; the rest is sent without it
+    system_every_s: float = 10.0  # between two looks at processor and memory; 0: none
+    largest_model_mb: float = 500.0  # of weights or an export that MLflow gets; of a larger one it gets the digest
+    register: str | None = None  # the exported model becomes a version of this registered model
+
+    def __post_init__(self) -> None:
+        require(bool(self.experiment.strip()), "experiment", self.experiment, "a name")
+        for key in ("wait_s", "system_every_s", "largest_model_mb"):
+            require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+        is_name = self.register is None or (bool(self.register.strip()) and not set(self.register) & FORBIDDEN)
+        require(is_name, "register", self.register, "a name without / : ' and \"")
+
+
+@dataclass(frozen=True)
+class Untracked:
+    """Files only."""
+
+
+TRACKERS: dict[str, type[Track]] = {"mlflow": Mlflow, "none": Untracked}
