@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from bakeoff.building import build as building
-from bakeoff.building import places, writing
+from bakeoff.building import examples, writing
 from bakeoff.building.workers import Workers
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.records.manifest import read_manifest
+from bakeoff.sources.dataset import Merged
 from bakeoff.sources.folders import ImageFolders
-from bakeoff.sources.merged import Merged
 from bakeoff.sources.voc import PascalVoc
 from built import Build
 from drawing import encoded, voc, write, write_images
@@ -34,7 +34,7 @@ def write_scenes(root: Path, count: int) -> None:
 
 @pytest.fixture
 def eight_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "EXAMPLES_PER_SHARD", 8)
+    monkeypatch.setattr(examples, "EXAMPLES_PER_SHARD", 8)
 
 
 def test_one_worker_and_three_make_the_same_files(make: Build, tmp_path: Path) -> None:
@@ -299,13 +299,13 @@ def test_the_report_counts_shows_and_needs_nothing_else(make: Build, tmp_path: P
 SCRIPT = """
 import sys
 from pathlib import Path
-from bakeoff.building import places
+from bakeoff.building import examples
 from bakeoff.building.build import build
 from bakeoff.sources.dataset import Part
 from bakeoff.sources.folders import ImageFolders
 
 def main():
-    places.EXAMPLES_PER_SHARD = 32
+    examples.EXAMPLES_PER_SHARD = 32
     build([Part("", ImageFolders(path="set", max_side=64))], Path("records"), 2)
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.building.images import ImageRefused, check_image, stored_bytes, stored_size
+from bakeoff.building.images import ImageRefused, check_image, encode_stored, limit_size
 from drawing import encoded, pixels
 
 SCENE = pixels(7, 48, 32)
@@ -21,9 +21,9 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
 def stored(data: bytes, max_side: int | None = None) -> np.ndarray:
     """Pixels of the record's JPEG, by another decoder than the one that checked it."""
     checked = check_image(data, max_side)
-    image = Image.open(io.BytesIO(stored_bytes(data, checked, max_side)))
+    image = Image.open(io.BytesIO(encode_stored(data, checked, max_side)))
     assert image.format == "JPEG"
-    assert image.size == stored_size(checked, max_side)
+    assert image.size == limit_size((checked.width, checked.height), max_side)
     return np.asarray(image.convert("RGB")).astype(int)
 
 
@@ -39,12 +39,12 @@ def test_a_sound_jpeg_keeps_its_bytes(options: dict) -> None:
     data = saved(Image.fromarray(SCENE), "JPEG", **options)
     checked = check_image(data, None)
     assert checked.changes == ()
-    assert stored_bytes(data, checked, None) is data
+    assert encode_stored(data, checked, None) is data
 
 
 def test_a_grey_jpeg_keeps_its_bytes() -> None:
     data = saved(Image.fromarray(SCENE).convert("L"), "JPEG")
-    assert stored_bytes(data, check_image(data, None), None) is data
+    assert encode_stored(data, check_image(data, None), None) is data
 
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF", "WEBP", "GIF", "PPM"])
@@ -108,7 +108,7 @@ def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) 
     exif[0x0112] = orientation
     data = saved(Image.fromarray(SCENE), kind, exif=exif)
     assert_alike(stored(data), UPRIGHT[orientation](SCENE))
-    reread = Image.open(io.BytesIO(stored_bytes(data, check_image(data, None), None)))
+    reread = Image.open(io.BytesIO(encode_stored(data, check_image(data, None), None)))
     assert reread.getexif().get(0x0112, 1) == 1  # else a viewer would turn it twice
 
 
@@ -117,21 +117,21 @@ def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = saved(Image.fromarray(SCENE), "JPEG", exif=exif)
-    assert stored_bytes(data, check_image(data, None), None) is data
+    assert encode_stored(data, check_image(data, None), None) is data
 
 
 def test_bytes_after_the_image_are_cut_off() -> None:
     data = encoded(1)
     checked = check_image(data + b"\xff\xd8 something else", None)
     assert checked.changes == ("cut off 17 bytes after the end of the image",)
-    assert stored_bytes(data + b"\xff\xd8 something else", checked, None) == data
+    assert encode_stored(data + b"\xff\xd8 something else", checked, None) == data
 
 
 def test_an_end_marker_inside_the_header_is_not_the_end() -> None:
     """A thumbnail in the header is a JPEG of its own."""
     data = encoded(1)
     whole = data[:2] + b"\xff\xe3\x00\x08x\xff\xd8\xff\xd9y" + data[2:]
-    assert stored_bytes(whole, check_image(whole, None), None) is whole
+    assert encode_stored(whole, check_image(whole, None), None) is whole
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,21 @@ def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> 
     frame = jpeg.index(b"\xff\xc0")
     with pytest.raises(ImageRefused, match="65535x65535: more than 178,000,000 pixels"):
         check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"Exif\0\0",
+        b"Exif\0\0II*\0\xff\xff\xff\xff",
+        b"Exif\0\0MM\0*\0\0\0\x08\0\x05\x01\x12",
+        b"Exif\0\0no TIFF at all",
+    ],
+)
+def test_a_damaged_exif_block_spoils_no_image(block: bytes) -> None:
+    data = encoded(1)
+    whole = data[:2] + b"\xff\xe1" + (len(block) + 2).to_bytes(2) + block + data[2:]
+    assert encode_stored(whole, check_image(whole, None), None) is whole
 
 
 def test_images_that_look_alike_have_hashes_that_are_near() -> None:

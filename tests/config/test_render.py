@@ -13,8 +13,7 @@ import yaml
 from bakeoff.config.compose import compose
 from bakeoff.config.kinds import parse_variant
 from bakeoff.errors import ConfigError
-from bakeoff.records.box_table import BoxTable
-from bakeoff.records.manifest import Manifest, Shard, Split
+from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split
 from bakeoff.run.settings import as_tree, fitting_manifest, load
 from bakeoff.stages.render_config import render_config
 from bakeoff.training.variant import plan_phases

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.building import made
+from bakeoff.building import writing
 from bakeoff.errors import DataError, said_plainly
 from bakeoff.input.augment import Augment
 from bakeoff.input.bad_records import BadRecords
@@ -29,7 +29,7 @@ def split(
     png: Callable[[np.ndarray], bytes], write_train: Callable[..., Split], monkeypatch: pytest.MonkeyPatch
 ) -> Split:
     """Example n is of class n + 1; shards of 3, 4 and 4."""
-    monkeypatch.setattr(made, "EXAMPLES_PER_SHARD", 4)
+    monkeypatch.setattr(writing, "EXAMPLES_PER_SHARD", 4)
     image = png(np.full((8, 8, 3), 100, np.uint8))
     return write_train(
         [Record(f"r{n}", (image,), 8, 8, labels=(CLASSES[n],), format="png") for n in range(11)], CLASSES

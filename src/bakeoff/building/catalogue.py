@@ -33,7 +33,7 @@ DUPLICATE = "is listed twice; the first annotation counts"
 class Catalogue:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.table = _opened(path)
+        self.table = _open(path)
 
     def close(self) -> None:
         self.table.close()
@@ -55,7 +55,7 @@ class Catalogue:
         with self.changing() as table:
             table.execute("DELETE FROM items")
             for source, item, stamp in rows:
-                content = _packed(item)
+                content = _pack(item)
                 row = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
                 if table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", row).rowcount or item.unpaired:
                     continue
@@ -77,7 +77,7 @@ class Catalogue:
         )
         while rows := self.table.execute(query, [last]).fetchall():
             for _, source, content in rows:
-                yield source, unpacked_item(content)
+                yield source, unpack_item(content)
             last = rows[-1][0]
 
     def add_verdicts(self, verdicts: Iterable[Verdict]) -> None:
@@ -85,7 +85,7 @@ class Catalogue:
             table.executemany(
                 "INSERT OR REPLACE INTO verdicts SELECT ?, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
                 (
-                    (v.name, v.reason, v.ignored, v.sha256, _signed(v.likeness), _packed(v), v.name)
+                    (v.name, v.reason, v.ignored, v.sha256, _to_signed(v.likeness), _pack(v), v.name)
                     for v in verdicts
                 ),
             )  # fmt: skip
@@ -93,7 +93,7 @@ class Catalogue:
     def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
         query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
         for source, content in self.table.execute(query):
-            yield source, unpacked_verdict(content)
+            yield source, unpack_verdict(content)
 
     def shard(self, side: str, shard: int) -> Iterator[tuple[int, Item, Verdict]]:
         """What one shard holds, in its order."""
@@ -102,13 +102,13 @@ class Catalogue:
             "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
         )
         for source, item, verdict in self.table.execute(query, [side, shard]):
-            yield source, unpacked_item(item), unpacked_verdict(verdict)
+            yield source, unpack_item(item), unpack_verdict(verdict)
 
     def _add_again(self, table: sqlite3.Connection, source: int, item: Item) -> None:
         """A second annotation of an image: the image's own row stays, and this one is told."""
         [held] = table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
-            fresh = _packed(item)
+            fresh = _pack(item)
             table.execute(
                 "UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", (fresh, fresh, item.name)
             )
@@ -116,11 +116,11 @@ class Catalogue:
         number = 2
         while table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
-        told = _packed(Item(f"{item.name} ({number})", item.path, item.media, problem=DUPLICATE))
+        told = _pack(Item(f"{item.name} ({number})", item.path, item.media, problem=DUPLICATE))
         table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (f"{item.name} ({number})", source, told, told))
 
 
-def unpacked_item(content: str) -> Item:
+def unpack_item(content: str) -> Item:
     tree = json.loads(content)
     for key in ("labels", "notes"):
         tree[key] = tuple(tree.get(key, ()))
@@ -130,7 +130,7 @@ def unpacked_item(content: str) -> Item:
     return Item(**tree)
 
 
-def unpacked_verdict(content: str) -> Verdict:
+def unpack_verdict(content: str) -> Verdict:
     tree = json.loads(content)
     for key in ("changes", "notes", "labels"):
         tree[key] = tuple(tree.get(key, ()))
@@ -138,18 +138,18 @@ def unpacked_verdict(content: str) -> Verdict:
     return Verdict(**tree)
 
 
-def _packed(value: Item | Verdict) -> str:
+def _pack(value: Item | Verdict) -> str:
     tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
     if isinstance(value, Verdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
     return json.dumps(tree, separators=(",", ":"))
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> sqlite3.Connection:
     for attempt in (1, 2):
         table: Any = None
         try:

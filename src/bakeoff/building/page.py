@@ -6,8 +6,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from bakeoff.building.samples import Sample
-from bakeoff.building.tally import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDGES, Tally
+from bakeoff.building.contents import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDGES, Sample, Tally
 
 FILE = "report.html"
 MOST_CLASSES = 300

@@ -18,8 +18,7 @@ from bakeoff.records.record import Source
 from bakeoff.run.parse import parse_kind
 from bakeoff.run.settings import settings_tree
 from bakeoff.sources import SOURCES
-from bakeoff.sources.dataset import Dataset, Part
-from bakeoff.sources.merged import Merged
+from bakeoff.sources.dataset import Dataset, Merged, Part
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from bakeoff.config.kinds import parse_variant
 from bakeoff.config.limits import limits_on_this_machine
 from bakeoff.config.resolve import resolve
 from bakeoff.errors import DataError
-from bakeoff.records.box_table import read_boxes
-from bakeoff.records.manifest import read_manifest
+from bakeoff.records.manifest import read_boxes, read_manifest
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft, Run
 

@@ -19,7 +19,7 @@ from bakeoff.input.store import Store
 from bakeoff.input.view import View
 from bakeoff.networks import Network
 from bakeoff.predict.lite_metadata import VIEW
-from bakeoff.records.shards import write_labels
+from bakeoff.records.manifest import write_labels
 from bakeoff.run.export import SAVED_MODEL, Export
 from bakeoff.tasks.task import Task
 

@@ -16,8 +16,7 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.input.bad_records import BadRecords
 from bakeoff.records.manifest import Shard, Split
-from bakeoff.records.shards import index_name
-from bakeoff.records.tfrecord import HEAD, TAIL, is_head, is_whole
+from bakeoff.records.shards import HEAD, TAIL, is_head, is_whole, name_index
 from bakeoff.records.wire import Value, decode_features
 
 NAME = "image/filename"
@@ -131,7 +130,7 @@ def _text(value: Value | None) -> str:
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:
-    path, index_path = folder / shard.file, folder / index_name(shard.file)
+    path, index_path = folder / shard.file, folder / name_index(shard.file)
     for file in (path, index_path):
         if not file.is_file():
             raise DataError(f"{file}: missing, though the manifest names it; {REBUILD}")

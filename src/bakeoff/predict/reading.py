@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from bakeoff.errors import DataError, one_line
-from bakeoff.sources.sniff import what_instead
+from bakeoff.sources.raw_files import what_instead
 
 DEFAULT_RATE = Fraction(25)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
-from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 HEAD = 64

@@ -14,9 +14,9 @@ from typing import Literal
 
 from bakeoff.errors import DataError, require
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.records.tfrecord import read_frames
+from bakeoff.records.shards import read_frames
 from bakeoff.sources.dataset import Dataset, Item
-from bakeoff.sources.paths import stays_inside
+from bakeoff.sources.raw_files import stays_inside
 
 TASKS = {
     "object_detection": "detection",
@@ -66,9 +66,9 @@ class TfRecords(Dataset):
                 key = "data.validation" if side == VALIDATION else "data.train"
                 raise DataError(f"{root.as_posix()}: has no file {pattern!r} ({key})")
             for file in files:
-                yield from self._in_file(root, file.relative_to(root).as_posix(), side)
+                yield from self._list_file(root, file.relative_to(root).as_posix(), side)
 
-    def _in_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
+    def _list_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
         if not stays_inside(root, name):
             yield Item(name, name, "example", problem="a link that leaves the dataset's folder")
             return

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.building.fitting import BoxesRefused, fit_boxes, turned
+from bakeoff.building.examine import BoxesRefused, fit_boxes, turn_upright
 from bakeoff.sources.dataset import Item
 
 
@@ -73,7 +73,7 @@ def test_a_box_turns_as_the_pixels_do(orientation: int) -> None:
     rows, columns = painted.any(axis=1).nonzero()[0], painted.any(axis=0).nonzero()[0]
     height, width = painted.shape
     expected = columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
-    assert turned((0.1, 0.1, 0.6, 0.9), orientation) == pytest.approx(expected)
+    assert turn_upright((0.1, 0.1, 0.6, 0.9), orientation) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
