@@ -102,7 +102,7 @@ UPRIGHT = {
 
 
 @pytest.mark.parametrize("orientation", sorted(UPRIGHT))
-@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF"])
 def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -226,6 +226,14 @@ def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> 
     frame = jpeg.index(b"\xff\xc0")
     with pytest.raises(ImageRefused, match="65535x65535: more than 178,000,000 pixels"):
         check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
+
+
+def test_pillows_own_warning_about_many_pixels_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It warns from 89 million pixels on, and refuses twice as many."""
+    data = saved(Image.fromarray(SCENE), "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", SCENE.shape[0] * SCENE.shape[1] - 1)
+    checked = check_image(data, None)
+    assert encode_stored(data, checked, None) and checked.changes == ("converted from PNG",)
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,8 @@ def _check_other(data: bytes) -> Checked:
 def _load_upright(opened: Image.Image, orientation: int) -> Image.Image:
     """Return the pixels in RGB, turned as EXIF says."""
     image = _convert(opened)
+    if opened.format == "TIFF":  # Pillow turns it as it loads it; this is what is left to do
+        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
     return image.transpose(ORIENTED[orientation]) if orientation in ORIENTED else image
 
 
@@ -183,15 +185,15 @@ def _shrink(image: Image.Image) -> np.ndarray:
 def _refuse_plainly() -> Iterator[None]:
     """Turn Pillow's many ways to say that it cannot read a file into one."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # from 89 million pixels; ours are MOST_PIXELS
         try:
             yield
         except ImageRefused:
             raise
         except UnidentifiedImageError:
             raise ImageRefused("broken: its header cannot be read") from None
-        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        except Image.DecompressionBombError:
             raise ImageRefused(f"more than {MOST_PIXELS:,} pixels") from None
         except MemoryError:
             raise ImageRefused("does not fit into memory") from None
