@@ -17,6 +17,7 @@ import pytest
 from bakeoff.building import build as building
 from bakeoff.building import examples, writing
 from bakeoff.building.workers import Workers
+from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.records.manifest import read_manifest
 from bakeoff.sources.dataset import Merged
@@ -146,6 +147,19 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
     assert make(ImageFolders(path="set")).bytes() == expected
     assert {file: seen[file] for file in kept} == kept
     monkeypatch.setattr(building, "examine", examine)
+
+
+def test_a_build_by_other_code_goes_on_from_nothing(
+    make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only this room's code: sources and the format decide the records, too."""
+    write_images(tmp_path / "set", {"cat": 20})
+    names = []
+    for digest in (deciding_digest("build_records"), "other code"):
+        monkeypatch.setattr(building, "deciding_digest", {"build_records": digest}.get)
+        monkeypatch.setattr(building, "_gather", lambda folder, *_: names.append(folder.name))
+        make(ImageFolders(path="set"))
+    assert len(set(names)) == 2
 
 
 def test_an_image_that_changed_since_the_stop_is_checked_again(

@@ -28,6 +28,7 @@ from bakeoff.building.examples import choose_classes, choose_shards, fill_exampl
 from bakeoff.building.report import Findings, write_report
 from bakeoff.building.sides import choose_sides
 from bakeoff.building.workers import Workers
+from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
 from bakeoff.progress import Bar, progress
@@ -213,14 +214,12 @@ def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
 
 
 def _fingerprint(parts: Sequence[Part]) -> str:
-    """Return a name for what decides the bytes besides the files: settings and this room's code."""
-    digest = hashlib.sha256()
+    """Return a name for what decides the bytes besides the files: settings and code."""
+    digest = hashlib.sha256(deciding_digest("build_records").encode())
     for part in parts:
         settings = {"kind": type(part.dataset).__name__, "name": part.name, **asdict(part.dataset)}
         settings.pop("max_rejected")
         digest.update(json.dumps([settings, part.dataset.folder().resolve().as_posix()]).encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
