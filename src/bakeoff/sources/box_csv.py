@@ -39,7 +39,7 @@ class BoxCsv(Dataset):
                     continue
                 try:
                     yield _make_item(path, rows, side)
-                except ValueError as error:
+                except (ValueError, OverflowError) as error:
                     yield Item(path, path, problem=f"{file}: {error}")
 
 

@@ -51,7 +51,7 @@ class PascalVoc(Dataset):
             return Item(path, path, problem=problem)
         try:
             image_name, recorded, boxes = read_voc((root / path).read_bytes())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             return Item(path, path, problem=f"annotation cannot be used: {error}")
         image, problem = _locate_image(root, images, annotations, path, image_name)
         notes = () if recorded else ("the annotation names no size to check the boxes by",)
