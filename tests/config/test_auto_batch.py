@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.auto_batch import Choice, NothingFits, Trial, evidence_name, kept_choice, ladder, search
-from bakeoff.input.budget import Load, estimate
+from bakeoff.input.memory import Load, estimate
 
 
 class Memory:

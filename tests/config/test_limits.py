@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.limits import Machine, limits_on_this_machine, look
-from bakeoff.input.budget import Limits
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import Limits, Memory
 
 HERE = Machine(free_bytes=10_070_000_000, total_bytes=16_000_000_000, cores=6, device_free_bytes=8_000_000_000)
 

@@ -11,11 +11,10 @@ import tensorflow as tf
 from bakeoff.building import writing
 from bakeoff.errors import DataError, said_plainly
 from bakeoff.input.augment import Augment
-from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
-from bakeoff.input.store import OnBadRecord, Store, plain_errors_of
+from bakeoff.input.store import BadRecords, OnBadRecord, Store, plain_errors_of
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bakeoff.files import write_whole
-from bakeoff.input.budget import Load, estimate
+from bakeoff.input.memory import Load, estimate
 
 LARGEST = 1024
 LIBRARIES = ("tensorflow", "keras", "numpy")

@@ -20,7 +20,7 @@ import psutil
 
 from bakeoff import machine
 from bakeoff.config.auto_batch import Choice, NothingFits, evidence_name, kept_choice, ladder, search
-from bakeoff.input.budget import Limits, Load, estimate
+from bakeoff.input.memory import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
 from bakeoff.run.settings import Run, write

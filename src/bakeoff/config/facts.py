@@ -13,7 +13,7 @@ from typing import Any
 
 import bakeoff.networks
 from bakeoff.files import write_whole
-from bakeoff.input.budget import FLOAT_BYTES
+from bakeoff.input.memory import FLOAT_BYTES
 from bakeoff.networks import Network
 from bakeoff.networks.selection import select
 from bakeoff.quiet import load_tensorflow

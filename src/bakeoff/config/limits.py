@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bakeoff import machine
-from bakeoff.input.budget import Limits
-from bakeoff.input.memory import AUTO, Memory
+from bakeoff.input.memory import AUTO, Limits, Memory
 
 GRAIN = 100 * 10**6  # a budget is a whole number of these
 

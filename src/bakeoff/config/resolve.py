@@ -8,8 +8,7 @@ from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts
 from bakeoff.config.limits import stated_limits
 from bakeoff.errors import OutOfRange
-from bakeoff.input.budget import Buffers, Limits, Load, buffers
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import Buffers, Limits, Load, Memory, buffers
 from bakeoff.lr import Schedule, batch_factor
 from bakeoff.networks import Network
 from bakeoff.records.manifest import Split

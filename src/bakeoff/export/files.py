@@ -14,9 +14,8 @@ from bakeoff.export.metadata import LABELS, metadata
 from bakeoff.export.pack import packed
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
-from bakeoff.input.shape import Shape
+from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store
-from bakeoff.input.view import View
 from bakeoff.networks import Network
 from bakeoff.predict.lite_metadata import VIEW
 from bakeoff.records.manifest import write_labels

@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.input import pixels
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from bakeoff.tasks.task import Task, Tensors
 
 

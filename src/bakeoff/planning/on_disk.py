@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bakeoff.input.budget import FLOAT_BYTES
+from bakeoff.input.memory import FLOAT_BYTES
 from bakeoff.training.settings import Train
 
 CHECKPOINTS = 3  # two stay while the next is written

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.input import pixels
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from bakeoff.networks.sampling import Sampling
 from bakeoff.predict.lite_model import Found, LiteModel
 from bakeoff.predict.saved_model import SavedModel

@@ -9,7 +9,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
-from bakeoff.input.bad_records import BadRecords
+from bakeoff.input.store import BadRecords
 from bakeoff.planning.on_disk import OnDisk
 from bakeoff.planning.pace import pace_key, pace_of, remember
 from bakeoff.progress import progress, say

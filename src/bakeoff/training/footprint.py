@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from bakeoff.input.budget import Parts
+from bakeoff.input.memory import Parts
 
 Result = TypeVar("Result")
 OVER = 1.1  # of the budget: from here on a warning is due

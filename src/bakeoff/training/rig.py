@@ -7,10 +7,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
+from bakeoff.input.store import BadRecords, Store
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tasks.task import Task, task_of
