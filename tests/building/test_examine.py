@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.building.examine import BoxesRefused, fit_boxes, turn_upright
+from bakeoff.building.examine import Refused, fit_boxes, turn_upright
 from bakeoff.sources.dataset import Item
 
 
@@ -38,12 +38,12 @@ def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_told(corners: tuple) ->
     ],
 )
 def test_a_box_that_cannot_be_right_is_refused(corners: tuple, message: str) -> None:
-    with pytest.raises(BoxesRefused, match=message):
+    with pytest.raises(Refused, match=message):
         fit_boxes(item((*corners, "cat")), 100, 50, 1)
 
 
 def test_an_annotation_for_another_size_is_refused() -> None:
-    with pytest.raises(BoxesRefused, match="the annotation is for 100x50 pixels, the image has 50x100"):
+    with pytest.raises(Refused, match="the annotation is for 100x50 pixels, the image has 50x100"):
         fit_boxes(item((10, 5, 60, 45, "cat")), 50, 100, 1)
 
 

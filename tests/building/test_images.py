@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.building.images import ImageRefused, check_image, encode_stored, limit_size
+from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
 from drawing import encoded, pixels
 
 SCENE = pixels(7, 48, 32)
@@ -150,7 +150,7 @@ def test_a_large_image_is_resized_to_its_longer_side(
 def test_every_cut_of_a_jpeg_is_noticed() -> None:
     data = encoded(5, quality=90)
     for length in range(1, len(data)):
-        with pytest.raises(ImageRefused):
+        with pytest.raises(Refused):
             check_image(data[:length], None)
 
 
@@ -165,7 +165,7 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
         data[start : start + 512] = draw.integers(0, 255, 512, np.uint8).tobytes()
         try:
             check_image(bytes(data), None)
-        except ImageRefused as error:
+        except Refused as error:
             assert str(error).startswith("broken JPEG")
             noticed += 1
     assert noticed >= 30
@@ -174,17 +174,17 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
 def test_a_stretch_of_zeros_in_the_entropy_stream_is_noticed() -> None:
     whole = encoded(6, width=320, height=240, quality=95)
     half = len(whole) // 2
-    with pytest.raises(ImageRefused, match="broken JPEG"):
+    with pytest.raises(Refused, match="broken JPEG"):
         check_image(whole[:half] + bytes(1024) + whole[half + 1024 :], None)
 
 
 def test_damage_in_the_header_is_noticed() -> None:
     data = encoded(6)
     table = data.index(b"\xff\xc4")
-    with pytest.raises(ImageRefused, match="broken JPEG"):
+    with pytest.raises(Refused, match="broken JPEG"):
         check_image(data[:table] + b"\x00\x00" + data[table + 2 :], None)
     frame = data.index(b"\xff\xc0")
-    with pytest.raises(ImageRefused, match="broken JPEG: damaged header: 0x0 pixels"):
+    with pytest.raises(Refused, match="broken JPEG: damaged header: 0x0 pixels"):
         check_image(data[: frame + 5] + b"\0\0\0\0" + data[frame + 9 :], None)
 
 
@@ -205,7 +205,7 @@ def test_damage_in_the_header_is_noticed() -> None:
     ],
 )
 def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(ImageRefused, match=reason):
+    with pytest.raises(Refused, match=reason):
         check_image(data, None)
 
 
@@ -213,18 +213,18 @@ def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: st
 def test_an_animated_image_is_refused(kind: str) -> None:
     frames = [Image.fromarray(pixels(seed)) for seed in (1, 2, 3)]
     data = saved(frames[0], kind, save_all=True, append_images=frames[1:])
-    with pytest.raises(ImageRefused, match="animated: 3 frames in one"):
+    with pytest.raises(Refused, match="animated: 3 frames in one"):
         check_image(data, None)
 
 
 def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> None:
     data = encoded(1, "PNG")
     wide = data[:16] + (60000).to_bytes(4) + (60000).to_bytes(4) + data[24:]
-    with pytest.raises(ImageRefused):
+    with pytest.raises(Refused):
         check_image(wide, None)
     jpeg = encoded(1)
     frame = jpeg.index(b"\xff\xc0")
-    with pytest.raises(ImageRefused, match="65535x65535: more than 178,000,000 pixels"):
+    with pytest.raises(Refused, match="65535x65535: more than 178,000,000 pixels"):
         check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
 
 

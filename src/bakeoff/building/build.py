@@ -14,7 +14,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -31,8 +30,8 @@ from bakeoff.building.workers import Workers
 from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
-from bakeoff.progress import Bar, progress
-from bakeoff.records.manifest import BoxTable, Manifest, Shard, write_labels
+from bakeoff.progress import progress
+from bakeoff.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.records.record import SPLITS, TRAIN
 from bakeoff.records.shards import name_index
 from bakeoff.sources.dataset import Dataset, Item, Part
@@ -86,9 +85,8 @@ def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
             safe = make_printable(name)
             yield source, item if safe == item.name else replace(item, name=safe), _stamp(root, item)
         if not found:
-            raise DataError(
-                f"{root.as_posix()}: is empty; put the dataset there (docs/records.md shows how it must look)"
-            )
+            remedy = "put the dataset there (docs/records.md shows how it must look)"
+            raise DataError(f"{root.as_posix()}: is empty; {remedy}")
 
 
 def _stamp(root: Path, item: Item) -> str:
@@ -108,16 +106,11 @@ def _check(catalogue: Catalogue, pool: Workers, datasets: Sequence[Dataset]) -> 
     piece = 1 if datasets[0].task == "video" else PIECE
     with progress("checking", total, "files") as bar:
         bar.advance(catalogue.count("verdicts"))
-        for verdicts in _batch(pool.each(_examine, _cut(catalogue.unchecked(), piece), _refuse_deadly), bar):
+        results = pool.each(_examine, _cut(catalogue.unchecked(), piece), _refuse_deadly)
+        # Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little.
+        while verdicts := [verdict for result in islice(results, 8) for verdict in result]:
             catalogue.add_verdicts(verdicts)
-
-
-def _batch(results: Iterator[Any], bar: Bar) -> Iterator[list[Verdict]]:
-    """Yield enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little."""
-    while batch := list(islice(results, 8)):
-        verdicts = [verdict for result in batch for verdict in (result if isinstance(result, list) else [result])]
-        yield verdicts
-        bar.advance(len(verdicts))
+            bar.advance(len(verdicts))
 
 
 def _cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
@@ -161,9 +154,13 @@ def _write(
 
 
 def _gather(folder: Path, partial: Path, seals: dict[str, list[writing.Seal]], task: str) -> str | None:
-    """Finished shards get a second name in the output, so that a kill in between loses none."""
+    """Give finished shards a second name in the output, so that a kill in between loses none."""
     for seal in (seal for made in seals.values() for seal in made):
-        _require_whole(folder, seal.shard)
+        size = (folder / seal.shard.file).stat().st_size
+        if size != seal.shard.bytes:
+            raise WorkspaceError(
+                f"{folder / seal.shard.file}: has {size} bytes, was written with {seal.shard.bytes}; delete {folder}"
+            )
         for name in (seal.shard.file, name_index(seal.shard.file)):
             _link(folder / name, partial / name)
     if task != "detection":
@@ -172,14 +169,6 @@ def _gather(folder: Path, partial: Path, seals: dict[str, list[writing.Seal]], t
         for seal in seals[TRAIN]:
             table.add_rows(np.load(folder / writing.name_boxes(seal.shard.file)))
     return table.sha256()
-
-
-def _require_whole(folder: Path, shard: Shard) -> None:
-    size = (folder / shard.file).stat().st_size
-    if size != shard.bytes:
-        raise WorkspaceError(
-            f"{folder / shard.file}: has {size} bytes, was written with {shard.bytes}; delete {folder}"
-        )
 
 
 def _link(made: Path, final: Path) -> None:
@@ -233,17 +222,14 @@ def _examine(piece: list[tuple[int, Item]]) -> list[Verdict]:
     return [examine(_datasets[source], _roots[source], item) for source, item in piece]
 
 
-def _refuse_deadly(element: tuple[int, Item]) -> Verdict:
-    return Verdict(element[1].name, "broken: it ends the process that decodes it")
+def _refuse_deadly(element: tuple[int, Item]) -> list[Verdict]:
+    return [Verdict(element[1].name, "broken: it ends the process that decodes it")]
 
 
 def _write_one(piece: list[tuple[writing.Order, list[str]]]) -> tuple[writing.Order, writing.Seal]:
     [(order, classes)] = piece
-    catalogue = Catalogue(_folder / CATALOGUE)
-    try:
+    with closing(Catalogue(_folder / CATALOGUE)) as catalogue:
         return order, writing.write_shard(catalogue, order, _datasets, classes, _folder)
-    finally:
-        catalogue.close()
 
 
 def _give_up_writing(element: tuple[writing.Order, list[str]]) -> None:

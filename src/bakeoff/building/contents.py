@@ -59,8 +59,8 @@ class Tally:
             self.box_aspects[bisect_right(ASPECT_EDGES, width * record.width / (height * record.height))] += 1
 
     def __add__(self, other: "Tally") -> "Tally":
-        def add(mine: list[int], theirs: list[int]) -> list[int]:
-            return [a + b for a, b in zip(mine, theirs, strict=True)]
+        def add(key: str) -> list[int]:
+            return [a + b for a, b in zip(getattr(self, key), getattr(other, key), strict=True)]
 
         return Tally(
             self.examples + other.examples,
@@ -68,10 +68,7 @@ class Tally:
             max(self.frames, other.frames),
             dict(Counter(self.labels) + Counter(other.labels)),
             self.negatives + other.negatives,
-            add(self.sides, other.sides),
-            add(self.box_sides, other.box_sides),
-            add(self.box_aspects, other.box_aspects),
-            add(self.box_counts, other.box_counts),
+            **{key: add(key) for key in ("sides", "box_sides", "box_aspects", "box_counts")},
         )
 
 

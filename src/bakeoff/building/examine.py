@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.building.foreign import read_foreign
-from bakeoff.building.images import ImageRefused, check_image, encode_stored, limit_size
+from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
 from bakeoff.errors import DataError
 from bakeoff.records.record import Box, Record
 from bakeoff.records.shards import compute_checksum
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make them
 Place = tuple[float, float, float, float]  # xmin ymin xmax ymax
-
-
-class BoxesRefused(ValueError):
-    """Why an annotation does not fit its image, for a person."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
             return _examine_foreign(dataset, root, item)
         assert isinstance(dataset, Clips)
         return _examine_clip(dataset, root, item)
-    except (ImageRefused, BoxesRefused) as error:
+    except Refused as error:
         return Verdict(item.name, str(error))
     except OSError as error:
         return Verdict(item.name, f"cannot be read: {error.strerror or error}")
@@ -204,7 +200,7 @@ def _is_labelled_as_stored(item: Item, width: int, height: int, orientation: int
     if orientation >= 5 and item.recorded == (height, width):
         return True
     recorded = "x".join(map(str, item.recorded))
-    raise BoxesRefused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
+    raise Refused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
 
 
 def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_shares: bool) -> tuple[Place, bool]:
@@ -214,17 +210,17 @@ def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_sh
         x0, y0, x1, y1 = x0 * width, y0 * height, x1 * width, y1 * height
     name = f"box {number} ({make_printable(label)})"
     if not all(abs(value) < 1e9 for value in (x0, y0, x1, y1)):  # also refuses NaN
-        raise BoxesRefused(f"{name} has a corner that is no number")
+        raise Refused(f"{name} has a corner that is no number")
     if x1 <= x0 or y1 <= y0:
         which = "xmax" if x1 <= x0 else "ymax"
         high, low = (x1, x0) if x1 <= x0 else (y1, y0)
-        raise BoxesRefused(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
+        raise Refused(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
     for side, value, limit in (("xmin", x0, width), ("ymin", y0, height), ("xmax", x1, width), ("ymax", y1, height)):
         if not -SLACK - 1e-6 <= value <= limit + SLACK + 1e-6:
-            raise BoxesRefused(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")
+            raise Refused(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")
     inside = _clip_side(x0, width), _clip_side(y0, height), _clip_side(x1, width), _clip_side(y1, height)
     if inside[2] <= inside[0] or inside[3] <= inside[1]:
-        raise BoxesRefused(f"{name} lies outside of the image's {width}x{height}")
+        raise Refused(f"{name} lies outside of the image's {width}x{height}")
     # Shares that left the image by a rounding error are not worth a note.
     clipped = any(abs(a - b) > 1e-3 for a, b in zip(inside, (x0, y0, x1, y1), strict=True))
     return (inside[0] / width, inside[1] / height, inside[2] / width, inside[3] / height), clipped

@@ -39,8 +39,8 @@ FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 
-class ImageRefused(ValueError):
-    """Why an image cannot become a record, for a person."""
+class Refused(ValueError):
+    """Why an image, a clip or its annotation cannot become a record, for a person."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Checked:
 
 
 def check_image(data: bytes, max_side: int | None) -> Checked:
-    """Decode the whole stream. Raises ImageRefused."""
+    """Decode the whole stream. Raises Refused."""
     if not data:
-        raise ImageRefused("empty file")
+        raise Refused("empty file")
     if len(data) > MOST_BYTES:
-        raise ImageRefused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
+        raise Refused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
     found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
     if max_side and max(found.width, found.height) > max_side:
         change = f"resized to {max_side} pixels on its longer side"
@@ -99,8 +99,8 @@ def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
 def _check_jpeg(data: bytes) -> Checked:
     try:
         header = jpeg.read_markers(data)
-    except jpeg.JpegError as error:
-        raise ImageRefused(f"broken JPEG: {error}") from None
+    except ValueError as error:
+        raise Refused(f"broken JPEG: {error}") from None
     _require_pixels(header.width, header.height)
     changes = []
     if header.length < len(data):
@@ -124,23 +124,23 @@ def _check_jpeg(data: bytes) -> Checked:
 
 
 def _decode_small(data: bytes, colours: str) -> np.ndarray:
-    """Return the JPEG at an eighth of its size, which takes its whole stream. Raises ImageRefused."""
+    """Return the JPEG at an eighth of its size, which takes its whole stream. Raises Refused."""
     try:
         return simplejpeg.decode_jpeg(data, colours, min_height=1, min_width=1, min_factor=8, strict=True)
     except ValueError as error:
-        raise ImageRefused(f"broken JPEG: {_shorten(error)}") from None
+        raise Refused(f"broken JPEG: {_shorten(error)}") from None
 
 
 def _check_other(data: bytes) -> Checked:
     name = format_of(data)
     if name is None:
-        raise ImageRefused(what_instead(data))
+        raise Refused(what_instead(data))
     with _refuse_plainly():
         opened = Image.open(io.BytesIO(data))
         _require_pixels(*opened.size)
         frames = getattr(opened, "n_frames", 1)
         if frames > 1:
-            raise ImageRefused(f"animated: {frames} frames in one {name}; save the one that is meant as an image")
+            raise Refused(f"animated: {frames} frames in one {name}; save the one that is meant as an image")
         orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
         mode = opened.mode
         image = _load_upright(opened, orientation)
@@ -189,21 +189,21 @@ def _refuse_plainly() -> Iterator[None]:
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # from 89 million pixels; ours are MOST_PIXELS
         try:
             yield
-        except ImageRefused:
+        except Refused:
             raise
         except UnidentifiedImageError:
-            raise ImageRefused("broken: its header cannot be read") from None
+            raise Refused("broken: its header cannot be read") from None
         except Image.DecompressionBombError:
-            raise ImageRefused(f"more than {MOST_PIXELS:,} pixels") from None
+            raise Refused(f"more than {MOST_PIXELS:,} pixels") from None
         except MemoryError:
-            raise ImageRefused("does not fit into memory") from None
+            raise Refused("does not fit into memory") from None
         except Exception as error:  # a decoder may raise anything on damaged bytes
-            raise ImageRefused(f"broken: {_shorten(error)}") from None
+            raise Refused(f"broken: {_shorten(error)}") from None
 
 
 def _require_pixels(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise ImageRefused(f"{width}x{height}: more than {MOST_PIXELS:,} pixels")
+        raise Refused(f"{width}x{height}: more than {MOST_PIXELS:,} pixels")
 
 
 def _describe_mode(mode: str) -> str:

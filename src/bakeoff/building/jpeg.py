@@ -12,15 +12,11 @@ import numpy as np
 from PIL import ExifTags, Image
 
 START, END = b"\xff\xd8", b"\xff\xd9"
-START_OF_SCAN, APP1, APP14 = 0xDA, 0xE1, 0xEE
+START_OF_SCAN, APP1 = 0xDA, 0xE1
 FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0xCC)}
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
 IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the first marker after entropy-coded data
-
-
-class JpegError(ValueError):
-    """What is wrong with the stream, for a person."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +36,22 @@ class Jpeg:
 
 
 def read_markers(data: bytes) -> Jpeg:
+    """Return what the header says. Raises ValueError with what is wrong with the stream, for a person."""
     place, orientation = 2, 1
     frame: tuple[int, int, int, int, int] | None = None
     while True:
         marker, place = _find_marker(data, place)
         if marker == 0xD9:
-            raise JpegError("ends before the image data: only a header")
+            raise ValueError("ends before the image data: only a header")
         if marker in ALONE:
             continue
         length = int.from_bytes(data[place : place + 2])
         segment = data[place + 2 : place + length]
         if length < 2 or len(segment) < length - 2:
-            raise JpegError("cut off inside the header")
+            raise ValueError("cut off inside the header")
         if marker in FRAMES:
             if len(segment) < 6:
-                raise JpegError("damaged header: frame too short")
+                raise ValueError("damaged header: frame too short")
             bits, height, width, components = struct.unpack(">BHHB", segment[:6])
             frame = (marker, bits, height, width, components)
         elif marker == APP1 and segment.startswith(b"Exif\0\0"):
@@ -63,10 +60,10 @@ def read_markers(data: bytes) -> Jpeg:
             break
         place += length
     if frame is None:
-        raise JpegError("damaged header: image data before the frame")
+        raise ValueError("damaged header: image data before the frame")
     coding, bits, height, width, components = frame
     if not width or not height:
-        raise JpegError(f"damaged header: {width}x{height} pixels")
+        raise ValueError(f"damaged header: {width}x{height} pixels")
     return Jpeg(width, height, coding, bits, components, orientation, _find_end(data, place))
 
 
@@ -86,13 +83,13 @@ def read_orientation(block: bytes) -> int:
 def _find_marker(data: bytes, place: int) -> tuple[int, int]:
     """Return the marker at `place` and where its content starts."""
     if place + 2 > len(data):
-        raise JpegError("cut off inside the header")
+        raise ValueError("cut off inside the header")
     if data[place] != 0xFF:
-        raise JpegError(f"damaged header: no marker at byte {place}")
+        raise ValueError(f"damaged header: no marker at byte {place}")
     while place + 1 < len(data) and data[place + 1] == 0xFF:  # fill bytes
         place += 1
     if place + 1 >= len(data):
-        raise JpegError("cut off inside the header")
+        raise ValueError("cut off inside the header")
     return data[place + 1], place + 2
 
 
@@ -106,7 +103,7 @@ def _find_end(data: bytes, scan: int) -> int:
     while True:
         following = IN_SCAN.search(data, place)
         if not following:
-            raise JpegError("cut off: the end of the image is missing")
+            raise ValueError("cut off: the end of the image is missing")
         marker, place = data[following.start() + 1], following.end()
         if marker == 0xD9:
             return place

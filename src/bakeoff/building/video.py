@@ -5,7 +5,7 @@ same pixels. A folder of frames is so many image files; the seed system's raw cl
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +17,7 @@ import simplejpeg
 from av.video.reformatter import Interpolation
 from PIL import Image
 
-from bakeoff.building.images import ImageRefused, check_image, encode_stored, hash_picture
+from bakeoff.building.images import Refused, check_image, encode_stored, hash_picture
 from bakeoff.sources.clips import list_frames
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
@@ -36,23 +36,23 @@ class CheckedClip:
 
 
 def check_video(path: Path) -> CheckedClip:
-    """Decode every frame. Raises ImageRefused."""
+    """Decode every frame. Raises Refused."""
     with _refuse_plainly(), _open(path) as (container, stream):
         declared, rate = stream.frames, _read_rate(stream)
         count, sample, size = 0, None, (0, 0)
         middle = declared // 2
         for frame in container.decode(stream):
             if frame.is_corrupt:
-                raise ImageRefused(f"broken video: frame {count} is damaged")
+                raise Refused(f"broken video: frame {count} is damaged")
             if count == 0 or count == middle:
                 sample = frame.reformat(format="gray", interpolation=EXACT).to_ndarray()
                 size = (frame.width, frame.height)
                 turned = frame.rotation % 180 != 0
             count += 1
     if sample is None:
-        raise ImageRefused("broken video: not one frame can be decoded")
+        raise Refused("broken video: not one frame can be decoded")
     if count < declared:
-        raise ImageRefused(f"broken video: {count} of its {declared} frames can be decoded")
+        raise Refused(f"broken video: {count} of its {declared} frames can be decoded")
     width, height = size[::-1] if turned else size
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -67,15 +67,15 @@ def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
         data = file.read_bytes()
         try:
             found = check_image(data, None)
-        except ImageRefused as error:
-            raise ImageRefused(f"frame {file.name}: {error}") from None
+        except Refused as error:
+            raise Refused(f"frame {file.name}: {error}") from None
         if size not in (None, (found.width, found.height)):
-            raise ImageRefused(f"frame {file.name} is {found.width}x{found.height}, others are {size[0]}x{size[1]}")
+            raise Refused(f"frame {file.name} is {found.width}x{found.height}, others are {size[0]}x{size[1]}")
         size = (found.width, found.height)
         digest.update(bytes.fromhex(found.sha256))
         likeness = found.likeness if count == (len(files) + 1) // 2 else likeness
     if size is None:
-        raise ImageRefused("a folder without a frame")
+        raise Refused("a folder without a frame")
     return CheckedClip(*size, count, frames_per_second, digest.hexdigest(), likeness)
 
 
@@ -83,9 +83,7 @@ def check_raw(data: bytes, width: int, height: int, frames_per_second: float) ->
     """Raw frames, width x height x 3 bytes each."""
     frames, rest = divmod(len(data), width * height * 3)
     if rest or not frames:
-        raise ImageRefused(
-            f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)"
-        )
+        raise Refused(f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)")
     middle = view_raw(data, width, height)[frames // 2]
     grey = np.ascontiguousarray(middle[::2, ::2, 1])
     return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), hash_picture(grey))
@@ -111,8 +109,8 @@ def encode_folder(folder: Path, size: tuple[int, int], step: int, max_side: int 
         yield encode_stored(data, check_image(data, max_side), max_side)
 
 
-def encode_arrays(frames: Iterable[np.ndarray], size: tuple[int, int], step: int) -> Iterator[bytes]:
-    for frame in islice(frames, 0, None, step):
+def encode_arrays(frames: np.ndarray, size: tuple[int, int], step: int) -> Iterator[bytes]:
+    for frame in frames[::step]:
         if frame.shape[:2] != size[::-1]:
             frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
         yield _encode(frame)
@@ -126,7 +124,7 @@ def _encode(rgb: np.ndarray) -> bytes:
 def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
     with av.open(str(path)) as container:
         if not container.streams.video:
-            raise ImageRefused("has no video in it")
+            raise Refused("has no video in it")
         stream = container.streams.video[0]
         stream.thread_type = "NONE"  # the processes are as many as the cores
         stream.codec_context.options = {"err_detect": "explode"}  # else FFmpeg paints over what is damaged
@@ -138,15 +136,15 @@ def _refuse_plainly() -> Iterator[None]:
     try:
         yield
     except av.error.FFmpegError as error:
-        raise ImageRefused(f"broken video: {error.strerror}") from None
+        raise Refused(f"broken video: {error.strerror}") from None
     except (ValueError, MemoryError) as error:
-        if isinstance(error, ImageRefused):
+        if isinstance(error, Refused):
             raise
-        raise ImageRefused(f"broken video: {error}") from None
+        raise Refused(f"broken video: {error}") from None
 
 
 def _read_rate(stream: av.VideoStream) -> float:
     rate = float(stream.average_rate or stream.guessed_rate or 0)
     if not 0 < rate < UNBELIEVABLE_RATE:
-        raise ImageRefused(f"broken video: a rate of {rate:g} frames a second")
+        raise Refused(f"broken video: a rate of {rate:g} frames a second")
     return rate

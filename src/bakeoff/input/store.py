@@ -17,7 +17,7 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import HEAD, TAIL, is_head, is_whole, name_index
-from bakeoff.records.wire import Value, decode_features
+from bakeoff.records.wire import decode_features
 
 NAME = "image/filename"
 BAD_RECORDS = "bad_records"  # the file that keeps them
@@ -159,11 +159,9 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
 
 
 def _find_name(data: bytes | None, number: int) -> str:
-    return _decode_text(decode_features(data or b"", only=NAME).get(NAME)) or f"no. {number}"
-
-
-def _decode_text(value: Value | None) -> str:
-    return value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
+    value = decode_features(data or b"", only=NAME).get(NAME)
+    name = value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
+    return name or f"no. {number}"
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

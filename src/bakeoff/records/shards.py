@@ -9,7 +9,6 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import google_crc32c
@@ -42,11 +41,9 @@ class ShardWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._file.close()
-        if error is None:
+        if kind is None:
             np.save(self._folder / name_index(self._name), np.array(self._index, np.int64).reshape(-1, 2))
 
     def write(self, data: bytes) -> None:

@@ -1,5 +1,4 @@
-"""tf.Example to bytes and back, by the protocol-buffer encoding of its few messages: loading TensorFlow takes longer
-than writing ten thousand records.
+"""tf.Example to bytes and back by hand: loading TensorFlow takes longer than writing ten thousand records.
 
     Example  {1: Features}          Feature   {1: BytesList} or {2: FloatList} or {3: Int64List}
     Features {1: map<string, Feature>}        each list {1: repeated value}, numbers packed
@@ -16,7 +15,8 @@ import numpy as np
 Value = Sequence[bytes] | Sequence[float] | Sequence[int]
 Feature = tuple[int, list[bytes]]  # its field number, and parts of its value that `encode_features` joins
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # field numbers of Feature
-VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # wire types
+VARINT, DELIMITED = 0, 2  # wire types
+FIXED = {1: 8, 5: 4}  # wire types of so many bytes
 TAGS = {kind: bytes([kind << 3 | DELIMITED]) for kind in (BYTES, FLOATS, INTEGERS)}
 SHORT = [bytes((number,)) for number in range(0x80)]  # the numbers that are one byte
 
@@ -66,22 +66,20 @@ def _encode_key(key: str) -> bytes:
 def decode_features(data: bytes, only: str | None = None) -> dict[str, Value]:
     """All features of a serialized example, or only that one. Raises ValueError if the bytes are no such thing."""
     features: dict[str, Value] = {}
-    for number, content in _split_fields(memoryview(data)):
-        if number == 1:
-            for inner, entry in _split_fields(_require_bytes(content)):
-                if inner == 1:
-                    parts = dict(_split_fields(_require_bytes(entry)))
-                    if 1 not in parts:
-                        raise ValueError("no tf.Example: a feature without a name")
-                    name = bytes(_require_bytes(parts[1])).decode()
-                    if only is None or name == only:
-                        features[name] = _decode_feature(_require_bytes(parts.get(2, memoryview(b""))))
+    for tree in _find_fields(memoryview(data), 1):
+        for entry in _find_fields(_require_bytes(tree), 1):
+            parts = dict(_split_fields(_require_bytes(entry)))
+            if 1 not in parts:
+                raise ValueError("no tf.Example: a feature without a name")
+            name = bytes(_require_bytes(parts[1])).decode()
+            if only is None or name == only:
+                features[name] = _decode_feature(_require_bytes(parts.get(2, memoryview(b""))))
     return features
 
 
 def _decode_feature(data: memoryview) -> Value:
     for number, content in _split_fields(data):
-        values = [value for inner, value in _split_fields(_require_bytes(content)) if inner == 1]
+        values = _find_fields(_require_bytes(content), 1)
         if number == BYTES:
             return [bytes(_require_bytes(value)) for value in values]
         if number == FLOATS:
@@ -122,8 +120,8 @@ def _split_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             continue
         if kind == DELIMITED:
             length, place = _read_varint(data, place)
-        elif kind in (FIXED32, FIXED64):
-            length = 4 if kind == FIXED32 else 8
+        elif kind in FIXED:
+            length = FIXED[kind]
         else:
             raise ValueError(f"no tf.Example: wire type {kind}")
         if place + length > len(data):
@@ -131,6 +129,10 @@ def _split_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         content = data[place : place + length]
         yield number, content if kind == DELIMITED else int.from_bytes(content, "little")
         place += length
+
+
+def _find_fields(data: memoryview, wanted: int) -> list[int | memoryview]:
+    return [content for number, content in _split_fields(data) if number == wanted]
 
 
 def _require_bytes(content: int | memoryview) -> memoryview:

@@ -8,9 +8,9 @@ empty.jpg,640,480,,,,,                                    no class and no corner
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.sources.dataset import Corners, Dataset, Item, find_side
+from bakeoff.sources.dataset import Corners, Dataset, Item, find_side, pair_sides
 from bakeoff.sources.raw_files import Row, group_rows, locate, make_printable, read_rows
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -19,19 +19,13 @@ COLUMNS = ("filename", "width", "height", "class", *CORNERS)
 
 @dataclass(frozen=True, kw_only=True)
 class BoxCsv(Dataset):
+    task: ClassVar[str] = "detection"
     annotations: str = "labels.csv"
     validation_annotations: str | None = None  # a file of its own for the validation side
     images: str = "images"  # the folder that file names start from
 
-    @property
-    def task(self) -> str:
-        return "detection"
-
     def items(self, root: Path) -> Iterator[Item]:
-        files: list[tuple[str | None, str]] = [(None, self.annotations)]
-        if self.validation_annotations:
-            files = [(TRAIN, self.annotations), (VALIDATION, self.validation_annotations)]
-        for side, file in files:
+        for side, file in pair_sides(self.annotations, self.validation_annotations or None):
             for name, rows in group_rows(read_rows(root, file, COLUMNS, "data.annotations"), "filename"):
                 path, problem = locate(root, name, self.images)
                 if problem:

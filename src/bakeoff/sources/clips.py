@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from bakeoff.errors import require
 from bakeoff.sources.dataset import Dataset, Item, Media, find_side
@@ -32,6 +33,7 @@ GROUPS = ("group", "source", "video")  # columns that name what a clip was cut f
 
 @dataclass(frozen=True, kw_only=True)
 class Clips(Dataset):
+    task: ClassVar[str] = "video"
     table: str | None = None  # a CSV with path, label (or labels), and if it likes split and group
     multi_label: bool = False  # labels such as `rain|night`; an empty cell: none of them
     max_frames: int = 256  # of a longer clip every second, third, … frame is taken
@@ -42,10 +44,6 @@ class Clips(Dataset):
         require(self.frames_per_second > 0, "frames_per_second", self.frames_per_second, "above 0")
         possible = self.table is not None or not self.multi_label
         require(possible, "multi_label", self.multi_label, "false without a table: a folder names one class")
-
-    @property
-    def task(self) -> str:
-        return "video"
 
     def items(self, root: Path) -> Iterator[Item]:
         if self.table:

@@ -11,27 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bakeoff.errors import DataError
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.sources.dataset import Corners, Dataset, Item
+from bakeoff.sources.dataset import Corners, Dataset, Item, pair_sides
 from bakeoff.sources.raw_files import locate, read_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coco(Dataset):
+    task: ClassVar[str] = "detection"
     annotations: str = "annotations.json"
     validation_annotations: str | None = None  # a file of its own for the validation side
     images: str = ""  # the folder that file names start from
 
-    @property
-    def task(self) -> str:
-        return "detection"
-
     def items(self, root: Path) -> Iterator[Item]:
         classes = self.declared_classes(root)
-        for side, file in self._list_files():
+        for side, file in pair_sides(self.annotations, self.validation_annotations):
             tree = read_coco(root, file)
             names = {category["id"]: str(category["name"]) for category in tree["categories"]}
             boxes, notes = defaultdict[Any, list[Corners]](list), defaultdict[Any, list[str]](list)
@@ -56,19 +52,12 @@ class Coco(Dataset):
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""
-        found = {file: _list_categories(root, file) for _, file in self._list_files()}
-        classes = found[self.annotations]
-        for file, others in found.items():
-            if others != classes:
-                raise DataError(
-                    f"{(root / file).as_posix()}: its categories {others} are not {self.annotations}'s {classes}"
-                )
+        classes, other = _list_categories(root, self.annotations), self.validation_annotations
+        if other is not None and (others := _list_categories(root, other)) != classes:
+            raise DataError(
+                f"{(root / other).as_posix()}: its categories {others} are not {self.annotations}'s {classes}"
+            )
         return classes
-
-    def _list_files(self) -> list[tuple[str | None, str]]:
-        if self.validation_annotations is None:
-            return [(None, self.annotations)]
-        return [(TRAIN, self.annotations), (VALIDATION, self.validation_annotations)]
 
 
 def read_coco(root: Path, file: str) -> dict[str, Any]:

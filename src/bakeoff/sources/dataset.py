@@ -154,6 +154,11 @@ def find_side(word: str) -> str | None:
     return SIDES.get(word.strip().lower())
 
 
+def pair_sides(train: str, validation: str | None) -> list[tuple[str | None, str]]:
+    """Return (side, file) of the files that each side has, or of the one whose examples are to be split."""
+    return [(None, train)] if validation is None else [(TRAIN, train), (VALIDATION, validation)]
+
+
 def hash_place(seed: int, key: str) -> int:
     """Return a number below 2**63 that shuffles keys the same way everywhere, also when others come and go."""
     digest = hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogateescape")).digest()

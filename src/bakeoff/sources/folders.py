@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bakeoff.errors import DataError
 from bakeoff.records.record import TRAIN
@@ -19,9 +19,7 @@ Unlabelled = Literal["reject", "negative", "skip"]
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolders(Dataset):
-    @property
-    def task(self) -> str:
-        return "classification"
+    task: ClassVar[str] = "classification"
 
     def items(self, root: Path) -> Iterator[Item]:
         for side, inside, label in list_class_folders(root):

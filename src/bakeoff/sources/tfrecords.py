@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.errors import DataError, require
-from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.records.record import VALIDATION
 from bakeoff.records.shards import read_frames
-from bakeoff.sources.dataset import Dataset, Item
+from bakeoff.sources.dataset import Dataset, Item, pair_sides
 from bakeoff.sources.raw_files import stays_inside
 
 TASKS = {
@@ -56,11 +56,7 @@ class TfRecords(Dataset):
         return 0 if self.layout == "ftc_ml" else 1
 
     def items(self, root: Path) -> Iterator[Item]:
-        if self.validation is None:
-            sides: list[tuple[str | None, str]] = [(None, self.train)]
-        else:
-            sides = [(TRAIN, self.train), (VALIDATION, self.validation)]
-        for side, pattern in sides:
+        for side, pattern in pair_sides(self.train, self.validation):
             files = [file for file in sorted(root.glob(pattern)) if file.is_file()]
             if not files:
                 key = "data.validation" if side == VALIDATION else "data.train"

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -21,13 +22,10 @@ FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
 
 @dataclass(frozen=True, kw_only=True)
 class PascalVoc(Dataset):
+    task: ClassVar[str] = "detection"
     images: str = "images"  # folders inside the dataset's folder, or inside its train/ and validation/
     annotations: str = "annotations"
     unlabelled: Unlabelled = "reject"  # images without an XML file
-
-    @property
-    def task(self) -> str:
-        return "detection"
 
     def items(self, root: Path) -> Iterator[Item]:
         for side, inside in list_side_folders(root):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 import yaml
 
@@ -22,24 +23,21 @@ SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_
 
 @dataclass(frozen=True, kw_only=True)
 class Yolo(Dataset):
+    task: ClassVar[str] = "detection"
     images: str = "images"  # the name of the folders with images, wherever they are
     annotations: str = "labels"  # the name of the folders that stand beside them
     unlabelled: Unlabelled = "reject"  # images without a text file
-
-    @property
-    def task(self) -> str:
-        return "detection"
 
     def items(self, root: Path) -> Iterator[Item]:
         classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
         found = False
         for path, problem in list_files(root):
-            parts = PurePosixPath(path).parts
-            if self.images not in parts[:-1]:
+            pure = PurePosixPath(path)
+            if self.images not in pure.parts[:-1]:
                 continue
             found = True
-            side = next((side for side in map(find_side, parts[:-1]) if side), None)
-            text = self._locate_text(parts)
+            side = next((side for side in map(find_side, pure.parts[:-1]) if side), None)
+            text = _swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
             if problem or not (root / text).is_file():
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
@@ -58,20 +56,20 @@ class Yolo(Dataset):
     def declared_classes(self, root: Path) -> list[str] | None:
         return None if self.labels else _read_classes(root)
 
-    def _locate_text(self, parts: tuple[str, ...]) -> str:
-        """images/train/1.jpg -> labels/train/1.txt; the last folder of that name is the one that changes."""
-        place = len(parts) - 2 - parts[:-1][::-1].index(self.images)
-        return PurePosixPath(*parts[:place], self.annotations, *parts[place + 1 :]).with_suffix(".txt").as_posix()
-
     def _list_without_images(self, root: Path) -> Iterator[Item]:
         for path, _ in list_files(root):
-            parts = PurePosixPath(path).parts
-            if self.annotations in parts[:-1] and path.endswith(".txt") and parts[-1] != "classes.txt":
-                place = len(parts) - 2 - parts[:-1][::-1].index(self.annotations)
-                beside = root.joinpath(*parts[:place], self.images, *parts[place + 1 : -1])
-                stem = PurePosixPath(path).stem
-                if not any((beside / f"{stem}{suffix}").is_file() for suffix in SUFFIXES):
+            pure = PurePosixPath(path)
+            if self.annotations in pure.parts[:-1] and pure.suffix == ".txt" and pure.name != "classes.txt":
+                image = root / _swap_folder(pure, self.annotations, self.images)
+                if not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES):
                     yield Item(path, path, problem="an annotation without an image of its name")
+
+
+def _swap_folder(path: PurePosixPath, old: str, new: str) -> PurePosixPath:
+    """images/train/1.jpg -> labels/train/1.jpg; the last folder of that name is the one that changes."""
+    parts = list(path.parts)
+    parts[len(parts) - 2 - parts[:-1][::-1].index(old)] = new
+    return PurePosixPath(*parts)
 
 
 def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
