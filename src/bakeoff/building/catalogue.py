@@ -10,13 +10,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from bakeoff.building.examine import Verdict
 from bakeoff.records.record import Box
 from bakeoff.sources.dataset import Item
 
-TABLES = """
+PREPARE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF; -- a build that loses power is checked again
+PRAGMA cache_size = -16000;
+PRAGMA temp_store = FILE;
 CREATE TABLE IF NOT EXISTS items (
   name TEXT PRIMARY KEY, source INTEGER, stamp TEXT, content TEXT, unpaired INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -32,7 +35,6 @@ DUPLICATE = "is listed twice; the first annotation counts"
 
 class Catalogue:
     def __init__(self, path: Path) -> None:
-        self.path = path
         self.table = _open(path)
 
     def close(self) -> None:
@@ -40,7 +42,7 @@ class Catalogue:
 
     @contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing is kept."""
+        """Open a transaction: all of it or nothing is kept."""
         self.table.execute("BEGIN")
         try:
             yield self.table
@@ -59,7 +61,7 @@ class Catalogue:
                 row = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
                 if table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", row).rowcount or item.unpaired:
                     continue
-                self._add_again(table, source, item)
+                self._add_again(source, item, stamp)
             table.execute(
                 "DELETE FROM verdicts WHERE NOT EXISTS "
                 "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
@@ -83,12 +85,9 @@ class Catalogue:
     def add_verdicts(self, verdicts: Iterable[Verdict]) -> None:
         with self.changing() as table:
             table.executemany(
-                "INSERT OR REPLACE INTO verdicts SELECT ?, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
-                (
-                    (v.name, v.reason, v.ignored, v.sha256, _to_signed(v.likeness), _pack(v), v.name)
-                    for v in verdicts
-                ),
-            )  # fmt: skip
+                "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
+                ((v.reason, v.ignored, v.sha256, _to_signed(v.likeness), _pack(v), v.name) for v in verdicts),
+            )
 
     def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
         query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
@@ -104,20 +103,20 @@ class Catalogue:
         for source, item, verdict in self.table.execute(query, [side, shard]):
             yield source, unpack_item(item), unpack_verdict(verdict)
 
-    def _add_again(self, table: sqlite3.Connection, source: int, item: Item) -> None:
+    def _add_again(self, source: int, item: Item, stamp: str) -> None:
         """A second annotation of an image: the image's own row stays, and this one is told."""
-        [held] = table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
+        [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
-            fresh = _pack(item)
-            table.execute(
-                "UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", (fresh, fresh, item.name)
-            )
+            content = _pack(item)
+            row = (content, f"{stamp}:{content}", item.name)
+            self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
             return
         number = 2
-        while table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
+        while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
-        told = _pack(Item(f"{item.name} ({number})", item.path, item.media, problem=DUPLICATE))
-        table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (f"{item.name} ({number})", source, told, told))
+        name = f"{item.name} ({number})"
+        content = _pack(Item(name, item.path, item.media, problem=DUPLICATE))
+        self.table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (name, source, content, content))
 
 
 def unpack_item(content: str) -> Item:
@@ -150,21 +149,19 @@ def _to_signed(number: int) -> int:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    for attempt in (1, 2):
-        table: Any = None
-        try:
-            table = sqlite3.connect(path, isolation_level=None, timeout=60)
-            table.execute("PRAGMA journal_mode = WAL")
-            table.execute("PRAGMA synchronous = OFF")  # a build that loses power is checked again
-            table.execute("PRAGMA cache_size = -16000")
-            table.execute("PRAGMA temp_store = FILE")
-            table.executescript(TABLES)
-            return table
-        except sqlite3.DatabaseError:
-            if table is not None:
-                table.close()
-            if attempt == 2:
-                raise
-            for file in path.parent.glob(f"{path.name}*"):
-                file.unlink()
-    raise AssertionError
+    try:
+        return _connect(path)
+    except sqlite3.DatabaseError:  # damaged: begin again
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    table = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        table.executescript(PREPARE)
+    except BaseException:
+        table.close()
+        raise
+    return table
