@@ -8,8 +8,7 @@ import pytest
 
 import bakeoff.config.facts
 from bakeoff.config.facts import Facts, Machine, facts_of, inspect_machine, limits_on_this_machine
-from bakeoff.input.budget import Limits
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import Limits, Memory
 from bakeoff.networks.cnn import Cnn
 
 SMALL = Cnn(input_size=16, width=0.25)

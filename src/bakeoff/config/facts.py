@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 import bakeoff.networks
 from bakeoff import machine
 from bakeoff.files import write_whole
-from bakeoff.input.budget import FLOAT_BYTES, Limits
-from bakeoff.input.memory import AUTO, Memory
+from bakeoff.input.memory import AUTO, FLOAT_BYTES, Limits, Memory
 from bakeoff.networks.network import Network, select
 from bakeoff.quiet import load_tensorflow
 
