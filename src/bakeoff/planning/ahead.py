@@ -69,10 +69,10 @@ def _outcome(
             deps[path] = made[upstream]
         else:  # a file of an output that is locked as a whole: it is what it was if the whole is
             deps[path] = entry["md5"] if made[upstream] == _locked_out(known, upstream) else None
-    params = {
-        file: {key: files[file].get(key) for key in keys} if keys else dict(files[file])
-        for file, keys in _params(stage).items()
-    }
+    params: dict[str, dict[str, Any]] = {}
+    for file, keys in _params(stage).items():
+        tree = files[file] if file in files else _read_made(file, known, made)
+        params[file] = {key: _value_at(tree, key) for key in keys} if keys else dict(tree)
     same_deps = deps == {entry["path"]: entry["md5"] for entry in locked.get("deps", [])}
     edited = any(out in known.changed.get(name, {}) for out in nothing)
     if same_deps and set(deps) == set(stage.get("deps", [])) and params == locked.get("params", {}) and not edited:
@@ -82,6 +82,21 @@ def _outcome(
         if entry["cmd"] == stage["cmd"] and same and entry.get("params", {}) == params:
             return CACHED, {out["path"]: out["md5"] for out in entry.get("outs", [])}
     return RUNS, nothing
+
+
+def _read_made(file: str, known: Known, made: Mapping[str, str | None]) -> Mapping[str, Any]:
+    """Return a JSON file of an output as it is; nothing if its stage is to make another one."""
+    upstream = next(out for out in made if file == out or file.startswith(f"{out}/"))
+    if made[upstream] is None or made[upstream] != _locked_out(known, upstream):
+        return {}
+    return json.loads(Path(file).read_text(encoding="utf-8"))
+
+
+def _value_at(tree: Any, key: str) -> Any:
+    """Return the value of a key such as `derived.num_classes`; None if there is none."""
+    for part in key.split("."):
+        tree = tree.get(part) if isinstance(tree, Mapping) else None
+    return tree
 
 
 def read_known() -> Known:
