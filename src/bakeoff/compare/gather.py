@@ -64,10 +64,7 @@ class Gathered:
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
-    here and which no store has yet.
-
-    What is in the workspace and has no journal gets one first.
-    """
+    here and which no store has yet. What is in the workspace and has no journal gets one first."""
     reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
     remarks, found, trouble = [], None, None

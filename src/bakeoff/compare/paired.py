@@ -47,11 +47,8 @@ class Differences:
 def compare_scores(
     a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()
 ) -> Differences:
-    """Draw the examples again and again, and count both scores on them.
-
-    Both are of the same examples in the same order. `groups` names each example's group; `classes` are looked at one by
-    one.
-    """
+    """Draw the examples again and again, and count both scores on them. Both are of the same examples in the same
+    order. `groups` names each example's group; `classes` are looked at one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
     drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
     observed = {key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()}

@@ -10,10 +10,8 @@ from bakeoff.compare.contender import DERIVED, SEED, SUCCEEDED, Contender, Cost
 
 
 def fold_seeds(contenders: Sequence[Contender]) -> list[Contender]:
-    """Put runs that differ only in their seed in the place of the first of them.
-
-    What has not ended well stands by itself: its numbers are of another step.
-    """
+    """Put runs that differ only in their seed in the place of the first of them. What has not ended well stands by
+    itself: its numbers are of another step."""
     groups: dict[object, list[Contender]] = {}
     for number, contender in enumerate(contenders):
         groups.setdefault(_key(contender) if contender.state == SUCCEEDED else number, []).append(contender)

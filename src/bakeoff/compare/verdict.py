@@ -47,10 +47,8 @@ class Verdict:
 def judge(
     a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
 ) -> Verdict:
-    """Compare two runs by their examples, which are in `files`.
-
-    `group` is a pattern, in place of the one that both were evaluated with.
-    """
+    """Compare two runs by their examples, which are in `files`. `group` is a pattern, in place of the one that both
+    were evaluated with."""
     one, other = (Judged.read(file) for file in files)
     names = match_examples(one, other, (a.label, b.label))
     grouped = _choose_groups(a, b, group)

@@ -31,10 +31,8 @@ class Effect:
 
 
 def find_effects(points: Sequence[Trial], question: Question) -> list[Effect]:
-    """Find what each key but the seed did, the largest share first.
-
-    Of equals, and where no share can be told, what moved the number furthest comes first.
-    """
+    """Find what each key but the seed did, the largest share first. Of equals, and where no share can be told, what
+    moved the number furthest comes first."""
     keys = [key for key in question.keys if key != SEED and len({point.values.get(key) for point in points}) > 1]
     if len(points) < LEAST_POINTS or not keys:
         return []

@@ -108,10 +108,8 @@ def convert(module: tf.Module, form: Format, representative: Representative) -> 
 
 
 def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes:
-    """Order the outputs as listed, and put the metadata in.
-
-    Controllers go by places, and the converter has an order of its own. The outputs' tensors get our names.
-    """
+    """Order the outputs as listed, and put the metadata in. Controllers go by places, and the converter has an order of
+    its own. The outputs' tensors get our names."""
     model = schema.ModelT.InitFromPackedBuf(converted)
     [graph], [signature] = model.subgraphs, model.signatureDefs
     places = {_text(output.name): output.tensorIndex for output in signature.outputs}

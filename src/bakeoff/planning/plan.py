@@ -98,19 +98,13 @@ def _warnings(stages: Mapping[str, str]) -> list[str]:
 
 def _phase(leg: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
     examples = run.derived.train_examples
-    together = leg.span.batch_size * run.train.accumulate_batches
-    trainable = facts.trainable(leg.trainable, run.model)
-    span = leg.span
+    span, trainable = leg.span, facts.trainable(leg.trainable, run.model)
+    together = span.batch_size * run.train.accumulate_batches
     return PlannedPhase(
-        name=span.name,
-        steps=span.steps,
-        steps_per_epoch=examples / together,
-        epochs=span.steps * together / examples,
-        batch_size=span.batch_size,
-        trainable_parameters=trainable,
-        frozen_parameters=facts.parameters - trainable,
+        span.name, span.steps, steps_per_epoch=examples / together, epochs=span.steps * together / examples,
+        batch_size=span.batch_size, trainable_parameters=trainable, frozen_parameters=facts.parameters - trainable,
         rates=_key_rates(leg),
-    )
+    )  # fmt: skip
 
 
 def _key_rates(leg: TrainingPhase) -> dict[str, float]:

@@ -92,7 +92,6 @@ def _only(found: list[str], beginning: str) -> list[str]:
 
 
 def _target_here() -> Target:
-    """Return the store of the variant in the workspace."""
     track = result_here().variant.get("track") or {}
     return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
 
