@@ -51,10 +51,9 @@ def compare_scores(
     order. `groups` names each example's group; `classes` are looked at one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
     drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
-    observed = {key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()}
     observed = {
-        key: pair for key, pair in observed.items()
-        if not np.isnan(pair).any() and (key[1] is ALL or key[1] in classes)
+        key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()
+        if not np.isnan([one[0], other[0]]).any() and (key[1] is ALL or key[1] in classes)
     }  # fmt: skip
     names = list(dict.fromkeys(name for name, _ in observed))
     numbers = {name: _alone(name, observed[name, ALL], drawn[name, ALL]) for name in names if (name, ALL) in observed}
@@ -70,9 +69,8 @@ def _values(a: Score, b: Score, blocks: Iterable[np.ndarray]) -> dict[Key, Pair]
     parts: dict[Key, list[Pair]] = {}
     for weights in blocks:
         one, other = _by_key(*a.drawn(weights)), _by_key(*b.drawn(weights))
-        for key in one:
-            if key in other:
-                parts.setdefault(key, []).append((one[key], other[key]))
+        for key in filter(other.__contains__, one):
+            parts.setdefault(key, []).append((one[key], other[key]))
     return {
         key: (np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs]))
         for key, pairs in parts.items()
@@ -109,10 +107,8 @@ def _together(
     largest = (np.abs(away) / np.where(deviation > 0, deviation, 1)[:, None]).max(axis=0)
     reach = float(np.quantile(largest, SHARE)) * deviation
     low, high = (centre - reach).tolist(), (centre + reach).tolist()
-    return {
-        label: _judge(name, observed[name, label], low[at], high[at], more[at, known[at]])
-        for at, label in enumerate(labels)
-    }
+    ends = enumerate(zip(labels, low, high, strict=True))
+    return {label: _judge(name, observed[name, label], *two, more[at, known[at]]) for at, (label, *two) in ends}
 
 
 def _judge(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> Difference:
@@ -127,5 +123,4 @@ def _judge(name: str, observed: tuple[float, float], low: float, high: float, mo
 
 def _answers(score: Score) -> int:
     """Rows that a drawing makes of it."""
-    found = getattr(score, "found", ())
-    return sum(len(boxes.classes) for boxes in found)
+    return sum(len(boxes.classes) for boxes in getattr(score, "found", ()))

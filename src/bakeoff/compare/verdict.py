@@ -53,11 +53,9 @@ def judge(
     names = match_examples(one, other, (a.label, b.label))
     grouped = _choose_groups(a, b, group)
     groups = [grouped.group_of(file) for file, _ in names]
-    if len(set(groups)) < LEAST:
-        raise DataError(
-            f"{a.label} and {b.label}: must be judged on {LEAST} groups of examples or more to be told apart, got "
-            f"{len(set(groups))}"
-        )
+    if (number := len(set(groups))) < LEAST:
+        least = f"{LEAST} groups of examples or more to be told apart"
+        raise DataError(f"{a.label} and {b.label}: must be judged on {least}, got {number}")
     classes = [*one.classes, *(label for label in other.classes if label not in one.classes)]
     counts = {
         label: len({at for name, at in zip(names, groups, strict=True) if label in one.labels(name)})
@@ -65,8 +63,7 @@ def judge(
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
     found = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
-    names_of_numbers = [*BY_HEADLINE, *found.numbers]
-    chosen = metric or next((name for name in names_of_numbers if name in found.numbers), "")
+    chosen = metric or next((name for name in (*BY_HEADLINE, *found.numbers) if name in found.numbers), "")
     if chosen not in found.numbers:
         raise WorkspaceError(
             f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, found.numbers)}"

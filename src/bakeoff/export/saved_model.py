@@ -17,10 +17,8 @@ from bakeoff.input.shape import View
 from bakeoff.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}
-ANSWERS = (
-    {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
-    {"scores", "labels"},
-)  # fmt: skip
+_ANSWERS = ("boxes scores classes labels count", "classes scores labels probabilities", "scores labels")
+ANSWERS = tuple(set(names.split()) for names in _ANSWERS)
 
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:

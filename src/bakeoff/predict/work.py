@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -105,11 +106,9 @@ class Work:
 
     def _place(self, source: Source, suffix: str) -> Path:
         """Return a file of its own, also where two sources have one name."""
-        first = place = (self._out / PICTURES / source.name).with_suffix(suffix)
-        number = 1
-        while place in self._taken:
-            number += 1
-            place = first.with_stem(f"{first.stem}_{number}")
+        first = (self._out / PICTURES / source.name).with_suffix(suffix)
+        others = (first.with_stem(f"{first.stem}_{number}") for number in count(2))
+        place = next(path for path in chain([first], others) if path not in self._taken)
         self._taken.add(place)
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
@@ -140,12 +139,10 @@ def make_own_folder(out: Path) -> None:
 
 def _frames_of(path: Path) -> int:
     """Return 1 where it is not told, or the file is broken."""
-    try:
+    with suppress(DataError, OSError):
         if is_video(path):
             with closing(Video(path)) as video:
                 return max(1, video.frames)
-    except (DataError, OSError):
-        pass
     return 1
 
 
@@ -162,7 +159,6 @@ def _few_bytes(video: Video) -> Iterator[np.ndarray]:
         smaller = np.asarray(image)
         kept += smaller.nbytes
         if kept > CLIP_BYTES:
-            raise DataError(
-                f"is too long for one clip, {number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB; cut it into clips"
-            )
+            full = f"{number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB"
+            raise DataError(f"is too long for one clip, {full}; cut it into clips")
         yield smaller
