@@ -69,8 +69,9 @@ def _values(a: Score, b: Score, blocks: Iterable[np.ndarray]) -> dict[Key, Pair]
     parts: dict[Key, list[Pair]] = {}
     for weights in blocks:
         one, other = _by_key(*a.drawn(weights)), _by_key(*b.drawn(weights))
-        for key in filter(other.__contains__, one):
-            parts.setdefault(key, []).append((one[key], other[key]))
+        for key in one:
+            if key in other:
+                parts.setdefault(key, []).append((one[key], other[key]))
     return {
         key: (np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs]))
         for key, pairs in parts.items()
@@ -107,8 +108,10 @@ def _together(
     largest = (np.abs(away) / np.where(deviation > 0, deviation, 1)[:, None]).max(axis=0)
     reach = float(np.quantile(largest, SHARE)) * deviation
     low, high = (centre - reach).tolist(), (centre + reach).tolist()
-    ends = enumerate(zip(labels, low, high, strict=True))
-    return {label: _judge(name, observed[name, label], *two, more[at, known[at]]) for at, (label, *two) in ends}
+    return {
+        label: _judge(name, observed[name, label], low[at], high[at], more[at, known[at]])
+        for at, label in enumerate(labels)
+    }
 
 
 def _judge(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> Difference:

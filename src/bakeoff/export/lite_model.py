@@ -86,5 +86,7 @@ def _interpreter(path: Path, threads: int) -> Any:
             interpreter = Interpreter(model_path=str(path), num_threads=threads)
             interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            raise DataError(f"{path}: TensorFlow Lite cannot run it ({str(error).splitlines()[0]})") from None
-    return interpreter
+            reason = str(error).splitlines()[0]
+        else:
+            return interpreter
+    raise DataError(f"{path}: TensorFlow Lite cannot run it ({reason})")

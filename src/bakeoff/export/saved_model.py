@@ -17,8 +17,10 @@ from bakeoff.input.shape import View
 from bakeoff.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}
-_ANSWERS = ("boxes scores classes labels count", "classes scores labels probabilities", "scores labels")
-ANSWERS = tuple(set(names.split()) for names in _ANSWERS)
+ANSWERS = (
+    {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
+    {"scores", "labels"},
+)  # fmt: skip
 
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -106,9 +105,11 @@ class Work:
 
     def _place(self, source: Source, suffix: str) -> Path:
         """Return a file of its own, also where two sources have one name."""
-        first = (self._out / PICTURES / source.name).with_suffix(suffix)
-        others = (first.with_stem(f"{first.stem}_{number}") for number in count(2))
-        place = next(path for path in chain([first], others) if path not in self._taken)
+        first = place = (self._out / PICTURES / source.name).with_suffix(suffix)
+        number = 1
+        while place in self._taken:
+            number += 1
+            place = first.with_stem(f"{first.stem}_{number}")
         self._taken.add(place)
         place.parent.mkdir(parents=True, exist_ok=True)
         return place

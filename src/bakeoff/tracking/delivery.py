@@ -227,8 +227,7 @@ class Delivery:
         self._sent_files.add(files / entry["sha256"])
 
     def _send_model(self, entry: Entry, end: int) -> None:
-        gone = self._models.send(entry, end)
-        if gone:
+        if gone := self._models.send(entry, end):
             self._refuse(f"the model {entry['name']}, {gone}", GONE)
         else:
             self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
@@ -239,8 +238,7 @@ class Delivery:
 
     def _fetch_from_home(self, name: str, into: Path) -> Path | None:
         """For another store: the one that the run was meant for has all its files."""
-        home = first_home(self._folder, self._target)
-        if home is None:
+        if (home := first_home(self._folder, self._target)) is None:
             return None
         own, run = home
         try:

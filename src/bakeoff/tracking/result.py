@@ -112,9 +112,8 @@ def result_of(experiment: str) -> Result:
 def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
-    return Result(
-        run_yaml or "", parse_yaml(run_yaml), parse_json(state), history or "", parse_json(metrics), experiment
-    )
+    variant, numbers = parse_yaml(run_yaml), parse_json(metrics)
+    return Result(run_yaml or "", variant, parse_json(state), history or "", numbers, experiment)
 
 
 # What dvc.lock says of the stages.

@@ -93,9 +93,8 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
     try:
         lock.acquire(timeout=LONGEST_REQUEST_S)
     except Timeout:
-        raise WorkspaceError(
-            f"{lock.lock_file}: another process sends to this store and does not end; try again later"
-        ) from None
+        said = f"{lock.lock_file}: another process sends to this store and does not end; try again later"
+        raise WorkspaceError(said) from None
     finally:
         request.unlink(missing_ok=True)
     try:

@@ -49,8 +49,7 @@ class Target:
 
     @classmethod
     def of(cls, settings: Mlflow) -> "Target":
-        uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI")
-        return cls.at(uri, settings.experiment, settings.artifacts)
+        return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts)
 
     @classmethod
     def at(cls, uri: str | None, experiment: str, artifacts: str | None = None) -> "Target":
