@@ -146,7 +146,7 @@ def _parse(tree: Any) -> Status:
         failure = tree.pop("failure")
         return Status(
             state=State(tree.pop("state")), process=Process(**tree.pop("process")),
-            machine=Machine(**tree.pop("machine")), failure=failure and Failure(**failure), **tree,
+            machine=Machine(**tree.pop("machine")), failure=None if failure is None else Failure(**failure), **tree,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{FILE} does not hold what it should ({error})") from None
