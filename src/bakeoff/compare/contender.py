@@ -73,17 +73,15 @@ class Contender:
 
     @property
     def variant(self) -> str:
-        """Its name without the experiment's."""
         return self.name.removesuffix(f" ({self.experiment})")
 
     @property
     def headline(self) -> str | None:
         """The metric by which its task is judged; None if nothing was looked at yet."""
-        for place in ("", VALIDATION):
-            found = next((name for name in BY_HEADLINE if number_of(self.metrics, f"{place}{name}")), None)
-            if found:
-                return found
-        return None
+        found = (
+            (name, number_of(self.metrics, f"{place}{name}")) for place in ("", VALIDATION) for name in BY_HEADLINE
+        )
+        return next((name for name, number in found if number), None)
 
     def artifact(self, name: str) -> Path | None:
         """The file that MLflow keeps under this name, if it is on this machine."""
@@ -109,13 +107,10 @@ class Contender:
 
     def value(self, key: str) -> Any:
         """Look up a fact, a param or a metric; None if it has none."""
-        facts = self.facts()
-        if key in facts:
-            return facts[key]
-        if key in self.params:
-            return self.params[key]
-        found = self.number(key)
-        return found.value if found else None
+        known = {**self.params, **self.facts()}
+        if key in known:
+            return known[key]
+        return found.value if (found := self.number(key)) else None
 
 
 def number_of(metrics: Mapping[str, float], name: str) -> Number | None:

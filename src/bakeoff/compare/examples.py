@@ -1,6 +1,7 @@
 """The examples of an evaluation: where a run's `examples.parquet` is, the score that wrote it, to be counted again on
 other drawings, and what two runs have in common."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +37,10 @@ NAMED = 3  # examples in a message
 def find_examples(contender: Contender, address: str) -> Path:
     """Find the file: kept by the tracker, in MLflow's artifacts, here or in DVC's cache; `address` is the store's."""
     for look in (_kept, lambda one: one.artifact(NAME), _here, _in_cache):
-        found = look(contender)
-        if found is not None:
+        if (found := look(contender)) is not None:
             return found
     if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
-        fetched = fetch_file(address, contender.mlflow_id, NAME)
-        if fetched is not None:
+        if (fetched := fetch_file(address, contender.mlflow_id, NAME)) is not None:
             return fetched
     raise WorkspaceError(
         f"{contender.label}: has no {NAME}, neither here nor in MLflow nor in DVC's cache, so its examples cannot be "
@@ -89,9 +88,9 @@ class Judged:
             rows, metadata = table.to_pylist(), table.schema.metadata or {}
             kind = _kind(table.column_names)
             named: dict[Name, Mapping[str, Any]] = {}
-            seen: dict[str, int] = {}
+            seen: Counter[str] = Counter()
             for row in rows:
-                seen[row["file"]] = seen.get(row["file"], 0) + 1
+                seen[row["file"]] += 1
                 named[row["file"], seen[row["file"]]] = row
         except (OSError, ValueError, KeyError) as error:
             raise DataError(f"{file}: must be the examples of an evaluation, got a file that says {error}") from None
@@ -110,11 +109,10 @@ class Judged:
         return sorted((box["label"], *(round(box[side] / PIXELS) for side in SIDES)) for box in truth)
 
     def labels(self, name: Name) -> set[str]:
-        """The classes that are there."""
         truth = self.rows[name]["truth"]
-        return (
-            {truth} if self.kind == "one label" else {part["label"] if self.kind == "boxes" else part for part in truth}
-        )
+        if self.kind == "one label":
+            return {truth}
+        return {part["label"] for part in truth} if self.kind == "boxes" else set(truth)
 
     def score(self, names: Sequence[Name], classes: Sequence[str]) -> Score:
         """Make the score of these examples, in this order; `classes` may be more than this one's own."""

@@ -37,16 +37,12 @@ def format_lines(table: Table, width: int | None) -> list[str]:
 def format_markdown(table: Table) -> list[str]:
     heads = [f"| {' | '.join(_escape(column.name) for column in table.columns)} |"]
     heads.append("|" + "|".join("---:" if column.is_number else "---" for column in table.columns) + "|")
-    rows = []
-    for at in range(len(table.contenders)):
-        cells = [column.cells[at] for column in table.columns]
-        rows.append(f"| {' | '.join(_emphasize(cell) for cell in cells)} |")
-    return [*heads, *rows]
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    return [*heads, *(f"| {' | '.join(map(_emphasize, row))} |" for row in rows)]
 
 
 def _rows(columns: Sequence[Column]) -> list[list[str]]:
-    drawn = [[_cut(column.name), *_texts(column)] for column in columns]
-    return [list(row) for row in zip(*drawn, strict=True)]
+    return [list(row) for row in zip(*([_cut(column.name), *_texts(column)] for column in columns), strict=True)]
 
 
 def _texts(column: Column) -> list[str]:
@@ -108,18 +104,11 @@ def as_tree(table: Table) -> dict[str, Any]:
 def _run_tree(contender: Contender, shown: list[str]) -> dict[str, Any]:
     numbers = {name: number for name in shown if (number := contender.number(name))}
     return {
-        "run": contender.run_id,
-        "name": contender.name,
-        "state": contender.state,
+        "run": contender.run_id, "name": contender.name, "state": contender.state,
         "numbers": {name: asdict(number) for name, number in numbers.items()},
-        "cost": contender.cost.tree,
-        "experiment": contender.experiment,
-        "sweep": contender.sweep,
-        "commit": contender.commit,
-        "uncommitted_changes": contender.is_dirty,
-        "records": contender.records,
-        "began": None if contender.began is None else contender.began / 1000,
-        "reused_from": contender.reused_from,
+        "cost": contender.cost.tree, "experiment": contender.experiment, "sweep": contender.sweep,
+        "commit": contender.commit, "uncommitted_changes": contender.is_dirty, "records": contender.records,
+        "began": None if contender.began is None else contender.began / 1000, "reused_from": contender.reused_from,
         "mlflow": {
             "run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts,
             "page": contender.page,

@@ -64,10 +64,7 @@ class Gathered:
 
 def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
-    here and which no store has yet.
-
-    What is in the workspace and has no journal gets one first.
-    """
+    here and which no store has yet. What is in the workspace and has no journal gets one first."""
     reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
     remarks, found, trouble = [], None, None
@@ -115,47 +112,25 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
     tags = run.tags
     state = tags.get("bakeoff.state") or STATES.get(run.status, run.status)
     changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
-    experiment = tags.get("DVC_EXP_NAME") or None
     return Contender(
-        run.run_id,
-        run.name,
-        known.state.value if known else state,
-        name_as_in_params({**run.params, **changed}),
-        run.metrics,
-        _cost(run, known),
-        began=run.began,
-        experiment=experiment,
-        sweep=sweep_in(run),
-        commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
-        is_dirty=tags.get("bakeoff.git_dirty") == "true",
-        records=tags.get("bakeoff.records_digest"),
-        reused_from=tags.get(MADE_BY) if tags.get(REUSED) else None,
-        mlflow_id=run.mlflow_id,
-        mlflow_experiment=run.mlflow_experiment,
-        artifacts=run.artifacts,
-        page=run.page,
-        journal=run.journal,
-    )
+        run.run_id, run.name, known.state.value if known else state, name_as_in_params({**run.params, **changed}),
+        run.metrics, _cost(run, known), began=run.began, experiment=tags.get("DVC_EXP_NAME") or None,
+        sweep=sweep_in(run), commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
+        is_dirty=tags.get("bakeoff.git_dirty") == "true", records=tags.get("bakeoff.records_digest"),
+        reused_from=tags.get(MADE_BY) if tags.get(REUSED) else None, mlflow_id=run.mlflow_id,
+        mlflow_experiment=run.mlflow_experiment, artifacts=run.artifacts, page=run.page, journal=run.journal,
+    )  # fmt: skip
 
 
 def contender_of_result(result: Result, name: str, files: Path | None) -> Contender:
     """Turn a result that no store knows into a contender; `name` is what the user called it."""
-    points = list(result.points())
-    metrics = {key: value for _, values in points for key, value in values.items()}
+    metrics = {key: value for _, values in result.points() for key, value in values.items()}
     state = with_measured(result.state)
-    cost = Cost(state.get("seconds"), state.get("peak_memory_bytes"))
     return Contender(
-        result.run_id or name,
-        result.name,
-        str(state.get("state", "SUCCEEDED" if state else "")),
-        name_as_in_params(result.params),
-        metrics,
-        cost,
-        experiment=result.experiment,
-        sweep=sweep_of(result.experiment),
-        files=files,
-        revision=None if files else name,
-    )
+        result.run_id or name, result.name, str(state.get("state", "SUCCEEDED" if state else "")),
+        name_as_in_params(result.params), metrics, Cost(state.get("seconds"), state.get("peak_memory_bytes")),
+        experiment=result.experiment, sweep=sweep_of(result.experiment), files=files, revision=None if files else name,
+    )  # fmt: skip
 
 
 def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:

@@ -57,20 +57,13 @@ def question_of(table: Table) -> Question | None:
 
 
 def trials_of(table: Table, question: Question) -> list[Trial]:
-    """In the order of the table."""
     trials = []
     for one in table.contenders:
         known = {**one.params, **({RECORDS: one.records[:8]} if one.records else {})}
         found = [seed.number(question.metric) for seed in one.seeds or (one,)]
-        trials.append(
-            Trial(
-                one.label,
-                {key: known[key] for key in question.keys if key in known},
-                tuple(number.value for number in found if number),
-                one.state,
-                one.state in (SUCCEEDED, ""),
-            )
-        )
+        values = {key: known[key] for key in question.keys if key in known}
+        numbers = tuple(number.value for number in found if number)
+        trials.append(Trial(one.label, values, numbers, one.state, one.state in (SUCCEEDED, "")))
     return trials
 
 

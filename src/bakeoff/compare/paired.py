@@ -47,17 +47,13 @@ class Differences:
 def compare_scores(
     a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()
 ) -> Differences:
-    """Draw the examples again and again, and count both scores on them.
-
-    Both are of the same examples in the same order. `groups` names each example's group; `classes` are looked at one by
-    one.
-    """
+    """Draw the examples again and again, and count both scores on them. Both are of the same examples in the same
+    order. `groups` names each example's group; `classes` are looked at one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
     drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
-    observed = {key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()}
     observed = {
-        key: pair for key, pair in observed.items()
-        if not np.isnan(pair).any() and (key[1] is ALL or key[1] in classes)
+        key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()
+        if not np.isnan([one[0], other[0]]).any() and (key[1] is ALL or key[1] in classes)
     }  # fmt: skip
     names = list(dict.fromkeys(name for name, _ in observed))
     numbers = {name: _alone(name, observed[name, ALL], drawn[name, ALL]) for name in names if (name, ALL) in observed}
@@ -130,5 +126,4 @@ def _judge(name: str, observed: tuple[float, float], low: float, high: float, mo
 
 def _answers(score: Score) -> int:
     """Rows that a drawing makes of it."""
-    found = getattr(score, "found", ())
-    return sum(len(boxes.classes) for boxes in found)
+    return sum(len(boxes.classes) for boxes in getattr(score, "found", ()))

@@ -10,10 +10,8 @@ from bakeoff.compare.contender import DERIVED, SEED, SUCCEEDED, Contender, Cost
 
 
 def fold_seeds(contenders: Sequence[Contender]) -> list[Contender]:
-    """Put runs that differ only in their seed in the place of the first of them.
-
-    What has not ended well stands by itself: its numbers are of another step.
-    """
+    """Put runs that differ only in their seed in the place of the first of them. What has not ended well stands by
+    itself: its numbers are of another step."""
     groups: dict[object, list[Contender]] = {}
     for number, contender in enumerate(contenders):
         groups.setdefault(_key(contender) if contender.state == SUCCEEDED else number, []).append(contender)
@@ -33,17 +31,12 @@ def _fold(group: Sequence[Contender]) -> Contender:
     seeds = tuple(newest.values())
     if len(seeds) == 1:
         return seeds[0]
-    params = {key: value for key, value in seeds[-1].params.items() if key != SEED}
-    names = sorted(filter(None, newest), key=_as_number)
+    last, names = seeds[-1], sorted(filter(None, newest), key=_as_number)
     return replace(
-        seeds[-1],
-        name=f"{seeds[-1].name.partition(' (')[0]}, seeds {', '.join(names)}",
-        params=params,
-        cost=_mean(seeds),
-        experiment=None,
-        seeds=seeds,
-        commit=seeds[-1].commit if len({seed.commit for seed in seeds}) == 1 else None,
-    )
+        last, name=f"{last.name.partition(' (')[0]}, seeds {', '.join(names)}", cost=_mean(seeds), experiment=None,
+        params={key: value for key, value in last.params.items() if key != SEED}, seeds=seeds,
+        commit=last.commit if len({seed.commit for seed in seeds}) == 1 else None,
+    )  # fmt: skip
 
 
 def _mean(seeds: Sequence[Contender]) -> Cost:

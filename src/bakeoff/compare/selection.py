@@ -29,9 +29,7 @@ ORDERED: dict[str, Callable[[float, float], bool]] = {
 
 def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
     """Find what the user names, each run once, in the order of the names."""
-    found: list[StoredRun | Contender] = []
-    for name in names:
-        found += _find(name, gathered)
+    found = [one for name in names for one in _find(name, gathered)]
     stored = [one for one in found if isinstance(one, StoredRun)]
     filled = {one.run_id: one for one in gathered.fill(stored, by_class=by_class)}
     contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in found]
@@ -79,8 +77,7 @@ def _find_untold(gathered: Gathered) -> list[Contender]:
 
 
 def _require_no_others(gathered: Gathered) -> None:
-    others = sorted({str(run.mlflow_experiment) for run in gathered.runs if not run.is_deleted})
-    if others:
+    if others := sorted({str(run.mlflow_experiment) for run in gathered.runs if not run.is_deleted}):
         raise WorkspaceError(
             f"experiment {gathered.target.experiment!r} has no runs in {gathered.target.shown}; "
             f"--experiment chooses another: {', '.join(others)}"
@@ -101,12 +98,10 @@ def _find(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
     if found:
         those = ", ".join(f"{run.run_id[:SHOWN_OF_ID]} ({run.name})" for run in found[:LISTED])
         raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its id")
-    points = [run for run in own if sweep_in(run) == name]
-    if points:
+    if points := [run for run in own if sweep_in(run) == name]:
         return list(points[::-1])
     _require_own(name, gathered)
-    elsewhere = _from_files(name, gathered)
-    if elsewhere:
+    if elsewhere := _from_files(name, gathered):
         return [elsewhere]
     known = {text for run in own[:LISTED] for text in (run.run_id[:SHOWN_OF_ID], _experiment(run)) if text}
     what = "an id or its beginning, a DVC experiment, a sweep, a folder, or a branch, tag or commit with results"
@@ -192,8 +187,7 @@ def require_known(option: str, key: str, contenders: Sequence[Contender]) -> Non
     """Refuse a key that no run has: it is a slip."""
     if not any(contender.value(key) is not None for contender in contenders):
         known = {name for one in contenders for name in (*one.facts(), *one.params, *names_in(one.metrics))}
-        near = choices(key, known)
-        raise WorkspaceError(f"{option}: no run has {key!r}; {near}")
+        raise WorkspaceError(f"{option}: no run has {key!r}; {choices(key, known)}")
 
 
 def sort_best_first(contenders: Sequence[Contender], key: str) -> list[Contender]:

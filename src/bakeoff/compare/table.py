@@ -200,9 +200,8 @@ def _commit(contender: Contender) -> str | None:
 
 
 def _began(contender: Contender) -> str | None:
-    if contender.began is None:
-        return None
-    return datetime.fromtimestamp(contender.began / 1000).strftime("%Y-%m-%d %H:%M")
+    at = contender.began
+    return None if at is None else datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d %H:%M")
 
 
 def _clock(seconds: float) -> str:

@@ -47,19 +47,15 @@ class Verdict:
 def judge(
     a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
 ) -> Verdict:
-    """Compare two runs by their examples, which are in `files`.
-
-    `group` is a pattern, in place of the one that both were evaluated with.
-    """
+    """Compare two runs by their examples, which are in `files`. `group` is a pattern, in place of the one that both
+    were evaluated with."""
     one, other = (Judged.read(file) for file in files)
     names = match_examples(one, other, (a.label, b.label))
     grouped = _choose_groups(a, b, group)
     groups = [grouped.group_of(file) for file, _ in names]
-    if len(set(groups)) < LEAST:
-        raise DataError(
-            f"{a.label} and {b.label}: must be judged on {LEAST} groups of examples or more to be told apart, got "
-            f"{len(set(groups))}"
-        )
+    if (number := len(set(groups))) < LEAST:
+        least = f"{LEAST} groups of examples or more to be told apart"
+        raise DataError(f"{a.label} and {b.label}: must be judged on {least}, got {number}")
     classes = [*one.classes, *(label for label in other.classes if label not in one.classes)]
     counts = {
         label: len({at for name, at in zip(names, groups, strict=True) if label in one.labels(name)})
@@ -67,8 +63,7 @@ def judge(
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
     found = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
-    names_of_numbers = [*BY_HEADLINE, *found.numbers]
-    chosen = metric or next((name for name in names_of_numbers if name in found.numbers), "")
+    chosen = metric or next((name for name in (*BY_HEADLINE, *found.numbers) if name in found.numbers), "")
     if chosen not in found.numbers:
         raise WorkspaceError(
             f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, found.numbers)}"

@@ -48,9 +48,8 @@ class Axis:
 
         places = {word: place(number) for word, number in numbers.items()}
         places |= {word: FLOOR * at for at, word in enumerate(others)}
-        if len(numbers) <= MOST_TICKS:
-            marks = sorted((places[word], word) for word in numbers)
-        else:
+        marks = sorted((places[word], word) for word in numbers)
+        if len(marks) > MOST_TICKS:
             marks = [(place(number), f"{number:.6g}") for number in scale.round_numbers()]
         ticks = [*_thin_out(marks), *((places[word], name_value(word)) for word in others)]
         return cls(key, places, tuple(ticks), True, scale.is_logarithmic)

@@ -31,10 +31,8 @@ class Effect:
 
 
 def find_effects(points: Sequence[Trial], question: Question) -> list[Effect]:
-    """Find what each key but the seed did, the largest share first.
-
-    Of equals, and where no share can be told, what moved the number furthest comes first.
-    """
+    """Find what each key but the seed did, the largest share first. Of equals, and where no share can be told, what
+    moved the number furthest comes first."""
     keys = [key for key in question.keys if key != SEED and len({point.values.get(key) for point in points}) > 1]
     if len(points) < LEAST_POINTS or not keys:
         return []
@@ -68,11 +66,8 @@ def describe_effect(effect: Effect, question: Question, deviation: float | None)
 
 def _describe_move(effect: Effect, question: Question, deviation: float | None) -> list[str]:
     low, high = (choose(effect.groups, key=lambda group: group.mean) for choose in (min, max))
-    words = ("highest", "lowest")
-    first, last = high, low
-    if question.is_higher_better is not None:
-        words = ("best", "worst")
-        first, last = (high, low) if question.is_higher_better else (low, high)
+    words = ("highest", "lowest") if question.is_higher_better is None else ("best", "worst")
+    first, last = (low, high) if question.is_higher_better is False else (high, low)
     apart = format_figure(abs(first.mean - last.mean))
     several = len(effect.groups) > 2
     missing = sum(effect.key not in point.values for point in effect.points)
@@ -87,10 +82,10 @@ def _describe_move(effect: Effect, question: Question, deviation: float | None) 
     if effect.trend is not None:
         direction = "higher" if effect.trend > 0 else "lower"
         trend = f"rank correlation {effect.trend:+.2f}"
-        steady = abs(effect.trend) >= STEADY
+        is_steady = abs(effect.trend) >= STEADY
         sentences.append(
-            f"The larger, the {direction} ({trend})." if steady else f"No steady rise or fall ({trend})."
-        )  # fmt: skip
+            f"The larger, the {direction} ({trend})." if is_steady else f"No steady rise or fall ({trend})."
+        )
     return sentences
 
 

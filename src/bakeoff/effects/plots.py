@@ -8,21 +8,8 @@ from itertools import pairwise
 from bakeoff.effects.axis import ABSENT, Axis, name_value
 from bakeoff.effects.effect import Effect, format_figure
 from bakeoff.effects.trial import Question, Trial
-from bakeoff.pages.svg import (
-    Element,
-    Frame,
-    Scale,
-    Tick,
-    draw,
-    draw_across,
-    draw_dots,
-    draw_line,
-    draw_polyline,
-    draw_svg,
-    draw_text,
-    fit_words,
-    shorten,
-)  # fmt: skip
+from bakeoff.pages import svg
+from bakeoff.pages.svg import Element, Frame, Scale, Tick, draw, draw_line, draw_polyline, draw_text, shorten
 
 BAND = 13  # pixels to both sides over which lines that meet in a place are spread
 UPRIGHT = Frame(0, 400, left=40, right=96, top=64 + BAND, bottom=26 + BAND)
@@ -94,7 +81,7 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
     ticks = [(floor + (1 - floor) * share, word) for share, word in scale.ticks()]
     ticks += [(0.0, "no result")] if floor else []
     better = {True: "higher is better", False: "lower is better", None: ""}[question.is_higher_better]
-    return draw_svg(
+    return svg.draw_svg(
         frame, *lines, draw("polyline", class_="trial above", points=""), *upright,
         _axis(across[-1], question.metric, ticks, better),
         class_="lines crowded" if len(trials) > CROWD else "lines",
@@ -172,10 +159,10 @@ def draw_panel(effect: Effect, question: Question) -> Element:
     ]  # fmt: skip
     best = question.best(effect.points)
     on_top = [dot for point, dot in zip(effect.points, dots, strict=True) if point is best]
-    return draw_svg(
-        PANEL, *draw_across(PANEL, scale.ticks()), *_values(effect),
-        draw_dots(dots, class_="dots crowded" if len(dots) > CROWD else "dots"),
-        *([draw_dots(on_top, class_="dots first")] if on_top else []),
+    return svg.draw_svg(
+        PANEL, *svg.draw_across(PANEL, scale.ticks()), *_values(effect),
+        svg.draw_dots(dots, class_="dots crowded" if len(dots) > CROWD else "dots"),
+        *([svg.draw_dots(on_top, class_="dots first")] if on_top else []),
         *_means(effect, scale),
         class_="effect", label=f"{question.metric} by {effect.key}",
     )  # fmt: skip
@@ -187,13 +174,11 @@ def _values(effect: Effect) -> list[Element]:
     texts = [shorten(word, LONGEST_VALUE) for _, word in ticks]
     halves = [len(text) * PANEL_LETTER / 2 for text in texts]
     starts = [max(2.0, x - half) for (x, _), half in zip(ticks, halves, strict=True)]
-    placed = list(fit_words(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
+    placed = list(svg.fit_words(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
     rows = [
-        draw_text(
-            start + halves[at], PANEL.y(0) + 18 + 14 * row, texts[at], anchor="middle", title=ticks[at][1]
-        )
+        draw_text(start + halves[at], PANEL.y(0) + 18 + 14 * row, texts[at], anchor="middle", title=ticks[at][1])
         for at, start, row in placed
-    ]  # fmt: skip
+    ]
     if effect.axis.is_logarithmic and not any(row for _, _, row in placed):
         rows.append(draw_text(PANEL.x(1), PANEL.height - 6, "logarithmic", anchor="end", class_="note"))
     return rows
@@ -225,5 +210,4 @@ def _x(share: float, effect: Effect) -> float:
 
 
 def _scatter(effect: Effect, chance: random.Random) -> float:
-    """The same every time."""
     return chance.uniform(-SCATTER, SCATTER) if len(effect.axis.places) < len(effect.points) / 2 else 0.0

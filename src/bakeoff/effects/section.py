@@ -49,7 +49,6 @@ def _choose_axes(keys: Sequence[str], found: Sequence[Effect]) -> list[str]:
 
 
 def _explain(points: Sequence[Trial], found: Sequence[Effect], deviation: float | None) -> str:
-    """What the cards show."""
     sentences = [
         f"A dot for each of {len(points)} points; the bar is the mean of a value, the line through it one standard "
         "deviation. Sorted by the share of the variation between points that is explained by the key: one minus the "

@@ -22,8 +22,6 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Share:
-    """Of one key."""
-
     explained: float | None  # 0 to 1; None if every group has but one point
     chance: float | None  # that a key which does nothing seems to do as much; None if that cannot be told
     is_told_apart: bool = True  # from the other keys

@@ -24,7 +24,6 @@ class Trial:
 
     @property
     def spread(self) -> float | None:
-        """The standard deviation over the seeds."""
         return statistics.stdev(self.numbers) if len(self.numbers) > 1 else None
 
 
@@ -53,12 +52,8 @@ def merge_seeds(trials: Sequence[Trial]) -> list[Trial]:
     together: dict[frozenset[tuple[str, str]], list[Trial]] = {}
     for trial in select_judged(trials):
         together.setdefault(frozenset(_chosen(trial).items()), []).append(trial)
-    return [
-        replace(
-            group[0], values=_chosen(group[0]), numbers=tuple(number for trial in group for number in trial.numbers)
-        )
-        for group in together.values()
-    ]
+    groups = ((group[0], tuple(number for trial in group for number in trial.numbers)) for group in together.values())
+    return [replace(first, values=_chosen(first), numbers=numbers) for first, numbers in groups]
 
 
 def seed_deviation(points: Sequence[Trial]) -> float | None:

@@ -18,17 +18,9 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
+from bakeoff.export import lite_metadata
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
-from bakeoff.export.lite_metadata import (
-    DEVIATION,
-    LABELS,
-    MEAN,
-    METADATA,
-    MODEL_IDENTIFIER,
-    VIEW,
-    pack_files,
-    write_metadata,
-)  # fmt: skip
+from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, pack_files, write_metadata
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -44,16 +36,9 @@ NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 
 def write_files(
-    network: keras.Model,
-    model: Network,
-    task: Task,
-    classes: tuple[str, ...],
-    settings: Export,
-    *,
-    name: str,
-    representative: Representative,
-    folder: Path,
-) -> Iterator[Format]:
+    network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
+    name: str, representative: Representative, folder: Path,
+) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each."""
     write_labels(classes, folder)
     view, outputs = View.of(model), output_names(task)
@@ -108,10 +93,8 @@ def convert(module: tf.Module, form: Format, representative: Representative) -> 
 
 
 def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes:
-    """Order the outputs as listed, and put the metadata in.
-
-    Controllers go by places, and the converter has an order of its own. The outputs' tensors get our names.
-    """
+    """Order the outputs as listed, and put the metadata in. Controllers go by places, and the converter has an order of
+    its own. The outputs' tensors get our names."""
     model = schema.ModelT.InitFromPackedBuf(converted)
     [graph], [signature] = model.subgraphs, model.signatureDefs
     places = {_text(output.name): output.tensorIndex for output in signature.outputs}
@@ -122,7 +105,7 @@ def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes
     model.buffers.append(schema.BufferT(data=list(metadata)))
     model.metadata = [*(model.metadata or []), schema.MetadataT(METADATA, len(model.buffers) - 1)]
     builder = flatbuffers.Builder(len(converted) + len(metadata) + 1024)
-    builder.Finish(model.Pack(builder), file_identifier=MODEL_IDENTIFIER)
+    builder.Finish(model.Pack(builder), file_identifier=lite_metadata.MODEL_IDENTIFIER)
     return bytes(builder.Output())
 
 
@@ -149,8 +132,7 @@ def _name_unknown(converted: bytes) -> str:
 
 def _why(error: Exception) -> str:
     """Find a word instead of pages of a graph."""
-    operations = {found[1] or found[2] for found in NAMED_OPERATION.finditer(str(error))}
-    if operations:
+    if operations := {found[1] or found[2] for found in NAMED_OPERATION.finditer(str(error))}:
         return _has_no(operations)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:200]

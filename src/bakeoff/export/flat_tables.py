@@ -47,9 +47,8 @@ def finish(root: Table, identifier: bytes) -> bytes:
 def _write_table(builder: flatbuffers.Builder, table: Table) -> int:
     fields = {number: value for number, value in table.fields.items() if value is not None}
     # What a table points to is written before it.
-    places = {
-        number: _write(builder, value) for number, value in fields.items() if not isinstance(value, (Byte, Int32))
-    }
+    pointed = {number: value for number, value in fields.items() if not isinstance(value, (Byte, Int32))}
+    places = {number: _write(builder, value) for number, value in pointed.items()}
     builder.StartObject(max(fields, default=-1) + 1)
     for number, value in fields.items():
         if isinstance(value, Byte):
@@ -125,8 +124,7 @@ class FlatTable:
 
     def _vector(self, field: int) -> tuple[int, int]:
         """Return where it begins, and how many it has."""
-        place = self._find(field)
-        if not place:
+        if not (place := self._find(field)):
             return 0, 0
         start = self._follow(place)
         return start + 4, _number(self._data, "<I", start)

@@ -93,7 +93,6 @@ def centre_boxes(boxes: np.ndarray) -> np.ndarray:
 
 def _signature(model: Detector, num_classes: int, settings: Export) -> str:
     rule, most = model.suppression, settings.max_detections
-    y, x, height, width = model.box_scales
     values = {
         "max_detections": f"i: {most}",
         "max_classes_per_detection": "i: 1",
@@ -102,10 +101,8 @@ def _signature(model: Detector, num_classes: int, settings: Export) -> str:
         "nms_score_threshold": f"f: {rule.min_score!r}",
         "nms_iou_threshold": f"f: {rule.max_overlap!r}",
         "num_classes": f"i: {num_classes}",
-        "y_scale": f"f: {float(y)!r}",
-        "x_scale": f"f: {float(x)!r}",
-        "h_scale": f"f: {float(height)!r}",
-        "w_scale": f"f: {float(width)!r}",
     }
+    scales = zip(("y_scale", "x_scale", "h_scale", "w_scale"), model.box_scales, strict=True)
+    values |= {name: f"f: {float(scale)!r}" for name, scale in scales}
     attributes = (f'attr {{ key: "{key}" value {{ {value} }} }}' for key, value in values.items())
     return " ".join([f'name: "{POST_PROCESS}"', *attributes])

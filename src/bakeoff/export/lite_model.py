@@ -32,9 +32,8 @@ class LiteModel:
         if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
             raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
         if len(self._outputs) not in (1, len(DETECTIONS)):
-            raise DataError(
-                f"{path}: gives {len(self._outputs)} outputs; one of scores or four of detections are known"
-            )
+            number = len(self._outputs)
+            raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
     @property
     def task(self) -> str:
@@ -49,16 +48,12 @@ class LiteModel:
         values = [self._values(output) for output in self._outputs]
         if self.task != "detection":
             [scores] = values
-            name = "probabilities" if self.metadata.outputs == ("probability",) else "scores"
-            return {name: scores}
+            return {"probabilities" if self.metadata.outputs == ("probability",) else "scores": scores}
         named = dict(zip(self.metadata.outputs, values, strict=False))
         boxes, classes, scores, count = (named.get(name, values[place]) for place, name in enumerate(DETECTIONS))
         real = int(np.ravel(count)[0])
-        return {
-            "boxes": np.clip(boxes[:real], 0.0, 1.0),
-            "classes": classes[:real].astype(np.int64) + 1,
-            "scores": scores[:real],
-        }
+        found = {"classes": classes[:real].astype(np.int64) + 1, "scores": scores[:real]}
+        return {"boxes": np.clip(boxes[:real], 0.0, 1.0), **found}
 
     def put(self, pixels: np.ndarray) -> None:
         kind = self._input["dtype"]

@@ -57,16 +57,16 @@ def compare_files(
         answers[AS_A_FILE] = as_a_file(network, task, settings)
     answers |= {form: _answer(model, store) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
-    scores = judge(
-        task, answers, evaluation_batches(store, shape, sample), lambda batch, _: advance(len(batch["number"]))
-    )
+    batches = evaluation_batches(store, shape, sample)
+    scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
     found = {name: numbers_of(task, score) for name, score in scores.items()}
     files = {}
     for form in models:
         own, path = found[form], folder / settings.files[form]
         reference = found[AS_A_FILE if AS_A_FILE in found and form != SAVED_MODEL else NETWORK]
-        files[form] = {"file": path.name, "bytes": _size_of(path), **own}
-        files[form]["drop"] = _drop(reference.get(task.headline), own.get(task.headline))
+        size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+        drop = _drop(reference.get(task.headline), own.get(task.headline))
+        files[form] = {"file": path.name, "bytes": size, **own, "drop": drop}
     report: dict[str, Any] = {
         "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
         NETWORK: found[NETWORK],
@@ -104,10 +104,6 @@ def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
         call, threads = model.call, settings.threads
     taken, calls = latency(call, settings.latency_calls)
     return {"latency_ms": taken, "calls": calls, "threads": threads}
-
-
-def _size_of(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
 def _drop(reference: float | None, own: float | None) -> float | None:
@@ -163,12 +159,11 @@ def stack(found: Sequence[Found]) -> Tensors:
         return {name: tf.constant(np.stack([one[name] for one in found])) for name in found[0]}
     counts = [len(one["scores"]) for one in found]
     most = max(counts)
-    padded = {
-        name: np.stack(
-            [np.pad(one[name], [(0, most - len(one[name])), *[(0, 0)] * (one[name].ndim - 1)]) for one in found]
-        )
-        for name in ("boxes", "scores", "classes")
-    }
+
+    def pad(values: np.ndarray) -> np.ndarray:
+        return np.pad(values, [(0, most - len(values)), *[(0, 0)] * (values.ndim - 1)])
+
+    padded = {name: np.stack([pad(one[name]) for one in found]) for name in ("boxes", "scores", "classes")}
     return {name: tf.constant(value) for name, value in (padded | {"count": np.array(counts, np.int32)}).items()}
 
 

@@ -5,7 +5,7 @@ stage's keys of run.yaml are compared with the variant as it would be rendered.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,8 @@ class Known:
 def stages_ahead(
     files: Mapping[str, Mapping[str, Any]], known: Known | None = None, *, until: str | None = None
 ) -> dict[str, str]:
-    """For each stage in order what would happen, if params.yaml and run.yaml held these trees.
-
-    `known` spares reading it again for the next variant; `until` leaves out what that stage does not need.
-    """
+    """For each stage in order what would happen, if params.yaml and run.yaml held these trees. `known` spares reading
+    it again for the next variant; `until` leaves out what that stage does not need."""
     known = known or read_known()
     files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
@@ -103,7 +101,8 @@ def read_known() -> Known:
     stages = yaml.load(Path("dvc.yaml").read_text(encoding="utf-8"), Loader)["stages"]
     lock = Path("dvc.lock")
     locked = yaml.load(lock.read_text(encoding="utf-8"), Loader).get("stages", {}) if lock.is_file() else {}
-    return Known(stages, locked, _changed(), list(_cached()))
+    cached = [yaml.load(file.read_text(encoding="utf-8"), Loader) for file in dvc.cached_runs()]
+    return Known(stages, locked, _changed(), cached)
 
 
 def _changed() -> dict[str, dict[str, Any]]:
@@ -114,11 +113,6 @@ def _changed() -> dict[str, dict[str, Any]]:
             for paths in entry.values() if isinstance(entry, dict) else ():
                 changed[stage] |= paths
     return changed
-
-
-def _cached() -> Iterator[dict[str, Any]]:
-    for file in dvc.cached_runs():
-        yield yaml.load(file.read_text(encoding="utf-8"), Loader)
 
 
 def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) -> list[str]:

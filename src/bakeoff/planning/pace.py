@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -59,10 +60,8 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
 
 
 def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase) -> str:
-    """Return a key that is equal for steps that take equally long on one machine.
-
-    Which patterns are trained counts, the rate does not.
-    """
+    """Return a key that is equal for steps that take equally long on one machine. Which patterns are trained counts,
+    the rate does not."""
     parts: list[Any] = [
         platform.node(), repr(model), num_classes, leg.span.batch_size, sorted(leg.trainable),
         train.accumulate_batches, train.mixed_precision, train.devices, train.ema_decay > 0, repr(train.augment),
@@ -91,11 +90,9 @@ def remembered(file: Path, key: str) -> float | None:
     """Return the latest; lines that a crash cut off are passed over."""
     found = None
     for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        try:
+        with suppress(ValueError, KeyError, TypeError):
             row = json.loads(line)
             found = float(row["seconds_per_step"]) if row["key"] == key else found
-        except (ValueError, KeyError, TypeError):
-            continue
     return found
 
 

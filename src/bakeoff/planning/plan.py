@@ -66,27 +66,19 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     because = derived.batch_size_because
     return Plan(
-        name=run.name,
-        variant=run.variant,
-        task=derived.task,
+        name=run.name, variant=run.variant, task=derived.task,
         examples={split: content.examples for split, content in manifest.splits.items()},
-        classes=list(manifest.classes),
-        background=_has_background(run),
-        steps=derived.steps,
-        epochs=derived.epochs,
-        batch_size=run.train.batch,
+        classes=list(manifest.classes), background=_has_background(run),
+        steps=derived.steps, epochs=derived.epochs, batch_size=run.train.batch,
         batch_why=because if because != "stated" else f"set in {variant.composed.place_of('train.batch_size')}",
         phases=[_phase(leg, run, facts) for leg in plan_phases(run)],
         parameters=facts.parameters,
-        memory_estimate_bytes=derived.memory_estimate_bytes,
-        memory_budget_bytes=derived.memory_budget_bytes,
-        memory_parts=asdict(derived.memory_parts),
-        disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
+        memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
+        memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
         seconds=pace.seconds(derived.phases) if pace else None,
         seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",
-        stages=dict(stages),
-        warnings=[*variant.problems.warnings, *_warnings(stages)],
-    )
+        stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
+    )  # fmt: skip
 
 
 def _warnings(stages: Mapping[str, str]) -> list[str]:
@@ -98,28 +90,21 @@ def _warnings(stages: Mapping[str, str]) -> list[str]:
 
 def _phase(leg: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
     examples = run.derived.train_examples
-    together = leg.span.batch_size * run.train.accumulate_batches
-    trainable = facts.trainable(leg.trainable, run.model)
-    span = leg.span
+    span, trainable = leg.span, facts.trainable(leg.trainable, run.model)
+    together = span.batch_size * run.train.accumulate_batches
     return PlannedPhase(
-        name=span.name,
-        steps=span.steps,
-        steps_per_epoch=examples / together,
-        epochs=span.steps * together / examples,
-        batch_size=span.batch_size,
-        trainable_parameters=trainable,
-        frozen_parameters=facts.parameters - trainable,
+        span.name, span.steps, steps_per_epoch=examples / together, epochs=span.steps * together / examples,
+        batch_size=span.batch_size, trainable_parameters=trainable, frozen_parameters=facts.parameters - trainable,
         rates=_key_rates(leg),
-    )
+    )  # fmt: skip
 
 
 def _key_rates(leg: TrainingPhase) -> dict[str, float]:
     span = leg.span
     turns = {0: "start"} | {step: what for step, what in leg.schedule.turns() if 0 < step < span.steps}
     turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}
-    return {
-        f"step {span.first_step + step:,} ({turns[step]})": leg.rate(span.first_step + step) for step in sorted(turns)
-    }
+    first = span.first_step
+    return {f"step {first + step:,} ({turns[step]})": leg.rate(first + step) for step in sorted(turns)}
 
 
 def _has_background(run: Run) -> bool:

@@ -139,10 +139,8 @@ class Film:
 
 @contextmanager
 def film(path: Path | None, rate: Fraction) -> Iterator[Film | None]:
-    """Yield a film that has its name only when it is whole.
-
-    What was added stays, also if the block fails: of a broken video, the frames before the break.
-    """
+    """Yield a film that has its name only when it is whole. What was added stays, also if the block fails: of a broken
+    video, the frames before the break."""
     if path is None:
         yield None
         return

@@ -50,14 +50,12 @@ def _find_model(path: Path) -> Path | Trained:
     if path.is_dir():
         if (path / SAVED).is_file():
             return path
-        inner = next((path / name for name in (SAVED_MODEL, MAIN) if (path / name).exists()), None)
-        if inner:
+        if inner := next((path / name for name in (SAVED_MODEL, MAIN) if (path / name).exists()), None):
             return inner
         if (path / WEIGHTS).is_file():
             return _of_workspace(_workspace_of(path), path / WEIGHTS)
-        raise DataError(
-            f"{path}: holds no model; it must be a SavedModel, or a folder like models/export or models/train"
-        )
+        wanted = "a SavedModel, or a folder like models/export or models/train"
+        raise DataError(f"{path}: holds no model; it must be {wanted}")
     if not path.is_file():
         raise DataError(f"{path}: no such file or folder")
     if path.name.endswith(WEIGHTS_SUFFIX):

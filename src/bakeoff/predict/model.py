@@ -53,11 +53,9 @@ class TrainedModel:
     """The network of a run, with weights as train left them."""
 
     def __init__(self, trained: Trained) -> None:
-        model, self.labels = trained.model, trained.labels
-        network = _restore(trained)
-        task = task_of(model, self.labels, multi_label=trained.multi_label)
-        self.task = model.task
-        fit = _fitting(View.of(model), self.task)
+        model, network = trained.model, _restore(trained)
+        self.task, self.labels = model.task, trained.labels
+        task, fit = task_of(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
         self._answer = tf.function(
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],

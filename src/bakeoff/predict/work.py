@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -140,12 +140,10 @@ def make_own_folder(out: Path) -> None:
 
 def _frames_of(path: Path) -> int:
     """Return 1 where it is not told, or the file is broken."""
-    try:
+    with suppress(DataError, OSError):
         if is_video(path):
             with closing(Video(path)) as video:
                 return max(1, video.frames)
-    except (DataError, OSError):
-        pass
     return 1
 
 
@@ -162,7 +160,6 @@ def _few_bytes(video: Video) -> Iterator[np.ndarray]:
         smaller = np.asarray(image)
         kept += smaller.nbytes
         if kept > CLIP_BYTES:
-            raise DataError(
-                f"is too long for one clip, {number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB; cut it into clips"
-            )
+            full = f"{number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB"
+            raise DataError(f"is too long for one clip, {full}; cut it into clips")
         yield smaller

@@ -5,19 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from bakeoff.pages.svg import (
-    Element,
-    Frame,
-    Scale,
-    draw,
-    draw_across,
-    draw_below,
-    draw_dots,
-    draw_line,
-    draw_polyline,
-    draw_svg,
-    draw_text,
-)  # fmt: skip
+from bakeoff.pages import svg
+from bakeoff.pages.svg import Element, Frame, Scale
 from bakeoff.report.plots import BY_CLASS
 
 FRAME = Frame(440, 300, left=44, right=12, top=12, bottom=40)
@@ -54,10 +43,8 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
         lines.append(Line("all", _points(rows, "recall", "precision"), is_strong=True))
         charts.append(_chart("Precision at each recall", "recall", "precision", lines))
     if rows := tables.get("threshold"):
-        lines = [
-            Line(name, _points(rows, "threshold", name), is_strong=name == "f1")
-            for name in ("precision", "recall", "f1")
-        ]
+        names = ("precision", "recall", "f1")
+        lines = [Line(name, _points(rows, "threshold", name), is_strong=name == "f1") for name in names]
         charts.append(_chart("What a score threshold does", "score threshold", "share", lines, mark=threshold))
     if rows := tables.get("calibration"):
         ideal = Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
@@ -70,19 +57,19 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
 def _chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, mark: float | None = None) -> Chart:
     ticks = Scale(0.0, 1.0).ticks()
     x, y = 12, (FRAME.y(0) + FRAME.y(1)) / 2
-    rows = [*draw_across(FRAME, ticks), *draw_below(FRAME, ticks, x_label, grid=True)]
-    rows.append(draw_text(x, y, y_label, anchor="middle", transform=f"rotate(-90 {x} {y:g})"))
+    rows = [*svg.draw_across(FRAME, ticks), *svg.draw_below(FRAME, ticks, x_label, grid=True)]
+    rows.append(svg.draw_text(x, y, y_label, anchor="middle", transform=f"rotate(-90 {x} {y:g})"))
     if mark is not None:
-        rows.append(draw_line(FRAME.x(mark), FRAME.y(1), FRAME.x(mark), FRAME.y(0), class_="mark"))
+        rows.append(svg.draw_line(FRAME.x(mark), FRAME.y(1), FRAME.x(mark), FRAME.y(0), class_="mark"))
     colours = ["var(--ink)" if line.is_strong else f"var(--c{at % COLOURS})" for at, line in enumerate(lines)]
     for line, colour in zip(lines, colours, strict=True):
         points = [(FRAME.x(x), FRAME.y(y)) for x, y in line.points]
         look = {"class_": "line strong"} if line.is_strong else {"class_": "line", "style": f"stroke:{colour}"}
-        rows.append(draw_polyline(points, draw("title", line.name), **look))
+        rows.append(svg.draw_polyline(points, svg.draw("title", line.name), **look))
         if line.has_dots:
-            rows.append(draw_dots(points, class_="dot"))
+            rows.append(svg.draw_dots(points, class_="dot"))
     named = [(colour, line.name) for line, colour in zip(lines, colours, strict=True)] if len(lines) > 1 else []
-    drawing = draw_svg(FRAME, *rows, label=f"{y_label} over {x_label}")
+    drawing = svg.draw_svg(FRAME, *rows, label=f"{y_label} over {x_label}")
     return Chart(title, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
 
 

@@ -18,33 +18,22 @@ FILE = "examples.parquet"
 _SIDES = {side: pa.float64() for side in ("ymin", "xmin", "ymax", "xmax")}  # pixels of the original
 _ALL = {"example": pa.int64(), "file": pa.string()}
 COLUMNS = {
-    "boxes": _ALL
-    | {
+    "boxes": _ALL | {
         "truth": pa.list_(pa.struct({"label": pa.string()} | _SIDES | {"found": pa.bool_()})),
         "prediction": pa.list_(
             pa.struct({"label": pa.string()} | _SIDES | {"score": pa.float64(), "error": pa.string()})
         ),
-        "score": pa.float64(),
-        "loss": pa.float64(),
+        "score": pa.float64(), "loss": pa.float64(),
     },
-    "one label": _ALL
-    | {
-        "truth": pa.string(),
-        "prediction": pa.string(),
-        "score": pa.float64(),
-        "true_score": pa.float64(),
-        "rank": pa.int64(),
-        "loss": pa.float64(),
+    "one label": _ALL | {
+        "truth": pa.string(), "prediction": pa.string(), "score": pa.float64(), "true_score": pa.float64(),
+        "rank": pa.int64(), "loss": pa.float64(),
     },
-    "several labels": _ALL
-    | {
-        "truth": pa.list_(pa.string()),
-        "prediction": pa.list_(pa.string()),
-        "score": pa.float64(),
-        "scores": pa.list_(pa.float64()),
-        "loss": pa.float64(),
+    "several labels": _ALL | {
+        "truth": pa.list_(pa.string()), "prediction": pa.list_(pa.string()), "score": pa.float64(),
+        "scores": pa.list_(pa.float64()), "loss": pa.float64(),
     },
-}
+}  # fmt: skip
 
 
 def kind_of(task: str, multi_label: bool) -> str:

@@ -4,6 +4,7 @@ The image is in the page once, as a small JPEG; boxes and words are drawn over i
 """
 
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,9 +49,8 @@ class Originals:
         """The encoded image; of a clip a few, evenly apart."""
         [data] = self._read(np.array([number]))
         features = decode_features(data or b"")
-        frames = [
-            frame for frame in features.get("image/encoded") or features["clip/frames"] if isinstance(frame, bytes)
-        ]
+        encoded = features.get("image/encoded") or features["clip/frames"]
+        frames = [frame for frame in encoded if isinstance(frame, bytes)]
         last = len(frames) - 1
         return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
@@ -90,9 +90,8 @@ def _shrink(image: Image.Image, side: int) -> Image.Image:
 
 
 def _true_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
-    return [
-        part for box in row["truth"] for part in _box(box, width, "true" if box["found"] else "missed", box["label"])
-    ]
+    drawn = (_box(box, width, "true" if box["found"] else "missed", box["label"]) for box in row["truth"])
+    return [part for parts in drawn for part in parts]
 
 
 def _given_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
@@ -100,9 +99,7 @@ def _given_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
     return [
         part
         for box in reversed(row["prediction"]) if box["error"]
-        for part in _box(
-            box, width, RIGHT if box["error"] == RIGHT else "wrong", f"{box['label']} {box['score']:.2f}"
-        )
+        for part in _box(box, width, RIGHT if box["error"] == RIGHT else "wrong", f"{box['label']} {box['score']:.2f}")
     ]  # fmt: skip
 
 
@@ -128,8 +125,5 @@ def _caption_of_boxes(row: Mapping[str, Any]) -> tuple[bool, str, str | None, st
     errors = [box["error"].replace("_", " ") for box in row["prediction"] if box["error"] not in ("", RIGHT)]
     right = sum(box["error"] == RIGHT for box in row["prediction"])
     missing = len(row["truth"]) - sum(box["found"] for box in row["truth"])
-    words = [
-        f"{right} of {len(row['truth'])} found",
-        *(f"{errors.count(kind)} {kind}" for kind in dict.fromkeys(errors)),
-    ]
+    words = [f"{right} of {len(row['truth'])} found", *(f"{count} {kind}" for kind, count in Counter(errors).items())]
     return not (errors or missing), ", ".join(words), None, str(row["file"])

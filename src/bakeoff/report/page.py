@@ -72,7 +72,6 @@ def write_page(folder: Path, report: Report) -> None:
 
 
 def _summarize(report: Report) -> list[str]:
-    """The page in a few sentences."""
     numbers, sentences = report.numbers, []
     if "threshold" in numbers and "f1" in numbers:
         sentences.append(

@@ -106,15 +106,13 @@ def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
     attempt.lacks += found
     for lack in found:
         say(f"{'missing' if lack.is_fatal else 'note'}: {lack.said}")
-    fatal = [lack.said for lack in found if lack.is_fatal]
-    if fatal:
+    if fatal := [lack.said for lack in found if lack.is_fatal]:
         raise CannotBeTried(f"{attempt.recorded.called}: cannot be made again, for something is missing: {fatal[0]}")
 
 
 def _lacking_stages(folder: Path) -> Iterator[Lack]:
     there = parse_yaml(read_text(folder / "dvc.yaml")).get("stages") or {}
-    gone = [stage for stage in STAGES if stage not in there]
-    if gone:
+    if gone := [stage for stage in STAGES if stage not in there]:
         yield Lack(f"dvc.yaml: had no stage {', '.join(gone)} then, so this command cannot follow it", True)
 
 

@@ -90,9 +90,8 @@ def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lac
     kept = fetched() / weights
     if len(weights) == ID_LENGTH and not (main_workspace() / weights).exists():
         if not kept.is_dir():
-            yield Lack(
-                f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more", True
-            )
+            said = f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more"
+            yield Lack(said, True)
             return
         place = workspace / kept.relative_to(main_workspace())
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -110,10 +109,9 @@ def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Pa
     parents = (state.get("lineage") or {}).get("parents") or [{}]
     fingerprint = str(parents[-1].get("fingerprint") or "")
     if not fingerprint or not in_flight(fingerprint).is_dir():
-        yield Lack(
-            f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more", True
-        )
-    elif not fingerprint.startswith(str(named)) and _id_of(fingerprint) != named:
+        said = f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more"
+        yield Lack(said, True)
+    elif not fingerprint.startswith(str(named)) and (read_text(in_flight(fingerprint) / "run") or "").strip() != named:
         yield Lack(f"train.continue_from: must be a fingerprint or an id of ours to be followed, got {named}", True)
     else:
         place = workspace / runs().relative_to(main_workspace()) / fingerprint
@@ -121,17 +119,9 @@ def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Pa
         yield Lack(f"train.continue_from: the last checkpoint of run {fingerprint} is taken as it is now")
 
 
-def _id_of(fingerprint: str) -> str | None:
-    file = in_flight(fingerprint) / "run"
-    return file.read_text(encoding="utf-8").strip() if file.is_file() else None
-
-
 def _link(source: str | Path, place: str | Path) -> str:
     try:
         os.symlink(Path(source).resolve(), place, target_is_directory=Path(source).is_dir())
     except OSError:  # Windows, without the right to
-        if Path(source).is_dir():
-            shutil.copytree(source, place)
-        else:
-            shutil.copyfile(source, place)
+        (shutil.copytree if Path(source).is_dir() else shutil.copyfile)(source, place)
     return str(place)

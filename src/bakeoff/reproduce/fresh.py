@@ -57,18 +57,13 @@ def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator
 
 
 def has_remote(workspace: Path) -> bool:
-    return any(
-        "['remote " in file.read_text(encoding="utf-8")
-        for file in (workspace / ".dvc/config", workspace / ".dvc/config.local")
-        if file.is_file()
-    )
+    files = (workspace / ".dvc/config", workspace / ".dvc/config.local")
+    return any("['remote " in file.read_text(encoding="utf-8") for file in files if file.is_file())
 
 
 def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
-    """Run a command and show it line by line; return its exit code and its words.
-
-    Ctrl-C ends it, and then goes on as KeyboardInterrupt.
-    """
+    """Run a command and show it line by line; return its exit code and its words. Ctrl-C ends it, and then goes on as
+    KeyboardInterrupt."""
     lines = []
     with subprocess.Popen(
         command, cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -132,9 +127,8 @@ def _share_cache(main: Path, workspace: Path) -> None:
 
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, input=given, env=environment, capture_output=True, check=False
-    )
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, input=given, env=environment, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise WorkspaceError(f"git {arguments[0]}: {lines[0] if lines else 'failed'}")
@@ -148,11 +142,9 @@ def _end(child: subprocess.Popen[str]) -> None:
             os.killpg(child.pid, number)
         else:
             child.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             child.wait(SECONDS_TO_END)
             break
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            continue
     if os.name == "posix":
         with suppress(ProcessLookupError):
             os.killpg(child.pid, KILL)  # whoever of its group is left

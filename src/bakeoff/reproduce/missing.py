@@ -42,17 +42,13 @@ def lacks(recorded: Recorded, here: Here) -> list[Lack]:
 def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
     commit = recorded.commit
     if commit is None:
-        yield Lack(
-            "commit: none is known of this run; it was trained outside of git, or is known by its files only", True
-        )
+        said = "commit: none is known of this run; it was trained outside of git, or is known by its files only"
+        yield Lack(said, True)
         return
     if not here.has_commit:
         where = recorded.tags.get("bakeoff.host")
-        yield Lack(
-            f"commit {commit[:SHORT]}: is not in this repository; "
-            f"`git fetch` from the clone in which it was trained{f', on {where}' if where else ''}",
-            True,
-        )
+        how = f"`git fetch` from the clone in which it was trained{f', on {where}' if where else ''}"
+        yield Lack(f"commit {commit[:SHORT]}: is not in this repository; {how}", True)
     patch, digest = recorded.patch, recorded.patch_sha256
     if patch is None:
         if recorded.is_dirty and digest != NO_COMMIT:
@@ -63,8 +59,7 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
     elif recorded.tracked and CHANGES in recorded.tracked.damaged:
         yield Lack(f"{CHANGES}: is cut or was changed, for it is not what the run handed over", True)
     for name in list_left_out(patch):
-        decides = name.startswith(DECIDING)
-        yield Lack(f"{name}: was there, but git did not know it, and it was not kept", decides)
+        yield Lack(f"{name}: was there, but git did not know it, and it was not kept", name.startswith(DECIDING))
 
 
 def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
@@ -99,9 +94,8 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
 
 def cut_off(recorded: Recorded) -> bool:
     """Whether a hand or a clock ended it; both are in no config."""
-    return (
-        recorded.state.get("ended_by") in ("stop", "max_minutes") and recorded.state["step"] < recorded.state["steps"]
-    )
+    state = recorded.state
+    return state.get("ended_by") in ("stop", "max_minutes") and state["step"] < state["steps"]
 
 
 def _of_settings(recorded: Recorded) -> Iterator[Lack]:

@@ -89,8 +89,7 @@ def compare_metrics(recorded: Recorded, metrics: Mapping[str, Any], tolerance: f
     """Within tolerance: so near, if a number is given; else where the first run's own interval has them."""
     if not recorded.metrics:
         return Compared(EVALUATE, None, "no metrics are known")
-    found = differences(recorded.metrics, metrics)
-    if not found:
+    if not (found := differences(recorded.metrics, metrics)):
         return Compared(EVALUATE, True, f"the same metrics, all {len(flat(metrics))} numbers", within=True)
     before, now = _numbers(recorded.metrics), _numbers(metrics)
     bounds = _bounds(recorded.metrics, before, tolerance)

@@ -60,15 +60,11 @@ class KnownRun:
         """Return for scripts what was said, with the state as it is; null for what is not known."""
         said = self.said.as_tree() if self.said else dict.fromkeys(field.name for field in fields(Status))
         said.pop("version", None)
-        failure = asdict(self.failure) if self.failure else None
         return said | {
-            "fingerprint": self.fingerprint,
-            "state": self.state.value,
-            "failure": failure,
-            "unreadable": self.unreadable or None,
-            "folder": self.folder.as_posix(),
-            "can_go_on": self.can_go_on(),
-        }
+            "fingerprint": self.fingerprint, "state": self.state.value,
+            "failure": asdict(self.failure) if self.failure else None, "unreadable": self.unreadable or None,
+            "folder": self.folder.as_posix(), "can_go_on": self.can_go_on(),
+        }  # fmt: skip
 
     def can_go_on(self) -> bool:
         """Whether there is a checkpoint."""
@@ -95,8 +91,7 @@ def known(folder: Path) -> KnownRun:
         return KnownRun(folder, State.STATE_UNSPECIFIED, None, unreadable=str(error))
     if not said.state.is_live:
         return KnownRun(folder, said.state, said, said.failure)
-    lost = _why_lost(said)
-    if lost is not None:
+    if (lost := _why_lost(said)) is not None:
         with suppress(Unreadable):  # it may have ended in between, with a last word
             if read_status(folder) != said:
                 return known(folder)

@@ -89,11 +89,10 @@ def these_runs(
 ) -> list[Leftover]:
     """List those named, whatever the rules say; what is under way, or what another of all `runs` needs, stays."""
     others = [run for run in runs if run not in chosen]
-    found = []
-    for run in chosen:
-        stays = "is under way" if run.state.is_live else _why_needed(run, others)
-        found.append(_leftover(run, tuple(named_by.get(run.fingerprint, ())), stays))
-    return found
+    stays = ("is under way" if run.state.is_live else _why_needed(run, others) for run in chosen)
+    return [
+        _leftover(run, tuple(named_by.get(run.fingerprint, ())), why) for run, why in zip(chosen, stays, strict=True)
+    ]
 
 
 def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
@@ -130,14 +129,11 @@ def _leftover(run: KnownRun, names: tuple[str, ...], stays: str | None) -> Lefto
 
 
 def named_by() -> dict[str, list[str]]:
-    """Return the workspace, branches, tags and experiments whose weights a run trained, by fingerprint.
-
-    As far as DVC has them.
-    """
+    """Return the workspace, branches, tags and experiments whose weights a run trained, by fingerprint. As far as DVC
+    has them."""
     found: dict[str, list[str]] = {}
     seen: dict[str, str | None] = {}  # by digest of an output, for many commits have the same
-    own = _fingerprint_in(workspace.TRAINED / STATE)
-    if own is not None:
+    if (own := _fingerprint_in(workspace.TRAINED / STATE)) is not None:
         found[own] = [WORKSPACE]
     for name, lock in git.file_at_refs(LOCK).items():
         digest = trained_digest(parse_yaml(lock)) or ""

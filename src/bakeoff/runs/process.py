@@ -29,7 +29,6 @@ class Process:
 
     @property
     def is_of_this_boot(self) -> bool:
-        """Whether the machine runs on since then."""
         return self.boot == _boot()
 
     def is_alive(self) -> bool | None:

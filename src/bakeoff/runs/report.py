@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -38,12 +38,9 @@ KIND_OF = {
     "TryAgainLater": NO_ROOM,
 }
 SAID_OF_MEMORY = (  # in errors of other classes: an allocator's, CUDA's, the system's
-    "OOM when allocating",
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "RESOURCE_EXHAUSTED: Out of memory",
-    "std::bad_alloc",
+    "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED: Out of memory", "std::bad_alloc",
     "Cannot allocate memory",
-)
+)  # fmt: skip
 
 Tags = Callable[[Mapping[str, str]], object]
 
@@ -52,16 +49,9 @@ class Report:
     """What one process says of one run; whoever opens it holds the run's lock."""
 
     def __init__(
-        self,
-        folder: Path,
-        name: str,
-        steps: int,
-        *,
-        memory_estimate_bytes: int,
-        can_go_on: Callable[[], bool],
-        parent: str | None = None,
-        max_minutes: float | None = None,
-    ) -> None:
+        self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool],
+        parent: str | None = None, max_minutes: float | None = None,
+    ) -> None:  # fmt: skip
         """`can_go_on` says at the end whether there is a checkpoint; `parent` is the run that this one continues."""
         self._folder, self._can_go_on = folder, can_go_on
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
@@ -80,10 +70,8 @@ class Report:
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)
 
     def __enter__(self) -> "Report":
-        try:
+        with suppress(Unreadable):  # the first of this run
             self._said = replace(self._said, began=read_status(self._folder).began)
-        except Unreadable:
-            pass  # the first of this run
         self._write()
         self._thread.start()
         return self
@@ -119,14 +107,10 @@ class Report:
             left = max(0.0, min(per_step * (self._said.steps - step), self._most_seconds - self._seconds))
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._said = replace(
-            self._said,
-            steps_done=step,
-            phase=phase,
+            self._said, steps_done=step, phase=phase, seconds_left=left, metrics=self._said.metrics | numbers,
             learning_rate=values.get("learning_rate", self._said.learning_rate),
             examples_per_second=values.get("examples_per_second", self._said.examples_per_second),
-            seconds_left=left,
-            metrics=self._said.metrics | numbers,
-        )
+        )  # fmt: skip
 
     def ending(self, by: str, steps_done: int) -> None:
         """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
@@ -164,11 +148,9 @@ class Report:
             return
         said, failure = self._said, self._said.failure
         tags = {
-            "bakeoff.state": said.state.value,
-            "bakeoff.steps_done": str(said.steps_done),
-            "bakeoff.host": said.process.host,
-            "bakeoff.fingerprint": said.fingerprint,
-        }
+            "bakeoff.state": said.state.value, "bakeoff.steps_done": str(said.steps_done),
+            "bakeoff.host": said.process.host, "bakeoff.fingerprint": said.fingerprint,
+        }  # fmt: skip
         self._tags(tags | ({"bakeoff.failure": f"{failure.kind}: {failure.message}"} if failure else {}))
 
     def _keep_written(self) -> None:
@@ -187,20 +169,16 @@ class Report:
 
     def _write(self) -> None:
         try:
-            figures = _figures(self._folder)
+            figures = Machine(
+                machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
+                machine.oom_kills(),
+            )  # fmt: skip
             said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
             write_status(self._folder, said)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
                 print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)
             self._has_warned = True
-
-
-def _figures(folder: Path) -> Machine:
-    """Read what is quick enough for every second."""
-    return Machine(
-        machine.resident_memory(), machine.available_memory(), machine.disk_free(folder), machine.oom_kills()
-    )
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -6,6 +6,7 @@ run is put off only if less than a share of the estimate is left. What it writes
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bakeoff.errors import TryAgainLater
@@ -28,7 +29,7 @@ def require_room(*, memory_bytes: int, disk_bytes: Mapping[Path, int]) -> None:
         )
     wanted: dict[int, int] = {}
     for folder, size in disk_bytes.items():
-        there = _nearest(folder)
+        there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         disk = there.stat().st_dev
         wanted[disk] = wanted.get(disk, 0) + max(0, size)
         free = disk_free(there)
@@ -57,20 +58,13 @@ def bytes_below(folder: Path) -> int:
     """That files take there; of those that vanish meanwhile, nothing."""
     total = 0
     for path in folder.rglob("*"):
-        try:
+        with suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
     return total
 
 
 def _is_sure() -> bool:
     return os.environ.get(ANYWAY, "") not in ("", "0")
-
-
-def _nearest(folder: Path) -> Path:
-    """Itself or the nearest above that exists."""
-    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
 def _size(number: float) -> str:

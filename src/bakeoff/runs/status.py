@@ -122,11 +122,10 @@ def enqueue(experiment: str, name: str, steps: int, *, lasting: bool = False) ->
     folder, now = workspace.queued() / experiment, time.time()
     folder.mkdir(parents=True, exist_ok=True)
     process = Process.nobody() if lasting else Process.own()
-    status = Status(
+    write_status(folder, Status(
         State.QUEUED, experiment, name, process, str(Path.cwd()), began=now, started=now, updated=now,
         experiment=experiment, steps=steps,
-    )  # fmt: skip
-    write_status(folder, status)
+    ))  # fmt: skip
 
 
 def is_wanted(experiment: str) -> bool:
@@ -146,12 +145,9 @@ def _parse(tree: Any) -> Status:
     try:
         failure = tree.pop("failure")
         return Status(
-            state=State(tree.pop("state")),
-            process=Process(**tree.pop("process")),
-            machine=Machine(**tree.pop("machine")),
-            failure=None if failure is None else Failure(**failure),
-            **tree,
-        )
+            state=State(tree.pop("state")), process=Process(**tree.pop("process")),
+            machine=Machine(**tree.pop("machine")), failure=None if failure is None else Failure(**failure), **tree,
+        )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{FILE} does not hold what it should ({error})") from None
 

@@ -35,7 +35,6 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
 
 
 def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:
-    """Fetch the best weights of a run."""
     return _fetch(run_id, WEIGHTS, _address_of_best, settings)
 
 

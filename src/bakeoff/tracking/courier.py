@@ -21,7 +21,10 @@ class Courier:
         folders = [folder for folder in folders if folder not in self.deleted]
         for number, folder in enumerate(folders):
             try:
-                self._send(folder)
+                self._store = self._store or open_store(self.target)
+                if folder not in self._deliveries:
+                    self._deliveries[folder] = Delivery(*self._store, folder, self.target)
+                self._deliveries[folder].send()
             except Deleted as error:
                 self.deleted.add(folder)
                 self._note(folder, error)
@@ -32,13 +35,6 @@ class Courier:
                     self._note(waiting, error)
                 return False
         return True
-
-    def _send(self, folder: Path) -> None:
-        if self._store is None:
-            self._store = open_store(self.target)
-        if folder not in self._deliveries:
-            self._deliveries[folder] = Delivery(*self._store, folder, self.target)
-        self._deliveries[folder].send()
 
     def _note(self, folder: Path, error: Exception) -> None:
         if folder.is_dir():

@@ -154,20 +154,19 @@ class Delivery:
         if not (batch.points or batch.params or batch.tags):
             return
         points = [point for point in batch.points if not self._is_there(*point)]
-        metrics = [Metric(key, value, at, step) for key, step, value, at, _ in points]
-        params = [Param(*pair) for pair in batch.params.items()]
-        tags = [RunTag(*pair) for pair in batch.tags.items()]
+        parts: dict[str, Any] = {
+            "metrics": [Metric(key, value, at, step) for key, step, value, at, _ in points],
+            "params": [Param(*pair) for pair in batch.params.items()],
+            "tags": [RunTag(*pair) for pair in batch.tags.items()],
+        }
         log = partial(self._client.log_batch, self._run)
         try:
-            log(metrics=metrics, params=params, tags=tags)
+            log(**parts)
         except MlflowException as error:
             self._raise_unless_refused(error)
-            for metric in metrics:  # singly, so that one that is refused does not hold up the others
-                self._try(metric.key, partial(log, metrics=[metric]))
-            for param in params:
-                self._try(param.key, partial(log, params=[param]))
-            for tag in tags:
-                self._try(tag.key, partial(log, tags=[tag]))
+            for kind, part in parts.items():
+                for one in part:  # singly, so that one that is refused does not hold up the others
+                    self._try(one.key, partial(log, **{kind: [one]}))
 
     def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
         """Ask the store, but only of points that may have been sent before."""
@@ -228,8 +227,7 @@ class Delivery:
         self._sent_files.add(files / entry["sha256"])
 
     def _send_model(self, entry: Entry, end: int) -> None:
-        gone = self._models.send(entry, end)
-        if gone:
+        if gone := self._models.send(entry, end):
             self._refuse(f"the model {entry['name']}, {gone}", GONE)
         else:
             self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
@@ -240,8 +238,7 @@ class Delivery:
 
     def _fetch_from_home(self, name: str, into: Path) -> Path | None:
         """For another store: the one that the run was meant for has all its files."""
-        home = first_home(self._folder, self._target)
-        if home is None:
+        if (home := first_home(self._folder, self._target)) is None:
             return None
         own, run = home
         try:

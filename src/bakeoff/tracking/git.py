@@ -41,7 +41,6 @@ def untracked(*folders: str) -> list[str]:
 
 
 def experiments() -> list[str]:
-    """List the names of DVC's experiments."""
     return [ref.rpartition("/")[2] for ref in _refs("refs/exps") if len(ref.split("/")) == 5]  # refs/exps/8d/f5…/name
 
 

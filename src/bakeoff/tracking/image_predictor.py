@@ -42,21 +42,15 @@ class Predictor:
         found = {name: value.numpy()[0] for name, value in answer.items()}
         if "boxes" in found:
             count = int(found["count"])
+            boxes, scores = (found[name][:count].astype(float).tolist() for name in ("boxes", "scores"))
             classes = [int(number) for number in found["classes"][:count]]
-            return {
-                "boxes": found["boxes"][:count].astype(float).tolist(),
-                "classes": classes,
-                "texts": [self._labels[number - 1] for number in classes],
-                "scores": found["scores"][:count].astype(float).tolist(),
-            }
+            texts = [self._labels[number - 1] for number in classes]
+            return {"boxes": boxes, "classes": classes, "texts": texts, "scores": scores}
         if "classes" in found:
             number = int(found["classes"])
-            return {
-                "class": number,
-                "text": self._labels[number - 1],
-                "score": float(found["scores"]),
-                "probabilities": found["probabilities"].astype(float).tolist(),
-            }
+            shares = found["probabilities"].astype(float).tolist()
+            text, score = self._labels[number - 1], float(found["scores"])
+            return {"class": number, "text": text, "score": score, "probabilities": shares}
         return {"texts": self._labels, "scores": found["scores"].astype(float).tolist()}
 
 

@@ -71,10 +71,8 @@ def is_held(lock: FileLock) -> bool:
 
 
 class Journal:
-    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time.
-
-    Whatever is in the journal already is not told again.
-    """
+    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time. Whatever is in
+    the journal already is not told again."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id, self.folder = run_id, journals() / run_id
@@ -85,10 +83,8 @@ class Journal:
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
         self._last: dict[tuple[str, str], str] = {}  # what was told last of each param, tag, file, model, …
         self._writing = FileLock(self.folder / "writing", thread_local=False)
-        try:
+        with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
-        except Timeout:  # another stage of the run writes, too; lines are appended whole
-            pass
         self.is_alone = self._writing.is_locked
         self.is_new = True
         for entry, _ in entries(self.folder):
@@ -108,10 +104,8 @@ class Journal:
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Tell each metric once per step, in order; one that is `revised` once more if its value is another.
-
-        `weights` names those that were measured, if they are not simply those of the step.
-        """
+        """Tell each metric once per step, in order; one that is `revised` once more if its value is another. `weights`
+        names those that were measured, if they are not simply those of the step."""
         with self._one_at_a_time:
             new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
             if new:
@@ -121,9 +115,8 @@ class Journal:
 
     def params(self, values: Mapping[str, str]) -> None:
         """Tell params; one of MLflow's never changes, so what changes between two attempts at a run becomes a tag."""
-        changed = {}
+        new, changed = {}, {}
         with self._one_at_a_time:
-            new = {}
             for key, value in values.items():
                 if ("params", key) not in self._last:
                     new[key] = self._within("params", key, value, LONGEST_PARAM)
@@ -158,7 +151,6 @@ class Journal:
                 self._write({"kind": "model", **model})
 
     def run(self, name: str) -> None:
-        """Tell what a run begins with."""
         self._tell({"kind": "run", "name": name})
 
     def state(self, state: str, *, ended: bool = True) -> None:
@@ -246,7 +238,5 @@ def _digest_of(model: Mapping[str, Any]) -> str:
 
 def _ends_within_a_line(file: Path) -> bool:
     with file.open("rb") as lines:
-        if not lines.seek(0, os.SEEK_END):
-            return False
-        lines.seek(-1, os.SEEK_END)
-        return lines.read() != b"\n"
+        lines.seek(max(0, lines.seek(0, os.SEEK_END) - 1))
+        return lines.read() not in (b"", b"\n")

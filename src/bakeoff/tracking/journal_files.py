@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,11 @@ def keep_as(found: Mapping[str, Any], path: Path, files: Path) -> None:
 def keep_text(text: str | bytes, files: Path) -> dict[str, Any]:
     content = text if isinstance(text, bytes) else text.encode()
     digest = hashlib.sha256(content).hexdigest()
-    try:
+    with suppress(OSError):  # no room: the sender names what it could not send
         files.mkdir(exist_ok=True)
         partial = files / f"{digest}.partial"
         partial.write_bytes(content)
         partial.replace(files / digest)
-    except OSError:
-        pass  # no room: the sender names what it could not send
     return {"sha256": digest, "bytes": len(content)}
 
 

@@ -17,14 +17,7 @@ from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, M
 
 from bakeoff.tracking.journal import Entry, entries
 from bakeoff.tracking.journal_files import SENDING, kept_file, link
-from bakeoff.tracking.store import (
-    MOST_POINTS,
-    REFERENCE,
-    REFUSALS,
-    MlflowClient,
-    MlflowException,
-    download_artifacts,
-)  # fmt: skip
+from bakeoff.tracking.store import MOST_POINTS, REFERENCE, REFUSALS, MlflowClient, MlflowException, download_artifacts
 from bakeoff.tracking.target import Target, first_home, place_in
 
 if TYPE_CHECKING:
@@ -37,17 +30,13 @@ PREDICTOR = Path(__file__).with_name("image_predictor.py")  # goes along with th
 
 
 class LoggedModels:
-    """Those of one run."""
-
     def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target, run: str) -> None:
         self._client, self._experiment, self._run = client, experiment, run
         self._folder, self._target = folder, target
 
     def send(self, entry: Entry, end: int) -> str | None:
-        """Send a model; return a file whose content is nowhere any more, without which there is none.
-
-        `end` is that of its line in the journal.
-        """
+        """Send a model; return a file whose content is nowhere any more, without which there is none. `end` is that of
+        its line in the journal."""
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
@@ -94,7 +83,10 @@ class LoggedModels:
         if len(entry["files"]) == 1:
             tags[SHA256] = entry["files"][0]["sha256"]
         if entry["by_reference"]:
-            tags[REFERENCE] = f"larger than track.largest_model_mb, so it is only where it was made: {_place_of(entry)}"
+            places = (f"{file['shown']} ({file['bytes']:,} bytes, sha256 {file['sha256']})" for file in entry["files"])
+            tags[REFERENCE] = (
+                f"larger than track.largest_model_mb, so it is only where it was made: {'; '.join(places)}"
+            )
         return self._client.create_logged_model(
             self._experiment, entry["name"], self._run, tags=tags, params={"step": str(entry["step"])},
             model_type="predictor" if "answers" in entry else "weights",
@@ -158,8 +150,7 @@ class LoggedModels:
 
     def _fetch_from_home(self, entry: Entry, name: str, place: Path) -> bool:
         """For another store: the one that the run was meant for has all its models."""
-        home = first_home(self._folder, self._target)
-        if home is None:
+        if (home := first_home(self._folder, self._target)) is None:
             return False
         own, run = home
         try:
@@ -177,9 +168,7 @@ class LoggedModels:
 
 def write_pyfunc(entry: Entry, data: Path, out: Path, *, run: str, model_id: str) -> None:
     """Write a folder that `mlflow.pyfunc.load_model` reads, with nothing of bakeoff in it but the predictor's file.
-
-    `data` holds saved_model/ and labels.txt.
-    """
+    `data` holds saved_model/ and labels.txt."""
     from mlflow.models import Model, ModelSignature  # loads half of MLflow
     from mlflow.pyfunc import save_model
     from mlflow.types import ColSpec, DataType, Schema
@@ -215,10 +204,8 @@ def _example(clips: bool) -> "pd.DataFrame":
 
 
 def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[tuple[str, int, float, int]]:
-    """Yield what validation found at the model's step, and what was measured of its weights later.
-
-    `restored` points have another time in a store that had the run before.
-    """
+    """Yield what validation found at the model's step, and what was measured of its weights later. `restored` points
+    have another time in a store that had the run before."""
     for entry, at in entries(folder):
         if at > end:
             return
@@ -234,7 +221,3 @@ def _digest_of(entry: Entry) -> str:
     """Digest what it is called and holds: by this a model is found again."""
     parts = [entry["name"], entry["weights"], str(entry["step"]), *(file["sha256"] for file in entry["files"])]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-
-
-def _place_of(entry: Entry) -> str:
-    return "; ".join(f"{file['shown']} ({file['bytes']:,} bytes, sha256 {file['sha256']})" for file in entry["files"])

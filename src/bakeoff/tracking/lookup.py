@@ -76,11 +76,10 @@ def find_run(name: str) -> TrackedRun | None:
 
 def _find_here(beginning: str) -> list[str]:
     found = []
-    for path in sorted(journals().glob(f"*/{FILE}")):
-        target = target_in(path.parent)
-        there = place_in(path.parent, target).run if target else None
-        if path.parent.name.startswith(beginning) or (there and there.startswith(beginning)):
-            found.append(path.parent.name)
+    for folder in (path.parent for path in sorted(journals().glob(f"*/{FILE}"))):
+        there = place_in(folder, target).run if (target := target_in(folder)) else None
+        if folder.name.startswith(beginning) or (there and there.startswith(beginning)):
+            found.append(folder.name)
     return _only(found, beginning)
 
 
@@ -92,7 +91,6 @@ def _only(found: list[str], beginning: str) -> list[str]:
 
 
 def _target_here() -> Target:
-    """Return the store of the variant in the workspace."""
     track = result_here().variant.get("track") or {}
     return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
 

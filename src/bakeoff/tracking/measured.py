@@ -27,7 +27,6 @@ def read_measured(fingerprint: str | None) -> dict[str, Any]:
 
 
 def keep_measured(fingerprint: str, **facts: Any) -> None:
-    """Add facts to what is known."""
     known = read_measured(fingerprint) | facts
     write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n")
 
@@ -38,10 +37,8 @@ def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_id_of(state: Mapping[str, Any]) -> str | None:
-    """Return our id of the run that made a result, by its `state.json`.
-
-    A result that was trained elsewhere has an id that follows from what it is, so that every command gives it the same.
-    """
+    """Return our id of the run that made a result, by its `state.json`. A result that was trained elsewhere has an id
+    that follows from what it is, so that every command gives it the same."""
     fingerprint = (state.get("lineage") or {}).get("fingerprint")
     if fingerprint is None:
         return state.get("run_id")  # as earlier versions wrote it

@@ -158,13 +158,11 @@ class Server:
 
 
 def _every(search: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
-    token = None
-    while True:
+    token, is_more = None, True
+    while is_more:
         part = search(*arguments, max_results=AT_ONCE, page_token=token, **options)
         yield from part
-        token = part.token
-        if not token:
-            return
+        token, is_more = part.token, bool(part.token)
 
 
 def _shorten(text: str, most: int = 300) -> str:

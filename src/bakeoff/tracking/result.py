@@ -7,7 +7,7 @@ An experiment's outputs are in DVC's cache. The ledger is `.bakeoff/journal/ledg
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,6 @@ class Result:
 
     @property
     def run_id(self) -> str | None:
-        """Return our id of the run that made it."""
         return run_id_of(self.state)
 
     @property
@@ -88,10 +87,8 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    lock = parse_yaml(read_text(workspace / "dvc.lock"))
-    metrics = read_text(workspace / EVALUATION / METRICS) if _is_evaluated(lock) else None
-    trained = workspace / TRAINED
-    return _result(read_text(workspace / RUN), read_text(trained / STATE), read_text(trained / HISTORY), metrics)
+    found = result_in(workspace)
+    return found if _is_evaluated(parse_yaml(read_text(workspace / "dvc.lock"))) else replace(found, metrics={})
 
 
 def result_in(folder: Path) -> Result:
@@ -115,9 +112,8 @@ def result_of(experiment: str) -> Result:
 def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
-    return Result(
-        run_yaml or "", parse_yaml(run_yaml), parse_json(state), history or "", parse_json(metrics), experiment
-    )
+    variant, numbers = parse_yaml(run_yaml), parse_json(metrics)
+    return Result(run_yaml or "", variant, parse_json(state), history or "", numbers, experiment)
 
 
 # What dvc.lock says of the stages.

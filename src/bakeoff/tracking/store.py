@@ -168,6 +168,5 @@ def _name_other_mlflow(schema: str, target: Target) -> str:
     if any(MIGRATIONS.glob(f"{schema}_*.py")):
         address = without_secrets(target.address)
         return f"its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {address}`"
-    return (
-        f"its database is of a newer MLflow than the {mlflow.__version__} here; install that one, or use another store"
-    )
+    here = mlflow.__version__
+    return f"its database is of a newer MLflow than the {here} here; install that one, or use another store"

@@ -55,9 +55,7 @@ def _read(folder: Path, *, whole: bool) -> StoredRun:
     tags: dict[str, str] = {}
     params: dict[str, str] = {}
     metrics: dict[str, float] = {}
-    for entry, _ in entries(folder):
-        if entry is None:
-            continue
+    for entry in (entry for entry, _ in entries(folder) if entry):
         kind = entry["kind"]
         if kind == "run":
             name, began = entry["name"], entry["at"]

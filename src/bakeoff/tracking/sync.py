@@ -15,6 +15,7 @@ from filelock import Timeout
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.journal import RUNNING, Journal, entries, entries_of, is_being_written
+from bakeoff.tracking.result import read_text
 from bakeoff.tracking.sender import LONGEST_REQUEST_S, is_running, leave_request, sender_lock, start_sender
 from bakeoff.tracking.target import Place, Target, all_journals, place_in, target_in, unsent
 from bakeoff.workspace import journals
@@ -59,7 +60,8 @@ def send_beside() -> None:
 
 def tell_interrupted() -> list[str]:
     """Tell of runs that were killed, start what sends it, and return their ids."""
-    found = [marker.parent for marker in sorted(journals().glob(f"*/{RUNNING}")) if _is_of_this_machine(marker)]
+    markers = sorted(journals().glob(f"*/{RUNNING}"))
+    found = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]
     told = [folder.name for folder in found if not is_being_written(folder) and _tell_interrupted(folder.name)]
     for target in filter(None, {target_in(journals() / run) for run in told}):
         if not is_running(target.key):
@@ -91,9 +93,8 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
     try:
         lock.acquire(timeout=LONGEST_REQUEST_S)
     except Timeout:
-        raise WorkspaceError(
-            f"{lock.lock_file}: another process sends to this store and does not end; try again later"
-        ) from None
+        said = f"{lock.lock_file}: another process sends to this store and does not end; try again later"
+        raise WorkspaceError(said) from None
     finally:
         request.unlink(missing_ok=True)
     try:
@@ -123,10 +124,3 @@ def _tell_interrupted(run_id: str) -> bool:
         return True
     finally:
         journal.close()
-
-
-def _is_of_this_machine(marker: Path) -> bool:
-    try:
-        return marker.read_text(encoding="utf-8").strip() == platform.node()
-    except OSError:
-        return False

@@ -11,6 +11,7 @@ import psutil
 
 from bakeoff import machine
 from bakeoff.tracking import git
+from bakeoff.tracking.result import read_text
 from bakeoff.workspace import main_workspace
 
 FIRST = "system/cpu_utilization_percentage"
@@ -96,9 +97,6 @@ def source_tags(records_digest: str, fingerprint: str, parent: str | None = None
 
 def _first_core() -> dict[str, str]:
     """Return what the system tells of its first core, if it tells."""
-    try:
-        first = CPUINFO.read_text(encoding="utf-8").partition("\n\n")[0]
-    except OSError:
-        return {}
+    first = (read_text(CPUINFO) or "").partition("\n\n")[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs}

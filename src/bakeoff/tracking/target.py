@@ -13,6 +13,7 @@ from pathlib import Path
 from bakeoff.files import write_whole
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import FILE as JOURNAL
+from bakeoff.tracking.result import parse_json, read_text
 from bakeoff.workspace import journals, main_workspace
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
@@ -48,8 +49,7 @@ class Target:
 
     @classmethod
     def of(cls, settings: Mlflow) -> "Target":
-        uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI")
-        return cls.at(uri, settings.experiment, settings.artifacts)
+        return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts)
 
     @classmethod
     def at(cls, uri: str | None, experiment: str, artifacts: str | None = None) -> "Target":
@@ -93,12 +93,12 @@ class Place:
 
 
 def target_in(folder: Path) -> Target | None:
-    tree = _read(folder / FILE)
+    tree = parse_json(read_text(folder / FILE))
     return Target(**tree) if tree else None
 
 
 def place_in(folder: Path, target: Target) -> Place:
-    tree = _read(folder / f"sent-{target.key}.json")
+    tree = parse_json(read_text(folder / f"sent-{target.key}.json"))
     return Place(**(tree | {"refused": tuple(tree["refused"])})) if tree else Place()
 
 
@@ -111,7 +111,7 @@ def first_home(folder: Path, other: Target) -> tuple[Target, str] | None:
 
 def own_id(mlflow_id: str) -> str | None:
     """Return our id of a run that was told of here, by the id that some store gave it."""
-    places = (path for path in journals().glob("*/sent-*.json") if (_read(path) or {}).get("run") == mlflow_id)
+    places = (path for path in journals().glob("*/sent-*.json") if parse_json(read_text(path)).get("run") == mlflow_id)
     return next((path.parent.name for path in places), None)
 
 
@@ -137,10 +137,3 @@ def without_secrets(text: str) -> str:
 
 def _write(path: Path, tree: dict) -> None:
     write_whole(path, json.dumps(tree) + "\n")
-
-
-def _read(path: Path) -> dict | None:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None

@@ -54,10 +54,8 @@ class Tracker:
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Tell each metric once per step; with `revised` once more, if the value is another than before.
-
-        What was measured of the `best` or the `final` weights is also said of the models that have them.
-        """
+        """Tell each metric once per step; with `revised` once more, if the value is another than before. What was
+        measured of the `best` or the `final` weights is also said of the models that have them."""
         if self._journal:
             self._journal.metrics(step, values, revised=revised, weights=weights)
 
@@ -104,8 +102,7 @@ class Tracker:
         """Tell what the code differs in from the commit that a tag names."""
         if not self._journal:
             return
-        patch = make_patch()
-        if patch:
+        if patch := make_patch():
             self._journal.text(patch, CHANGES)
         # A run that goes on may have an older patch among its artifacts; this one counts.
         self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
@@ -156,10 +153,8 @@ def attach(settings: Track, run_id: str | None) -> Tracker:
 
 
 def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
-    """Tell of a run that was made elsewhere, from what it left: files only of a result that is in the workspace.
-
-    A store that has the run gets nothing of this.
-    """
+    """Tell of a run that was made elsewhere, from what it left: files only of a result that is in the workspace. A
+    store that has the run gets nothing of this."""
     journal.restoring = True
     journal.run(result.name)
     journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
