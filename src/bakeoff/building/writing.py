@@ -97,15 +97,9 @@ def _read_seal(folder: Path, file: str) -> Seal | None:
 
 
 def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
-    query = (
-        "SELECT items.content, verdicts.content FROM examples JOIN items USING (name) JOIN verdicts USING (name) "
-        "WHERE side = ? AND shard = ? ORDER BY place, name"
-    )
     digest = hashlib.sha256(json.dumps(list(classes)).encode())
-    for row in catalogue.table.execute(query, (order.split, order.number)):
-        for part in row:
-            digest.update(part.encode())
-            digest.update(b"\n")
+    for _, item, verdict in catalogue.packed_shard(order.split, order.number):
+        digest.update(f"{item}\n{verdict}\n".encode())
     return digest.hexdigest()
 
 
