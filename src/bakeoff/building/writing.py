@@ -6,7 +6,7 @@ every shard whose seal still fits.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -37,8 +37,6 @@ class Seal:
 
 @dataclass(frozen=True)
 class Order:
-    """One shard to write."""
-
     split: str
     number: int
     count: int
@@ -46,12 +44,6 @@ class Order:
     @property
     def file(self) -> str:
         return name_shard(self.split, self.number, self.count)
-
-
-def list_orders(counts: dict[str, int]) -> Iterator[Order]:
-    for split, count in counts.items():
-        for number in range(count):
-            yield Order(split, number, count)
 
 
 def write_shard(

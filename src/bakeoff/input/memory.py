@@ -130,8 +130,6 @@ class Load:
 
 @dataclass(frozen=True)
 class Limits:
-    """What there is."""
-
     bytes: int
     device_bytes: int = 0  # of the accelerator that holds the network; 0: there is none
     cores: int | None = None  # None: not looked at

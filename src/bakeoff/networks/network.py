@@ -21,8 +21,6 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Sampling:
-    """Which frames of a clip a network looks at."""
-
     cover: Literal["whole", "part"] = "whole"  # frames evenly over the clip, or every `stride`-th from one on
     stride: int = 1
     start: Literal["random", "centred"] = "random"  # of a part, in training; centred outside it
@@ -83,7 +81,6 @@ class Classifier(Network, Protocol):
 
 
 def require_classifier(network: Classifier) -> None:
-    """Check the settings that all classifiers have."""
     least = network.smallest_input
     require(network.input_size >= least, "input_size", network.input_size, f"{least} or more")
     require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")

@@ -17,15 +17,9 @@ from bakeoff.pipeline_config.messages import Noted, Tree, pick, round_off
 
 METHODS = ("bilinear", "nearest", "bicubic", "area")  # that `random_resize_method` draws from
 TURNS = {"mirror": "random_horizontal_flip", "upside_down": "random_vertical_flip", "quarter": "random_rotation90"}
-CROP = {  # drawn by the same operation in both
-    "min_object_covered": "min_object_covered",
-    "min_aspect_ratio": "min_aspect_ratio",
-    "max_aspect_ratio": "max_aspect_ratio",
-    "min_area": "min_area",
-    "max_area": "max_area",
-    "min_seen": "overlap_thresh",
-    "untouched": "random_coef",
-}
+SAME_OF_CROPS = ("min_object_covered", "min_aspect_ratio", "max_aspect_ratio", "min_area", "max_area")
+# Drawn by the same operation in both.
+CROP = {key: key for key in SAME_OF_CROPS} | {"min_seen": "overlap_thresh", "untouched": "random_coef"}
 # What `random_distort_color` does: Inception's amounts, in one of Inception's two orders.
 DISTORTED = {"brightness": 32 / 255, "contrast": 0.5, "saturation": 0.5, "hue": 0.2}
 ORDERS: tuple[tuple[Step, ...], ...] = (

@@ -119,8 +119,7 @@ def round_off(number: float) -> float:
 
 def format_text(tree: Tree, kind: str = ROOT) -> str:
     """Return the text of a message of that kind; protobuf refuses what the message does not have."""
-    message = json_format.ParseDict(_strip_comments(tree), new_message(kind))
-    return "\n".join(_format_lines(tree, message))
+    return "\n".join(_format_lines(tree, json_format.ParseDict(_strip_comments(tree), new_message(kind))))
 
 
 def format_comment(text: str) -> list[str]:
