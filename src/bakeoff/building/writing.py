@@ -146,6 +146,5 @@ def write_split(source: Source, split: str, folder: Path, note: Callable[[Record
 
 
 def describe_split(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
-    """Return the manifest's account of a split."""
     counts = {label: tally.labels.get(label, 0) for label in classes}
     return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))

@@ -22,23 +22,18 @@ WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 
 def add_to(commands: Any) -> None:
     sweep = commands.add_parser("sweep", help="run every combination of a few values, each as a DVC experiment")
-    sweep.add_argument(
+    add = sweep.add_argument
+    add(
         "overrides", nargs="*", metavar="OVERRIDE",
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )  # fmt: skip
     add_question_options(sweep)
     add_rule_options(sweep)
-    sweep.add_argument(
-        "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
-    )
-    sweep.add_argument("--apply", action="store_true", help="with best: take it into the workspace")
-    sweep.add_argument(
-        "--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)"
-    )
-    sweep.add_argument(
-        "--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking"
-    )
+    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done")
+    add("--apply", action="store_true", help="with best: take it into the workspace")
+    add("--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)")
+    add("--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking")
     changed = sweep.add_mutually_exclusive_group()
     changed.add_argument(
         "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
@@ -81,7 +76,6 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 
 def read_question(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the words of the file and those behind it."""
     from bakeoff.sweep.points import load_words
 
     return (*(load_words(Path(arguments.file)) if arguments.file else ()), *arguments.overrides)

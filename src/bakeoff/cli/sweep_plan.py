@@ -48,7 +48,6 @@ def require_search(arguments: argparse.Namespace) -> None:
 
 
 def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
-    """Set the options that ask for this search."""
     if search is not None:
         arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
         arguments.direction, arguments.search_seed = search.direction, search.seed

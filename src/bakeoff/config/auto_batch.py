@@ -60,7 +60,6 @@ class Choice:
         return replace(load, activation_bytes=max(0, (self.peak_bytes() - apart) // self.batch_size))
 
     def in_words(self, budget: int, most: int) -> str:
-        """Say why this size."""
         took = f"auto: {self.batch_size} took {self.peak_bytes() / 1e9:.2f} of {budget / 1e9:.2f} GB when tried"
         if self.batch_size == most < LARGEST:
             return f"{took}, and is all there is to train on"
@@ -125,7 +124,6 @@ def _next_rung(
 
 
 def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
-    """Return the choice that the file keeps, or find it and keep it there."""
     return find_once(path, lambda tree: Choice(tree["batch_size"], tuple(Trial(**one) for one in tree["trials"])), find)
 
 

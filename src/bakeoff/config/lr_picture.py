@@ -26,7 +26,6 @@ class Mark:
 
 
 def lr_svg(name: str, legs: Sequence[TrainingPhase]) -> str:
-    """Return the picture of the phases that a run of this name plans."""
     points = [(step, leg.rate(step)) for leg in legs for step in _shown_steps(leg)]
     marks = [mark for leg in legs for mark in _marks(leg, named=len(legs) > 1)]
     peaks = [max(leg.rate(step) for step in _shown_steps(leg)) for leg in legs]

@@ -35,11 +35,12 @@ ZOOMED = (
 
 def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
     """Describe the steps for a network whose inputs are `size` pixels a side."""
+    draws_all = sorted(augment.resize) == sorted(METHODS)
     return [
         *([_describe_expand(augment.expand, augment.fill)] if augment.expand else []),
         *([_describe_zoom(augment.zoom, augment.fill)] if augment.zoom.is_on else []),
         *([_describe_crop(augment.crop)] if augment.crop else []),
-        *([{"random_resize_method": {"target_height": size, "target_width": size}}] if _draws_all(augment) else []),
+        *([{"random_resize_method": {"target_height": size, "target_width": size}}] if draws_all else []),
         *_describe_turns(augment.turn),
         *_describe_colours(augment.colour),
     ]
@@ -50,10 +51,6 @@ def explain_augmentation(augment: Augment) -> list[str]:
     if augment.resize == ("smooth",) or set(augment.resize) == set(METHODS):
         return []
     return [f"That API cannot resize by drawing from {', '.join(augment.resize)}."]
-
-
-def _draws_all(augment: Augment) -> bool:
-    return set(augment.resize) == set(METHODS) and len(augment.resize) == len(METHODS)
 
 
 def _describe_expand(expand: Expand, fill: tuple[float, ...]) -> Tree:
