@@ -4,6 +4,7 @@ DVC runs an experiment in a temporary workspace; what must outlive it lives in t
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from bakeoff.errors import WorkspaceError
@@ -37,54 +38,26 @@ def main_workspace() -> Path:
     return here
 
 
-def facts() -> Path:
-    """What was learned of networks, kept for the next time; the same whoever asks."""
-    return main_workspace() / IN_FLIGHT / "networks"
+def _below_in_flight(name: str) -> Callable[[], Path]:
+    return lambda: main_workspace() / IN_FLIGHT / name
 
 
-def paces() -> Path:
-    """How long steps took on this machine."""
-    return main_workspace() / IN_FLIGHT / "paces.jsonl"
-
-
-def sweeps() -> Path:
-    """Each sweep's logs."""
-    return main_workspace() / IN_FLIGHT / "sweeps"
-
-
-def runs() -> Path:
-    """What is in flight: a folder for each run, in every workspace of one clone the same."""
-    return main_workspace() / IN_FLIGHT / "runs"
-
-
-def queue() -> Path:
-    """Sweeps that wait in line."""
-    return main_workspace() / IN_FLIGHT / "queue"
-
-
-def queued() -> Path:
-    """Jobs of sweeps that have not begun: a folder for each."""
-    return main_workspace() / IN_FLIGHT / "queued"
-
-
-def journals() -> Path:
-    """What runs tell, until the tracking stores have it and after."""
-    return main_workspace() / IN_FLIGHT / "journal"
-
-
-def results() -> Path:
-    """What the clock and the machine decided of each run; small files that stay when work in flight is cleared."""
-    return main_workspace() / IN_FLIGHT / "results"
+facts = _below_in_flight("networks")  # what was learned of networks, kept for the next time; the same whoever asks
+paces = _below_in_flight("paces.jsonl")  # how long steps took on this machine
+sweeps = _below_in_flight("sweeps")  # each sweep's logs
+runs = _below_in_flight("runs")  # what is in flight: a folder for each run, in every workspace of one clone the same
+queue = _below_in_flight("queue")  # sweeps that wait in line
+queued = _below_in_flight("queued")  # jobs of sweeps that have not begun: a folder for each
+journals = _below_in_flight("journal")  # what runs tell, until the tracking stores have it and after
+results = _below_in_flight(
+    "results"
+)  # what the clock and the machine decided of each run; they stay when work in flight is cleared
+fetched = _below_in_flight("fetched")  # weights of runs elsewhere
 
 
 def in_flight(fingerprint: str) -> Path:
     """Where a run's work is until it is finished."""
     return runs() / fingerprint
-
-
-def fetched() -> Path:
-    """Weights of runs elsewhere."""
-    return main_workspace() / IN_FLIGHT / "fetched"
 
 
 def enter() -> None:

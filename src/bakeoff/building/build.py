@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -58,17 +58,14 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         fill_examples(catalogue, datasets)
         classes, warnings = choose_classes(catalogue, parts)
         warnings += choose_sides(catalogue, datasets)
-        counts = choose_shards(catalogue, datasets)
-        seals = _write(pool, counts, classes, catalogue)
+        seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
         tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
             findings = write_report(partial, catalogue, datasets, classes, tallies, warnings)
-            splits = {
-                split: writing.describe_split(tallies[split], classes, [seal.shard for seal in sealed])
-                for split, sealed in seals.items()
-            }
+            shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
+            splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in SPLITS}
             task, multi_label = datasets[0].task, datasets[0].multi_label
             manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest)
             manifest.write(partial)
@@ -145,9 +142,9 @@ def _write(
 ) -> dict[str, list[writing.Seal]]:
     seals: dict[str, list[writing.Seal]] = {split: [] for split in SPLITS}
     total = catalogue.count("examples", "side IS NOT NULL")
-    pieces = ([(order, classes)] for order in writing.list_orders(counts))
+    orders = (writing.Order(split, number, count) for split, count in counts.items() for number in range(count))
     with progress("writing", total, "examples") as bar:
-        for order, seal in pool.each(_write_one, pieces, _give_up_writing):
+        for order, seal in pool.each(_write_one, ([(order, classes)] for order in orders), _give_up_writing):
             seals[order.split].append(seal)
             bar.advance(seal.tally.examples)
     return {split: sorted(made, key=lambda seal: seal.shard.file) for split, made in seals.items()}
@@ -186,12 +183,9 @@ def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
     folder = shelf / _fingerprint(parts)
     for other in shelf.glob("*.lock"):
         if other.stem != folder.name:
-            try:
-                with FileLock(other, timeout=0):
-                    shutil.rmtree(other.with_suffix(""), ignore_errors=True)
-                    other.unlink(missing_ok=True)
-            except Timeout:
-                continue
+            with suppress(Timeout), FileLock(other, timeout=0):
+                shutil.rmtree(other.with_suffix(""), ignore_errors=True)
+                other.unlink(missing_ok=True)
     with FileLock(f"{folder}.lock"):
         folder.mkdir(exist_ok=True)
         try:

@@ -96,12 +96,15 @@ class Catalogue:
 
     def shard(self, side: str, shard: int) -> Iterator[tuple[int, Item, Verdict]]:
         """What one shard holds, in its order."""
+        for source, item, verdict in self.packed_shard(side, shard):
+            yield source, unpack_item(item), unpack_verdict(verdict)
+
+    def packed_shard(self, side: str, shard: int) -> Iterator[tuple[int, str, str]]:
         query = (
             "SELECT items.source, items.content, verdicts.content FROM examples JOIN items USING (name) "
             "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
         )
-        for source, item, verdict in self.table.execute(query, [side, shard]):
-            yield source, unpack_item(item), unpack_verdict(verdict)
+        yield from self.table.execute(query, [side, shard])
 
     def _add_again(self, source: int, item: Item, stamp: str) -> None:
         """A second annotation of an image: the image's own row stays, and this one is told."""

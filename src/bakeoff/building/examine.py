@@ -144,9 +144,7 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -
 
 
 def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:
-    if isinstance(dataset, TfRecords):
-        return read_foreign(dataset, root, item).image
-    return _read_bytes(root, item)
+    return read_foreign(dataset, root, item).image if isinstance(dataset, TfRecords) else _read_bytes(root, item)
 
 
 def _read_bytes(root: Path, item: Item) -> bytes:

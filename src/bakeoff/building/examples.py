@@ -8,6 +8,7 @@ a tenth half of the second's, and so on (linear hashing).
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePosixPath
 
 from bakeoff.building.catalogue import Catalogue
@@ -92,14 +93,10 @@ def choose_shards(catalogue: Catalogue, datasets: Sequence[Dataset]) -> dict[str
             # Of merged datasets with numbers of their own the largest counts.
             wanted = max((getattr(dataset.shards, side) or 0 for dataset in datasets), default=0)
             counts[side] = count = wanted or count_shards(rows)
-            examples = sum(row[1] for row in rows)
-            if count > examples:
-                raise DataError(
-                    f"data.shards.{side}: must be at most the {examples} examples of the split, got {count}"
-                )
-            table.create_function(
-                "shard_of", 1, lambda place, count=count: find_shard(place, count), deterministic=True
-            )
+            held = sum(row[1] for row in rows)
+            if count > held:
+                raise DataError(f"data.shards.{side}: must be at most the {held} examples of the split, got {count}")
+            table.create_function("shard_of", 1, partial(find_shard, count=count), deterministic=True)
             table.execute("UPDATE examples SET shard = shard_of(place) WHERE side = ?", [side])
         table.execute("CREATE INDEX IF NOT EXISTS by_shard ON examples (side, shard, place)")
     return counts

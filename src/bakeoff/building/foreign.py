@@ -36,9 +36,8 @@ def read_foreign(dataset: TfRecords, root: Path, item: Item) -> Foreign:
     if dataset.layout == "s3dg":
         return Foreign(labels=_read_multi_hot(features, known or []), raw=_read_one(features, "feature"))
     if dataset.layout == "inception":
-        return Foreign(
-            _read_one(features, "image/encoded"), _read_labels(features, "image/class", known, dataset.first_id)
-        )
+        image = _read_one(features, "image/encoded")
+        return Foreign(image, _read_labels(features, "image/class", known, dataset.first_id))
     return _read_scene(features, known, dataset.first_id)
 
 
@@ -66,15 +65,11 @@ def _read_labels(features: Features, prefix: str, known: list[str] | None, first
         raise Refused(f"has {len(texts)} {prefix}/text and {len(ids)} {prefix}/label")
     if ids and known is None:
         raise Refused(f"{prefix}/label without a text; name a labels file (data.labels)")
-    names = []
-    for number in ids:
-        place = int(number) - first_id
-        if not 0 <= place < len(known or []):
-            raise Refused(
-                f"{prefix}/label {place + first_id} is none of {first_id} to {first_id + len(known or []) - 1}"
-            )
-        names.append((known or [])[place])
-    return tuple(names)
+    places, known = [int(number) - first_id for number in ids], known or []
+    for place in places:
+        if not 0 <= place < len(known):
+            raise Refused(f"{prefix}/label {place + first_id} is none of {first_id} to {first_id + len(known) - 1}")
+    return tuple(known[place] for place in places)
 
 
 def _read_multi_hot(features: Features, known: list[str]) -> tuple[str, ...]:

@@ -45,8 +45,6 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Checked:
-    """An image that can become a record."""
-
     width: int  # as it is shown: turned as EXIF says; before any resizing
     height: int
     orientation: int
@@ -64,8 +62,7 @@ def check_image(data: bytes, max_side: int | None) -> Checked:
         raise Refused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
     found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
     if max_side and max(found.width, found.height) > max_side:
-        change = f"resized to {max_side} pixels on its longer side"
-        found = replace(found, changes=(*found.changes, change))
+        return replace(found, changes=(*found.changes, f"resized to {max_side} pixels on its longer side"))
     return found
 
 
@@ -79,7 +76,6 @@ def limit_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
 
 
 def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
-    """Return the JPEG of the record."""
     if not checked.changes:
         return data
     if all(change.startswith("cut off") for change in checked.changes):
@@ -171,8 +167,7 @@ def _convert(image: Image.Image) -> Image.Image:
         image = image.convert("RGBA")
     if image.mode in ("RGBA", "LA", "La", "RGBa"):
         image = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        image = Image.alpha_composite(white, image)
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return image.convert("RGB")
 
 

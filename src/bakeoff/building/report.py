@@ -32,8 +32,6 @@ KINDS = {  # what happened to a file -> which rows of the catalogue say so
 
 @dataclass(frozen=True)
 class Findings:
-    """What the screen shows beside the counts."""
-
     counts: dict[str, int]  # files rejected, left out, changed
     reasons: tuple[str, ...]  # the first few, by file
     warnings: tuple[str, ...]

@@ -139,20 +139,16 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
         "UPDATE examples SET (given, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE source = ?",
         [source],
     )
-    lost = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
-    if lost[0]:
-        warnings.append(
-            f"{lost[0]:,} names of the split's lists are no usable example, {make_printable(lost[1])} for one"
-        )
+    lost, word = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
+    if lost:
+        warnings.append(f"{lost:,} names of the split's lists are no usable example, {make_printable(word)} for one")
     return warnings
 
 
 def _fraction(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
     """A share of the groups of every class, the same ones when others come and go."""
     table.execute("DROP TABLE IF EXISTS units")
-    table.execute(
-        "CREATE TEMP TABLE units (unit TEXT PRIMARY KEY, size INTEGER, place INTEGER, stratum TEXT, side TEXT)"
-    )
+    table.execute("CREATE TEMP TABLE units (unit TEXT PRIMARY KEY, size INT, place INT, stratum TEXT, side TEXT)")
     sizes = table.execute("SELECT unit, COUNT(*) FROM examples WHERE source = ? GROUP BY unit", [source])
     table.executemany(
         "INSERT INTO units VALUES (?, ?, ?, '', NULL)",

@@ -84,8 +84,7 @@ def check_raw(data: bytes, width: int, height: int, frames_per_second: float) ->
     frames, rest = divmod(len(data), width * height * 3)
     if rest or not frames:
         raise Refused(f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)")
-    middle = view_raw(data, width, height)[frames // 2]
-    grey = np.ascontiguousarray(middle[::2, ::2, 1])
+    grey = np.ascontiguousarray(view_raw(data, width, height)[frames // 2][::2, ::2, 1])
     return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), hash_picture(grey))
 
 

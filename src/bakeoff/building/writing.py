@@ -6,7 +6,7 @@ every shard whose seal still fits.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -37,8 +37,6 @@ class Seal:
 
 @dataclass(frozen=True)
 class Order:
-    """One shard to write."""
-
     split: str
     number: int
     count: int
@@ -46,12 +44,6 @@ class Order:
     @property
     def file(self) -> str:
         return name_shard(self.split, self.number, self.count)
-
-
-def list_orders(counts: dict[str, int]) -> Iterator[Order]:
-    for split, count in counts.items():
-        for number in range(count):
-            yield Order(split, number, count)
 
 
 def write_shard(
@@ -97,15 +89,9 @@ def _read_seal(folder: Path, file: str) -> Seal | None:
 
 
 def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
-    query = (
-        "SELECT items.content, verdicts.content FROM examples JOIN items USING (name) JOIN verdicts USING (name) "
-        "WHERE side = ? AND shard = ? ORDER BY place, name"
-    )
     digest = hashlib.sha256(json.dumps(list(classes)).encode())
-    for row in catalogue.table.execute(query, (order.split, order.number)):
-        for part in row:
-            digest.update(part.encode())
-            digest.update(b"\n")
+    for _, item, verdict in catalogue.packed_shard(order.split, order.number):
+        digest.update(f"{item}\n{verdict}\n".encode())
     return digest.hexdigest()
 
 
@@ -160,6 +146,5 @@ def write_split(source: Source, split: str, folder: Path, note: Callable[[Record
 
 
 def describe_split(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
-    """Return the manifest's account of a split."""
     counts = {label: tally.labels.get(label, 0) for label in classes}
     return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))

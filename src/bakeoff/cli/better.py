@@ -24,19 +24,18 @@ def add_to(commands: Any) -> None:
     better = commands.add_parser(
         "better", help="whether run B is better than run A, by the examples that both were judged on"
     )
+    add = better.add_argument
     for name in ("a", "b"):
-        better.add_argument(name, metavar=name.upper(), help="a run, as `bakeoff compare` takes it")
-    better.add_argument("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
-    better.add_argument(
+        add(name, metavar=name.upper(), help="a run, as `bakeoff compare` takes it")
+    add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
+    add(
         "--group", metavar="PATTERN",
         help="draw examples together whose names have the same in (brackets); else as evaluate.group says",
     )  # fmt: skip
-    better.add_argument(
-        "--samples", type=int, default=SAMPLES, metavar="N", help=f"drawings of the examples ({SAMPLES:,})"
-    )
-    better.add_argument("--json", action="store_true", help="the same for scripts")
-    better.add_argument("--uri", help="runs of this MLflow store")
-    better.add_argument("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    add("--samples", type=int, default=SAMPLES, metavar="N", help=f"drawings of the examples ({SAMPLES:,})")
+    add("--json", action="store_true", help="the same for scripts")
+    add("--uri", help="runs of this MLflow store")
+    add("--experiment", metavar="NAME", help="runs of this MLflow experiment")
     better.set_defaults(run=show_verdict)
 
 

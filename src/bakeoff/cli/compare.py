@@ -24,30 +24,31 @@ def add_to(commands: Any) -> None:
     compare = commands.add_parser(
         "compare", help="runs side by side: what they differ in, how good they are, what they cost"
     )
-    compare.add_argument(
+    add = compare.add_argument
+    add(
         "which", nargs="*", metavar="RUN",
         help="an id or its beginning (MLflow's or ours), a DVC experiment, a sweep, a folder, a branch, tag or commit; "
         f"without it the {NEWEST} newest",
     )  # fmt: skip
-    compare.add_argument("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
-    compare.add_argument("--sweep", metavar="ID", help="the points of this sweep")
-    compare.add_argument("--metric", action="append", default=[], metavar="NAME", help="this number, again for others")
-    compare.add_argument(
+    add("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
+    add("--sweep", metavar="ID", help="the points of this sweep")
+    add("--metric", action="append", default=[], metavar="NAME", help="this number, again for others")
+    add(
         "--filter", action="append", default=[], metavar="CONDITION",
         help="only runs for which it holds: lr.use=cosine, 'mAP_50>0.5', state!=FAILED; given again, all must hold",
     )  # fmt: skip
-    compare.add_argument("--sort", metavar="KEY", help="by this, the best first; else by the metric of the task")
-    compare.add_argument("--top", type=int, metavar="K", help="no more than K rows, the best")
-    compare.add_argument("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
-    compare.add_argument(
+    add("--sort", metavar="KEY", help="by this, the best first; else by the metric of the task")
+    add("--top", type=int, metavar="K", help="no more than K rows, the best")
+    add("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
+    add(
         "--all-keys", action="store_true",
         help="also keys that only follow from others: derived ones, those of one option",
     )  # fmt: skip
-    compare.add_argument("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
-    compare.add_argument("--json", action="store_true", help="everything, for scripts")
-    compare.add_argument("--md", action="store_true", help="as a table in Markdown")
-    compare.add_argument("--uri", help="runs of this MLflow store, such as http://server:5000 or sqlite:///other.db")
-    compare.add_argument("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    add("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
+    add("--json", action="store_true", help="everything, for scripts")
+    add("--md", action="store_true", help="as a table in Markdown")
+    add("--uri", help="runs of this MLflow store, such as http://server:5000 or sqlite:///other.db")
+    add("--experiment", metavar="NAME", help="runs of this MLflow experiment")
     compare.set_defaults(run=show_comparison)
 
 
@@ -90,34 +91,27 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
+    from bakeoff.compare import selection
     from bakeoff.compare.gather import gather
     from bakeoff.compare.rows import fold_seeds, put_done_first
-    from bakeoff.compare.selection import (
-        Condition,
-        require_known,
-        select_named,
-        select_recent,
-        select_sweep,
-        sort_best_first,
-    )  # fmt: skip
 
     _name_a_sweep(arguments)
-    conditions = [Condition.parse(text) for text in arguments.filter]
+    conditions = [selection.Condition.parse(text) for text in arguments.filter]
     gathered = gather(arguments.uri, arguments.experiment)
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
     by_class, sought = any("." in key for key in asked), None
     if arguments.which:
-        contenders = select_named(gathered, arguments.which, by_class=by_class)
+        contenders = selection.select_named(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
         points, sought = _sweep_points(arguments.sweep)
-        contenders = select_sweep(gathered, arguments.sweep, points, by_class=by_class)
+        contenders = selection.select_sweep(gathered, arguments.sweep, points, by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
-        contenders = select_recent(gathered, number, by_class=by_class)
+        contenders = selection.select_recent(gathered, number, by_class=by_class)
     for condition in conditions:
-        require_known("--filter", condition.key, contenders)
+        selection.require_known("--filter", condition.key, contenders)
     for name in arguments.metric:
         require_metric(name, contenders)
     contenders = [one for one in contenders if all(condition.holds(one) for condition in conditions)]
@@ -125,10 +119,10 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
         raise WorkspaceError(f"--filter: no run has {' and '.join(arguments.filter)}")
     rows = contenders if arguments.no_fold else fold_seeds(contenders)
     if arguments.sort:
-        require_known("--sort", arguments.sort, rows)
+        selection.require_known("--sort", arguments.sort, rows)
     headline = next((one.headline for one in rows if one.headline), None)
     order = arguments.sort or next(iter(arguments.metric), sought or headline)
-    rows = sort_best_first(rows, order) if order else rows
+    rows = selection.sort_best_first(rows, order) if order else rows
     return (put_done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
 
 

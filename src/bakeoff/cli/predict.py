@@ -16,24 +16,19 @@ MIN_SCORE = 0.5
 
 def add_to(commands: Any) -> None:
     predict = commands.add_parser("predict", help="run a model on images and videos")
-    predict.add_argument(
-        "paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
-    )
-    predict.add_argument(
-        "--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before"
-    )
-    predict.add_argument(
+    add = predict.add_argument
+    add("paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns")
+    add("--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before")
+    add(
         "--model", type=_folder_from_here, metavar="FILE|DIR",
         help="a .tflite, a SavedModel, models/export, models/train or weights; default: what this workspace exported",
     )  # fmt: skip
-    predict.add_argument(
+    add(
         "--run", dest="of_run", metavar="RUN",
         help="another variant's best weights: an MLflow run id, a DVC experiment, a git revision, a workspace's folder",
     )  # fmt: skip
-    predict.add_argument(
-        "--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})"
-    )
-    predict.add_argument("--no-pictures", action="store_true", help="only the lines")
+    add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})")
+    add("--no-pictures", action="store_true", help="only the lines")
     predict.set_defaults(run=predict_paths)
 
 

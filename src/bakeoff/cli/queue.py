@@ -59,8 +59,7 @@ def _start(arguments: argparse.Namespace) -> None:
     end_as_by_ctrl_c()
     workspace.queue().mkdir(parents=True, exist_ok=True)
     with one_launcher(workspace.queue()):
-        run = QueueRun(say_while_heard, rules, wait=arguments.wait)
-        run.run()
+        (run := QueueRun(say_while_heard, rules, wait=arguments.wait)).run()
     if not run.states:
         say("the queue is empty; `bakeoff queue add lr=cosine` adds to it")
     sweeps.leave_by(run.states)

@@ -20,18 +20,13 @@ def add_to(commands: Any) -> None:
     reproduce = commands.add_parser(
         "reproduce", help="make a run again from its commit, and say whether it is the same"
     )
-    reproduce.add_argument(
-        "which", metavar="RUN", help="a DVC experiment, or an id that MLflow or models/train/state.json shows"
-    )
-    reproduce.add_argument(
-        "--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="no more than this stage"
-    )
-    reproduce.add_argument(
-        "--tolerance", type=float, metavar="X", help="metrics may be off by X; else the run's own intervals count"
-    )
-    reproduce.add_argument("--keep", action="store_true", help="leave the workspace in .bakeoff/reproduce")
-    reproduce.add_argument("--track", action="store_true", help="tell MLflow of it as a run of its own")
-    reproduce.add_argument("--json", action="store_true", help="the verdict for scripts; all else on standard error")
+    add = reproduce.add_argument
+    add("which", metavar="RUN", help="a DVC experiment, or an id that MLflow or models/train/state.json shows")
+    add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="no more than this stage")
+    add("--tolerance", type=float, metavar="X", help="metrics may be off by X; else the run's own intervals count")
+    add("--keep", action="store_true", help="leave the workspace in .bakeoff/reproduce")
+    add("--track", action="store_true", help="tell MLflow of it as a run of its own")
+    add("--json", action="store_true", help="the verdict for scripts; all else on standard error")
     reproduce.set_defaults(run=make_again)
 
 

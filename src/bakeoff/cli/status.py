@@ -24,12 +24,11 @@ SILENT = 30  # seconds without a word that are worth one
 
 def add_to(commands: Any) -> None:
     status = commands.add_parser("status", help="how runs are doing: state, steps, time left, last metrics")
-    status.add_argument(
-        "which", nargs="?", metavar="RUN", help="the beginning of a fingerprint, a variant's name or an experiment's"
-    )
-    status.add_argument("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
-    status.add_argument("--json", action="store_true", help="the same for scripts; with --watch a line for each change")
-    status.add_argument("--all", action="store_true", help=f"all runs; else of those that ended the last {ENDED_SHOWN}")
+    add = status.add_argument
+    add("which", nargs="?", metavar="RUN", help="the beginning of a fingerprint, a variant's name or an experiment's")
+    add("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
+    add("--json", action="store_true", help="the same for scripts; with --watch a line for each change")
+    add("--all", action="store_true", help=f"all runs; else of those that ended the last {ENDED_SHOWN}")
     status.set_defaults(run=show_status)
 
 
@@ -116,12 +115,10 @@ def _as_json(runs: list[KnownRun], *, indent: int | None) -> str:
 
 
 def table_lines(runs: Sequence[KnownRun]) -> list[str]:
-    """Nothing of no runs."""
     return align([HEAD, *map(_row, runs)]) if runs else []
 
 
 def run_lines(runs: Sequence[KnownRun]) -> list[str]:
-    """All that is known of each."""
     return align([row for run in runs for row in _facts(run)])
 
 
@@ -156,8 +153,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "state", f"{run.state}{f': {run.failure.kind}' if run.failure else ''}"
     if run.failure:
         yield "reason", run.failure.message
-    phase = f", phase {said.phase}" if said.phase else ""
-    yield "steps", f"{_steps(said)}{phase}"
+    yield "steps", f"{_steps(said)}{f', phase {said.phase}' if said.phase else ''}"
     yield "trained", format_duration(said.training_seconds)
     if run.state.is_live and said.seconds_left is not None:
         yield "left", f"about {format_duration(said.seconds_left)}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
+NAMED = "the beginning of a fingerprint, a variant's name or an experiment's"
 END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
 HEAD = ("", "what", "state", "last heard of", "size", "named by", "")
@@ -26,12 +27,10 @@ NAMES_SHOWN = 3
 
 def add_stop(commands: Any) -> None:
     stop = commands.add_parser("stop", help="end a run after the step it is at; it is saved, and can train more")
-    stop.add_argument(
-        "which", nargs="?", metavar="RUN",
-        help="the beginning of a fingerprint, a variant's name or an experiment's; without it the one that runs",
-    )  # fmt: skip
-    stop.add_argument("--all", action="store_true", help="every run that is under way")
-    stop.add_argument("--wait", action="store_true", help="until they have ended")
+    add = stop.add_argument
+    add("which", nargs="?", metavar="RUN", help=f"{NAMED}; without it the one that runs")
+    add("--all", action="store_true", help="every run that is under way")
+    add("--wait", action="store_true", help="until they have ended")
     stop.set_defaults(run=stop_runs)
 
 
@@ -41,8 +40,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
         (run.folder / STOP_FILE).touch()
         say(f"{run.label}: {NOT_BEGIN if run.waits else END}")
     if arguments.wait:
-        ends = [_wait_for(run) for run in runs]
-        if any(end.state == State.FAILED for end in ends):
+        if State.FAILED in [_wait_for(run).state for run in runs]:
             sys.exit(SOME_FAILED)
 
 
@@ -82,19 +80,17 @@ def _wait_for(run: KnownRun) -> KnownRun:
 
 def add_clean(commands: Any) -> None:
     clean = commands.add_parser("clean", help="list old work in .bakeoff, and remove what is finished, after a yes")
-    clean.add_argument(
-        "which", nargs="*", metavar="RUN",
-        help="these, whatever the rules say: the beginning of a fingerprint, a variant's name or an experiment's",
-    )  # fmt: skip
-    clean.add_argument("--keep", type=int, metavar="N", help="the N newest runs stay (1)")
-    clean.add_argument("--older-than", metavar="AGE", help="only what was not heard of for so long: 30d, 12h, 2w")
+    add = clean.add_argument
+    add("which", nargs="*", metavar="RUN", help=f"these, whatever the rules say: {NAMED}")
+    add("--keep", type=int, metavar="N", help="the N newest runs stay (1)")
+    add("--older-than", metavar="AGE", help="only what was not heard of for so long: 30d, 12h, 2w")
     states = [state.value for state in State if not state.is_live]
-    clean.add_argument(
+    add(
         "--state", action="append", choices=states, metavar="STATE",
         help=f"only runs in this state, again for others: {', '.join(states)}; "
         "without it those that SUCCEEDED and those that have nothing to go on from",
     )  # fmt: skip
-    clean.add_argument("--yes", action="store_true", help="remove without asking")
+    add("--yes", action="store_true", help="remove without asking")
     clean.set_defaults(run=clean_up)
 
 

@@ -22,23 +22,18 @@ WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 
 def add_to(commands: Any) -> None:
     sweep = commands.add_parser("sweep", help="run every combination of a few values, each as a DVC experiment")
-    sweep.add_argument(
+    add = sweep.add_argument
+    add(
         "overrides", nargs="*", metavar="OVERRIDE",
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )  # fmt: skip
     add_question_options(sweep)
     add_rule_options(sweep)
-    sweep.add_argument(
-        "--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done"
-    )
-    sweep.add_argument("--apply", action="store_true", help="with best: take it into the workspace")
-    sweep.add_argument(
-        "--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)"
-    )
-    sweep.add_argument(
-        "--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking"
-    )
+    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done")
+    add("--apply", action="store_true", help="with best: take it into the workspace")
+    add("--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)")
+    add("--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking")
     changed = sweep.add_mutually_exclusive_group()
     changed.add_argument(
         "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
@@ -49,25 +44,19 @@ def add_to(commands: Any) -> None:
 
 
 def add_question_options(command: argparse.ArgumentParser) -> None:
-    """What is to be run."""
-    command.add_argument(
-        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
-    )
-    command.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
-    command.add_argument(
-        "--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config"
-    )
+    add = command.add_argument
+    add("--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml")
+    add("--dry-run", action="store_true", help="say what would run, and run nothing")
+    add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
 
 
 def add_rule_options(command: argparse.ArgumentParser) -> None:
-    """How it is run."""
-    command.add_argument(
-        "-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows"
-    )
-    command.add_argument("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
-    command.add_argument("--quiet", action="store_true", help="leave the jobs' own words to their logs")
-    command.add_argument("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
-    command.add_argument(
+    add = command.add_argument
+    add("-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows")
+    add("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
+    add("--quiet", action="store_true", help="leave the jobs' own words to their logs")
+    add("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
+    add(
         "--retries", type=int, default=0, metavar="N",
         help="try a job again if it was killed, or had too little memory or disk",
     )  # fmt: skip
@@ -87,11 +76,9 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 
 def read_question(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the words of the file and those behind it."""
     from bakeoff.sweep.points import load_words
 
-    words = load_words(Path(arguments.file)) if arguments.file else []
-    return (*words, *arguments.overrides)
+    return (*(load_words(Path(arguments.file)) if arguments.file else ()), *arguments.overrides)
 
 
 def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":

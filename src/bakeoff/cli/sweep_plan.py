@@ -26,15 +26,16 @@ ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--n
 
 def add_search_options(command: argparse.ArgumentParser) -> None:
     search = command.add_argument_group("search", "draw points instead of running all; an interval is then a word, too")
-    search.add_argument("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
-    search.add_argument("--trials", type=int, metavar="N", help=f"so many points ({TRIALS})")
-    search.add_argument(
+    add = search.add_argument
+    add("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
+    add("--trials", type=int, metavar="N", help=f"so many points ({TRIALS})")
+    add(
         "--metric", metavar="NAME",
         help="of metrics.json, such as mAP_50; validation/mAP_50 is the best that training saw (the task's headline)",
     )  # fmt: skip
-    search.add_argument("--direction", metavar="WAY", help="max or min: which is better (as the metric is)")
-    search.add_argument("--search-seed", type=int, metavar="N", help="another one draws others (0)")
-    search.add_argument("--no-pruning", action="store_true", default=None, help="run each to its end")
+    add("--direction", metavar="WAY", help="max or min: which is better (as the metric is)")
+    add("--search-seed", type=int, metavar="N", help="another one draws others (0)")
+    add("--no-pruning", action="store_true", default=None, help="run each to its end")
 
 
 def require_search(arguments: argparse.Namespace) -> None:
@@ -47,7 +48,6 @@ def require_search(arguments: argparse.Namespace) -> None:
 
 
 def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
-    """Set the options that ask for this search."""
     if search is not None:
         arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
         arguments.direction, arguments.search_seed = search.direction, search.seed
@@ -104,7 +104,6 @@ def _show_warnings(jobs: Iterable["Job"]) -> None:
 
 
 def _show_sum(sum_of_all: "Together", side_by_side: int) -> None:
-    """Beneath the jobs."""
     known = f"about {format_duration(sum_of_all.seconds)} of training"
     unknown = f"{sum_of_all.unknown} not known yet" if sum_of_all.unknown else ""
     time = ", ".join(filter(None, [known if sum_of_all.seconds or not unknown else "", unknown]))

@@ -57,7 +57,6 @@ def leave_by(states: Set["JobState"]) -> None:
 
 
 def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> None:
-    """`words` are what follows it."""
     from bakeoff.sweep.manifest import find_manifest
 
     if word not in ALL_WORDS:

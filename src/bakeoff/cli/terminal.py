@@ -44,8 +44,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_names(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def confirm(question: str) -> bool:

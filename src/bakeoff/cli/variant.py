@@ -23,9 +23,10 @@ RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 def add_plan(commands: Any) -> None:
     plan = commands.add_parser("plan", help="what a variant will take and do: steps, parameters, memory, time, stages")
-    plan.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="a change in Hydra's words, such as lr.peak=0.1")
-    plan.add_argument("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
-    plan.add_argument("--json", action="store_true", help="the same for scripts")
+    add = plan.add_argument
+    add("overrides", nargs="*", metavar="OVERRIDE", help="a change in Hydra's words, such as lr.peak=0.1")
+    add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
+    add("--json", action="store_true", help="the same for scripts")
     plan.set_defaults(run=show_plan)
 
 
@@ -102,7 +103,6 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.errors import WorkspaceError
     from bakeoff.run.parse import differences
     from bakeoff.run.settings import as_tree
 
@@ -123,7 +123,6 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
 
 
 def _read_variant(overrides: list[str]) -> "Variant":
-    """The workspace's own."""
     from bakeoff.config.variant import read_variant
 
     facts = workspace.facts()

@@ -42,8 +42,6 @@ MOST_SECONDS = 300.0  # for one size
 
 @dataclass(frozen=True)
 class Trial:
-    """One size, tried."""
-
     batch_size: int
     peak_bytes: int | None  # None: it did not fit, or was ended when it went over the budget
 
@@ -62,7 +60,6 @@ class Choice:
         return replace(load, activation_bytes=max(0, (self.peak_bytes() - apart) // self.batch_size))
 
     def in_words(self, budget: int, most: int) -> str:
-        """Say why this size."""
         took = f"auto: {self.batch_size} took {self.peak_bytes() / 1e9:.2f} of {budget / 1e9:.2f} GB when tried"
         if self.batch_size == most < LARGEST:
             return f"{took}, and is all there is to train on"
@@ -108,9 +105,7 @@ def search(rungs: Sequence[int], budget: int, tries: Tries, expected: Callable[[
         at = _next_rung(rungs, trials, budget, fits, fails, expected)
         if at == fits:
             break
-    if fits < 0:
-        return None
-    return Choice(rungs[fits], tuple(trials))
+    return Choice(rungs[fits], tuple(trials)) if fits >= 0 else None
 
 
 def _next_rung(
@@ -125,18 +120,11 @@ def _next_rung(
     if others and others[0][0] < size:
         slope = max((peak - others[0][1]) / (size - others[0][0]), 0.0)
     above = [place for place in range(fits + 1, fails) if peak + slope * (rungs[place] - size) <= budget]
-    if above:
-        return max(above)
-    return fits if len(measured) > 1 else min(fits + 1, fails - 1)
+    return max(above, default=fits if len(measured) > 1 else min(fits + 1, fails - 1))
 
 
 def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
-    """Return the choice that the file keeps, or find it and keep it there."""
-
-    def read(tree: Any) -> Choice:
-        return Choice(tree["batch_size"], tuple(Trial(**trial) for trial in tree["trials"]))
-
-    return find_once(path, read, find)
+    return find_once(path, lambda tree: Choice(tree["batch_size"], tuple(Trial(**one) for one in tree["trials"])), find)
 
 
 def evidence_name(*deciding: Any) -> str:

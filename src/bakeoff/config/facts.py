@@ -39,8 +39,6 @@ class Variable:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a network is made of."""
-
     variables: tuple[Variable, ...]
     activation_bytes: int  # of all layers' outputs for one example, as training keeps them for the gradients
 

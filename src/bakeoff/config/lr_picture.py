@@ -4,23 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bakeoff.pages.svg import (
-    Frame,
-    Scale,
-    draw,
-    draw_across,
-    draw_below,
-    draw_line,
-    draw_polyline,
-    draw_svg,
-    draw_text,
-    fit_words,
-)  # fmt: skip
+from bakeoff.pages import svg
 from bakeoff.training.variant import TrainingPhase
 
 FAR_APART = 20  # phases whose rates are more than so many times apart can't be seen on one even scale
 POINTS = 400  # of a leg, besides the steps where its course changes
-FRAME = Frame(760, 320, left=78, right=24, top=56, bottom=46)
+FRAME = svg.Frame(760, 320, left=78, right=24, top=56, bottom=46)
 TICKS = 5
 LETTER = 6.5  # pixels of a letter of a mark, about
 MOST_DECADES = 8  # what is smaller lies at the bottom
@@ -37,7 +26,6 @@ class Mark:
 
 
 def lr_svg(name: str, legs: Sequence[TrainingPhase]) -> str:
-    """Return the picture of the phases that a run of this name plans."""
     points = [(step, leg.rate(step)) for leg in legs for step in _shown_steps(leg)]
     marks = [mark for leg in legs for mark in _marks(leg, named=len(legs) > 1)]
     peaks = [max(leg.rate(step) for step in _shown_steps(leg)) for leg in legs]
@@ -54,36 +42,38 @@ def draw_curve(
     With `decades` every tenth of a value is as far down as the one before, and 0 is at the bottom.
     """
     values = [value for _, value in points]
-    scale = _decades(values) if decades else Scale(0.0, _round_up(max(values, default=0.0)))
-    across = Scale(0.0, max(1.0, steps))
+    scale = _decades(values) if decades else svg.Scale(0.0, _round_up(max(values, default=0.0)))
+    across = svg.Scale(0.0, max(1.0, steps))
     places = [FRAME.x(across.share(mark.step)) for mark in marks]
-    words = fit_words([(x, mark.text) for x, mark in zip(places, marks, strict=True)], width=FRAME.width, letter=LETTER)
+    words = svg.fit_words(
+        [(x, mark.text) for x, mark in zip(places, marks, strict=True)], width=FRAME.width, letter=LETTER
+    )
     ticks = [round(steps * number / TICKS) for number in range(TICKS + 1)]
     line = [(FRAME.x(across.share(step)), FRAME.y(scale.share(value))) for step, value in points]
-    drawing = draw_svg(
+    drawing = svg.draw_svg(
         FRAME,
-        draw("style", STYLE),
-        draw("rect", width=FRAME.width, height=FRAME.height, fill="white"),
-        draw_text(FRAME.left, 18, title, class_="title"),
-        *draw_across(FRAME, [(scale.share(value), f"{value:.3g}") for value in scale.round_numbers()]),
-        *draw_below(FRAME, [(across.share(step), f"{step:,}") for step in ticks], "step"),
-        *(draw_line(x, FRAME.top - 4, x, FRAME.y(0), class_="mark") for x in places),
+        svg.draw("style", STYLE),
+        svg.draw("rect", width=FRAME.width, height=FRAME.height, fill="white"),
+        svg.draw_text(FRAME.left, 18, title, class_="title"),
+        *svg.draw_across(FRAME, [(scale.share(value), f"{value:.3g}") for value in scale.round_numbers()]),
+        *svg.draw_below(FRAME, [(across.share(step), f"{step:,}") for step in ticks], "step"),
+        *(svg.draw_line(x, FRAME.top - 4, x, FRAME.y(0), class_="mark") for x in places),
         *(
-            draw_text(start, FRAME.top - 20 + 13 * row, marks[number].text, class_="word")
+            svg.draw_text(start, FRAME.top - 20 + 13 * row, marks[number].text, class_="word")
             for number, start, row in words
         ),
-        draw_polyline(line, class_="line"),
+        svg.draw_polyline(line, class_="line"),
         xmlns="http://www.w3.org/2000/svg", width=FRAME.width, height=FRAME.height,
     )  # fmt: skip
     return f"{drawing}\n"
 
 
-def _decades(values: Sequence[float]) -> Scale:
+def _decades(values: Sequence[float]) -> svg.Scale:
     """From one power of ten to another."""
     logarithms = [math.log10(value) for value in values if value > 0] or [0.0]
     high = math.ceil(max(logarithms) - 1e-9)
     low = max(high - MOST_DECADES, min(high - 1, math.floor(min(logarithms) + 1e-9)))
-    return Scale(10.0**low, 10.0**high, is_logarithmic=True)
+    return svg.Scale(10.0**low, 10.0**high, is_logarithmic=True)
 
 
 def _round_up(value: float) -> float:

@@ -27,9 +27,7 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Give one batch per step: images, and what `encode` makes of their truth.
 
-    The batch of a step is the same wherever `steps` starts.
-
-    Step 0 begins with example `first_example` of the stream.
+    The batch of a step is the same wherever `steps` starts; step 0 begins with example `first_example` of the stream.
     """
     parse = choose_parser(shape)
 

@@ -130,8 +130,6 @@ class Load:
 
 @dataclass(frozen=True)
 class Limits:
-    """What there is."""
-
     bytes: int
     device_bytes: int = 0  # of the accelerator that holds the network; 0: there is none
     cores: int | None = None  # None: not looked at
@@ -153,7 +151,6 @@ class Parts:
         return self.weights + self.activations
 
     def with_batches(self, times: float) -> "Parts":
-        """Of so many times the batch size."""
         return replace(self, activations=int(self.activations * times), batches=int(self.batches * times))
 
 
@@ -177,7 +174,8 @@ def buffers(memory: Memory, load: Load, split: Split, batch_size: int, limits: L
     threads = memory.threads or max(1, min(MOST_THREADS, limits.cores or max(2, limits.bytes // BUDGET_A_THREAD)))
     examples = max(1, split.examples)
     example_bytes = sum(shard.bytes for shard in split.shards) // examples + HELD_EXAMPLE_BYTES
-    windows = [min(window, examples) for window in _list_windows(memory, batch_size)]
+    stated = (memory.shuffle_buffer_size, memory.queue(batch_size))
+    windows = [min(window, examples) for window in stated if window]
     least = replace(
         _measure_network(load, batch_size),
         batches=_measure_batches(load, batch_size, waiting=1),
@@ -209,10 +207,6 @@ def _measure_network(load: Load, batch_size: int) -> Parts:
 def _measure_batches(load: Load, batch_size: int, *, waiting: int) -> int:
     """Of training and of its looks at validation: those that wait, one in the making, one in use."""
     return 2 * (waiting + 2) * batch_size * load.pixels * CHANNELS * FLOAT_BYTES
-
-
-def _list_windows(memory: Memory, batch_size: int) -> list[int]:
-    return [window for window in (memory.shuffle_buffer_size or 0, memory.queue(batch_size)) if window]
 
 
 def _measure_held(parts: Parts, limits: Limits) -> int:

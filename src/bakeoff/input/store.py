@@ -106,7 +106,7 @@ class Store:
         if example in self.bad:
             return None
         offset, length = (int(number) for number in self._spans[example])
-        shard = self._shard_of(example)
+        shard = int(np.searchsorted(self._first, example, side="right")) - 1
         try:
             read = self._read_at(self._files[shard], offset, length + TAIL)
         except OSError as error:
@@ -125,9 +125,6 @@ class Store:
             raise self.failure(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
         self.bad[example] = said
         self._noticed(example, said)
-
-    def _shard_of(self, example: int) -> int:
-        return int(np.searchsorted(self._first, example, side="right")) - 1
 
     def _read_at(self, file: BinaryIO, offset: int, length: int) -> bytes:
         if hasattr(os, "pread"):  # needs no lock, for it moves no position in the file
@@ -160,8 +157,7 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
 
 def _find_name(data: bytes | None, number: int) -> str:
     value = decode_features(data or b"", only=NAME).get(NAME)
-    name = value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
-    return name or f"no. {number}"
+    return (value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else "") or f"no. {number}"
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

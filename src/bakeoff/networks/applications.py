@@ -14,16 +14,36 @@ if TYPE_CHECKING:
     import keras
 
 
-@dataclass(frozen=True)
-class MobileNetV2:
-    """https://arxiv.org/abs/1801.04381"""
+class Application:
+    """What these networks share, beside the fields that each has in an order of its own."""
 
     task: ClassVar[str] = "classification"
     frames: ClassVar[int] = 1
     sampling: ClassVar[Sampling] = Sampling()
+    graph: ClassVar[str]  # its function in `applications_graph`
+
+    def build(self, num_classes: int) -> "keras.Model":
+        from bakeoff.networks import applications_graph
+
+        return getattr(applications_graph, self.graph)(self, num_classes)
+
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks import applications_graph
+
+        return getattr(applications_graph, f"{self.graph}_of_imagenet")(self)
+
+
+class OneHeaded(Application):
     background: ClassVar[bool] = False
     auxiliary_weight: ClassVar[float] = 0.0
     smallest_input: ClassVar[int] = 32
+
+
+@dataclass(frozen=True)
+class MobileNetV2(OneHeaded):
+    """https://arxiv.org/abs/1801.04381"""
+
+    graph: ClassVar[str] = "mobilenet_v2"
     parts: ClassVar[Parts] = {
         "backbone": ("Conv1/*", "bn_Conv1/*", "expanded_conv_*", "block_*", "Conv_1/*", "Conv_1_bn/*"),
         "head": ("logits/*",),
@@ -40,27 +60,12 @@ class MobileNetV2:
         require_classifier(self)
         require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
 
-    def build(self, num_classes: int) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.mobilenet_v2(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.mobilenet_v2_of_imagenet(self)
-
 
 @dataclass(frozen=True)
-class MobileNetV3:
+class MobileNetV3(OneHeaded):
     """https://arxiv.org/abs/1905.02244"""
 
-    task: ClassVar[str] = "classification"
-    frames: ClassVar[int] = 1
-    sampling: ClassVar[Sampling] = Sampling()
-    background: ClassVar[bool] = False
-    auxiliary_weight: ClassVar[float] = 0.0
-    smallest_input: ClassVar[int] = 32
+    graph: ClassVar[str] = "mobilenet_v3"
     parts: ClassVar[Parts] = {
         "backbone": ("conv/*", "conv_bn/*", "expanded_conv*", "conv_1/*", "conv_1_bn/*"),
         "head": ("conv_2/*", "logits/*"),
@@ -78,27 +83,12 @@ class MobileNetV3:
         require_classifier(self)
         require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
 
-    def build(self, num_classes: int) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.mobilenet_v3(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.mobilenet_v3_of_imagenet(self)
-
 
 @dataclass(frozen=True)
-class EfficientNetV2B0:
+class EfficientNetV2B0(OneHeaded):
     """https://arxiv.org/abs/2104.00298"""
 
-    task: ClassVar[str] = "classification"
-    frames: ClassVar[int] = 1
-    sampling: ClassVar[Sampling] = Sampling()
-    background: ClassVar[bool] = False
-    auxiliary_weight: ClassVar[float] = 0.0
-    smallest_input: ClassVar[int] = 32
+    graph: ClassVar[str] = "efficientnet_v2_b0"
     parts: ClassVar[Parts] = {
         "backbone": ("stem_*", "block*", "top_conv/*", "top_bn/*"),
         "head": ("logits/*",),
@@ -113,27 +103,15 @@ class EfficientNetV2B0:
     def __post_init__(self) -> None:
         require_classifier(self)
 
-    def build(self, num_classes: int) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.efficientnet_v2_b0(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.efficientnet_v2_b0_of_imagenet(self)
-
 
 @dataclass(frozen=True)
-class InceptionV3:
+class InceptionV3(Application):
     """https://arxiv.org/abs/1512.00567, as published: with an auxiliary head and, if asked for, a background class.
 
     The auxiliary head's logits are "auxiliary" beside "classes".
     """
 
-    task: ClassVar[str] = "classification"
-    frames: ClassVar[int] = 1
-    sampling: ClassVar[Sampling] = Sampling()
+    graph: ClassVar[str] = "inception_v3"
     smallest_input: ClassVar[int] = 75
     input_size: int = 299
     dropout: float = 0.2
@@ -158,13 +136,3 @@ class InceptionV3:
             "logits": ("logits/*", "auxiliary.logits/*"),
             "auxiliary": ("auxiliary.*",),
         }
-
-    def build(self, num_classes: int) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.inception_v3(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks import applications_graph
-
-        return applications_graph.inception_v3_of_imagenet(self)

@@ -1,16 +1,15 @@
 """The Keras graphs of the networks in `applications`: image -> backbone of keras.applications -> logits."""
 
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from bakeoff.networks.blocks import Tensor, channels, to_unit_range
+from bakeoff.networks.network import Classifier
 
 if TYPE_CHECKING:
     from bakeoff.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
-
-    OneHeaded: TypeAlias = MobileNetV2 | MobileNetV3 | EfficientNetV2B0
 
 WIDE_CHANNELS = {"small": 1024, "large": 1280}  # of MobileNetV3's layer after pooling
 NUMBERED = re.compile(r"(conv2d|batch_normalization|activation|max_pooling2d|average_pooling2d|concatenate)(?:_(\d+))?")
@@ -57,15 +56,17 @@ def _mobilenet_v3(settings: "MobileNetV3", x: Tensor, *, weights: str | None, in
 
 def efficientnet_v2_b0(settings: "EfficientNetV2B0", num_classes: int) -> keras.Model:
     image = _image(settings.input_size)
-    # Its own scaling of 0..255 stays in: it is not to -1..1 but by ImageNet's means and deviations.
-    features = keras.applications.EfficientNetV2B0(input_tensor=image, include_top=False, weights=None).output
-    x = keras.layers.GlobalAveragePooling2D(name="average_pool")(features)
+    x = keras.layers.GlobalAveragePooling2D(name="average_pool")(_efficientnet(image, weights=None).output)
     return _classifier(image, x, settings, num_classes, name="efficientnet_v2_b0")
 
 
 def efficientnet_v2_b0_of_imagenet(settings: "EfficientNetV2B0") -> keras.Model:
-    image = _image(settings.input_size)
-    return keras.applications.EfficientNetV2B0(input_tensor=image, include_top=False, weights="imagenet")
+    return _efficientnet(_image(settings.input_size), weights="imagenet")
+
+
+def _efficientnet(image: Tensor, *, weights: str | None) -> keras.Model:
+    """Its own scaling of 0..255 stays in: it is not to -1..1 but by ImageNet's means and deviations."""
+    return keras.applications.EfficientNetV2B0(input_tensor=image, include_top=False, weights=weights)
 
 
 def inception_v3(settings: "InceptionV3", num_classes: int) -> keras.Model:
@@ -93,7 +94,7 @@ def _image(size: int) -> Tensor:
     return keras.Input((size, size, 3), name="image")
 
 
-def _classifier(image: Tensor, x: Tensor, settings: "OneHeaded", num_classes: int, *, name: str) -> keras.Model:
+def _classifier(image: Tensor, x: Tensor, settings: Classifier, num_classes: int, *, name: str) -> keras.Model:
     x = keras.layers.Dropout(settings.dropout, name="dropout")(x)
     logits = keras.layers.Dense(num_classes, dtype="float32", name="logits")(x)
     network = keras.Model(image, {"classes": logits}, name=name)

@@ -8,6 +8,7 @@ import keras
 from bakeoff.networks.detector import Backbone, Convolutions
 
 Tensor: TypeAlias = keras.KerasTensor
+Sides: TypeAlias = int | tuple[int, int, int]  # one for both sides of an image, or time, height and width
 ACTIVATIONS = {"relu6": 6.0, "relu": None}  # where ReLU ends
 CAFFE_MEANS = (103.939, 116.779, 123.68)  # of ImageNet: blue, green, red
 LITE_DEPTHS = {"mobilenet_v1": {"conv_pw_12": 512, "conv_pw_13": 256}}  # of a backbone under a depthwise pyramid
@@ -23,15 +24,7 @@ def to_unit_range(x: Tensor) -> Tensor:
     return keras.layers.Rescaling(1 / 127.5, offset=-1.0, name="to_unit_range")(x)
 
 
-def convolve(
-    x: Tensor,
-    filters: int,
-    *,
-    name: str,
-    momentum: float,
-    kernel: int | tuple[int, int, int] = 3,
-    strides: int | tuple[int, int, int] = 1,
-) -> Tensor:
+def convolve(x: Tensor, filters: int, *, name: str, momentum: float, kernel: Sides = 3, strides: Sides = 1) -> Tensor:
     """Add a convolution, batch norm and ReLU; works on images and, with a triple `kernel`, on clips."""
     layer = keras.layers.Conv3D if isinstance(kernel, tuple) else keras.layers.Conv2D
     options = {"padding": "same", "use_bias": False, "kernel_initializer": "he_normal"}
@@ -148,12 +141,9 @@ def keras_backbone(backbone: Backbone, shape: tuple[int, ...], *, weights: str |
     """Return it as keras.applications has it; layers whose channels the settings changed will not fit ImageNet's."""
     image = keras.Input(shape)
     options = {"include_top": False, "weights": weights}
-    if backbone.name == "mobilenet_v1":
-        x = to_unit_range(image)
-        return keras.applications.MobileNet(alpha=backbone.depth_multiplier, input_tensor=x, **options)
-    if backbone.name == "mobilenet_v2":
-        x = to_unit_range(image)
-        return keras.applications.MobileNetV2(alpha=backbone.depth_multiplier, input_tensor=x, **options)
+    if backbone.name != "resnet50":
+        kinds = {"mobilenet_v1": keras.applications.MobileNet, "mobilenet_v2": keras.applications.MobileNetV2}
+        return kinds[backbone.name](alpha=backbone.depth_multiplier, input_tensor=to_unit_range(image), **options)
     around_mean = keras.layers.Rescaling(1.0, offset=[-mean for mean in CAFFE_MEANS], name="around_mean")
     return keras.applications.ResNet50(input_tensor=around_mean(keras.ops.flip(image, axis=-1)), **options)
 

@@ -4,11 +4,13 @@ Layers of a backbone keep the names that keras.applications gives them, so that 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from bakeoff.errors import require
+from bakeoff.networks.network import Sampling
 
 if TYPE_CHECKING:
+    import keras
     import numpy as np
 
 BOX_SCALES = (10.0, 10.0, 5.0, 5.0)  # how much finer centres (y, x) and sizes (h, w) are coded than shares of an anchor
@@ -140,18 +142,35 @@ class Suppression:
         require(fits, "max_detections_per_class", of_class, "between 1 and 1000, or null")
 
 
+class BackboneDetector:
+    """What the detectors on a backbone of keras.applications share, beside the fields that each has in its order."""
+
+    task: ClassVar[str] = "detection"
+    frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
+    input_size: int
+    backbone: Backbone
+
+    @property
+    def smallest_input(self) -> int:
+        return SMALLEST_INPUT[self.backbone.name]
+
+    def imagenet(self) -> "keras.Model":
+        from bakeoff.networks.blocks import keras_backbone
+
+        return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
+
+
 class Detector(Protocol):
     """A network that answers boxes and classes for anchors."""
 
     @property
     def box_scales(self) -> tuple[float, ...]: ...
-
     @property
     def loss(self) -> DetectionLoss: ...
-
     @property
     def mining(self) -> HardExamples | None: ...
-
     @property
     def suppression(self) -> Suppression: ...
 

@@ -21,8 +21,6 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Sampling:
-    """Which frames of a clip a network looks at."""
-
     cover: Literal["whole", "part"] = "whole"  # frames evenly over the clip, or every `stride`-th from one on
     stride: int = 1
     start: Literal["random", "centred"] = "random"  # of a part, in training; centred outside it
@@ -37,21 +35,13 @@ class Network(Protocol):
     task: ClassVar[str]
 
     @property
-    def input_size(self) -> int:
-        """Pixels of a side."""
-
+    def input_size(self) -> int: ...  # pixels of a side
     @property
-    def frames(self) -> int:
-        """1 for images."""
-
+    def frames(self) -> int: ...  # 1 for images
     @property
-    def central_crop(self) -> float:
-        """Share of each side that is looked at outside training."""
-
+    def central_crop(self) -> float: ...  # share of each side that is looked at outside training
     @property
-    def sampling(self) -> Sampling:
-        """Which frames of a clip."""
-
+    def sampling(self) -> Sampling: ...  # which frames of a clip
     @property
     def smallest_input(self) -> int:
         """The least `input_size` that leaves the coarsest of the network's own maps something to see."""
@@ -85,16 +75,12 @@ class Classifier(Network, Protocol):
     @property
     def label_smoothing(self) -> float: ...
     @property
-    def background(self) -> bool:
-        """Whether logit 0 stands for none of the classes, which then begin at logit 1."""
-
+    def background(self) -> bool: ...  # whether logit 0 stands for none of the classes, which then begin at logit 1
     @property
-    def auxiliary_weight(self) -> float:
-        """Of the loss on logits named "auxiliary" beside "classes"; 0 without such logits."""
+    def auxiliary_weight(self) -> float: ...  # of the loss on logits "auxiliary" beside "classes"; 0 without them
 
 
 def require_classifier(network: Classifier) -> None:
-    """Check the settings that all classifiers have."""
     least = network.smallest_input
     require(network.input_size >= least, "input_size", network.input_size, f"{least} or more")
     require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")

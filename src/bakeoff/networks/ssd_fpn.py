@@ -1,7 +1,7 @@
 """SSD on a feature pyramid with shared heads: RetinaNet (Lin et al., arXiv:1708.02002), and its lite form."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import require
 from bakeoff.networks.anchors import PyramidAnchors
@@ -9,16 +9,16 @@ from bakeoff.networks.detector import (
     BOX_SCALES,
     DEEPEST_LEVEL,
     PYRAMID_LAYERS,
-    SMALLEST_INPUT,
     VARIABLES,
     Backbone,
+    BackboneDetector,
     Convolutions,
     DetectionLoss,
     HardExamples,
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import Parts, Sampling
+from bakeoff.networks.network import Parts
 
 if TYPE_CHECKING:
     import keras
@@ -65,11 +65,7 @@ class SharedBoxPredictor:
 
 
 @dataclass(frozen=True)
-class SsdFpn:
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
+class SsdFpn(BackboneDetector):
     input_size: int = 640
     backbone: Backbone = field(default_factory=Backbone)
     pyramid: Pyramid = field(default_factory=Pyramid)
@@ -90,10 +86,6 @@ class SsdFpn:
         fits = not (depthwise and self.backbone.name == "resnet50")
         require(fits, "pyramid.depthwise", depthwise, "false for resnet50")
         require_box_scales(self.box_scales)
-
-    @property
-    def smallest_input(self) -> int:
-        return SMALLEST_INPUT[self.backbone.name]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -128,8 +120,3 @@ class SsdFpn:
         from bakeoff.networks import ssd_fpn_graph
 
         return ssd_fpn_graph.build(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks.blocks import keras_backbone
-
-        return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")

@@ -69,13 +69,11 @@ def _heads(levels: Levels, ssd: "SsdFpn", num_classes: int) -> tuple[Tensor, Ten
 
 def _tower(levels: Levels, ssd: "SsdFpn", *, name: str) -> list[Tensor]:
     """Every level through the same convolutions and norms of its own."""
-    predictor, rule = ssd.predictor, ssd.predictor_convolutions
+    head, rule = ssd.predictor, ssd.predictor_convolutions
     maps = list(levels.values())
-    for number in range(predictor.layers_before):
+    for number in range(head.layers_before):
         own = f"{name}.conv{number}"
-        layer = convolution_layer(
-            predictor.depth, rule, name=own, kernel=predictor.kernel, depthwise=predictor.depthwise
-        )
+        layer = convolution_layer(head.depth, rule, name=own, kernel=head.kernel, depthwise=head.depthwise)
         norms = [f"{own}.level{level}" for level in levels]
         maps = [normalise(layer(x), rule, name=norm) for x, norm in zip(maps, norms, strict=True)]
     return maps

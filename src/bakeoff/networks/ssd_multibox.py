@@ -1,23 +1,23 @@
 """The plain SSD (Liu et al., arXiv:1512.02325): maps of falling size, each with heads of its own."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import require
 from bakeoff.networks.anchors import MultiboxAnchors
 from bakeoff.networks.detector import (
     BOX_SCALES,
     MULTIBOX_LAYERS,
-    SMALLEST_INPUT,
     VARIABLES,
     Backbone,
+    BackboneDetector,
     Convolutions,
     DetectionLoss,
     HardExamples,
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import Parts, Sampling
+from bakeoff.networks.network import Parts
 
 if TYPE_CHECKING:
     import keras
@@ -51,11 +51,7 @@ class BoxPredictor:
 
 
 @dataclass(frozen=True)
-class SsdMultibox:
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
+class SsdMultibox(BackboneDetector):
     input_size: int = 320
     backbone: Backbone = field(default_factory=Backbone)
     num_maps: int = 6
@@ -78,10 +74,6 @@ class SsdMultibox:
         require(fits, "input_size", self.input_size, "a multiple of 32 for mobilenet_v1")
         require(2 <= self.num_maps <= len(STRIDES), "num_maps", self.num_maps, f"between 2 and {len(STRIDES)}")
         require_box_scales(self.box_scales)
-
-    @property
-    def smallest_input(self) -> int:
-        return SMALLEST_INPUT[self.backbone.name]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -108,8 +100,3 @@ class SsdMultibox:
         from bakeoff.networks import ssd_multibox_graph
 
         return ssd_multibox_graph.build(self, num_classes)
-
-    def imagenet(self) -> "keras.Model":
-        from bakeoff.networks.blocks import keras_backbone
-
-        return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")

@@ -17,15 +17,9 @@ from bakeoff.pipeline_config.messages import Noted, Tree, pick, round_off
 
 METHODS = ("bilinear", "nearest", "bicubic", "area")  # that `random_resize_method` draws from
 TURNS = {"mirror": "random_horizontal_flip", "upside_down": "random_vertical_flip", "quarter": "random_rotation90"}
-CROP = {  # drawn by the same operation in both
-    "min_object_covered": "min_object_covered",
-    "min_aspect_ratio": "min_aspect_ratio",
-    "max_aspect_ratio": "max_aspect_ratio",
-    "min_area": "min_area",
-    "max_area": "max_area",
-    "min_seen": "overlap_thresh",
-    "untouched": "random_coef",
-}
+SAME_OF_CROPS = ("min_object_covered", "min_aspect_ratio", "max_aspect_ratio", "min_area", "max_area")
+# Drawn by the same operation in both.
+CROP = {key: key for key in SAME_OF_CROPS} | {"min_seen": "overlap_thresh", "untouched": "random_coef"}
 # What `random_distort_color` does: Inception's amounts, in one of Inception's two orders.
 DISTORTED = {"brightness": 32 / 255, "contrast": 0.5, "saturation": 0.5, "hue": 0.2}
 ORDERS: tuple[tuple[Step, ...], ...] = (
@@ -41,11 +35,12 @@ ZOOMED = (
 
 def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
     """Describe the steps for a network whose inputs are `size` pixels a side."""
+    draws_all = sorted(augment.resize) == sorted(METHODS)
     return [
         *([_describe_expand(augment.expand, augment.fill)] if augment.expand else []),
         *([_describe_zoom(augment.zoom, augment.fill)] if augment.zoom.is_on else []),
         *([_describe_crop(augment.crop)] if augment.crop else []),
-        *([{"random_resize_method": {"target_height": size, "target_width": size}}] if _draws_all(augment) else []),
+        *([{"random_resize_method": {"target_height": size, "target_width": size}}] if draws_all else []),
         *_describe_turns(augment.turn),
         *_describe_colours(augment.colour),
     ]
@@ -56,10 +51,6 @@ def explain_augmentation(augment: Augment) -> list[str]:
     if augment.resize == ("smooth",) or set(augment.resize) == set(METHODS):
         return []
     return [f"That API cannot resize by drawing from {', '.join(augment.resize)}."]
-
-
-def _draws_all(augment: Augment) -> bool:
-    return set(augment.resize) == set(METHODS) and len(augment.resize) == len(METHODS)
 
 
 def _describe_expand(expand: Expand, fill: tuple[float, ...]) -> Tree:

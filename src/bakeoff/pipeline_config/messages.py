@@ -1,6 +1,6 @@
 """The Object Detection API's public messages, which protobuf makes from tables, and a tree of fields as their text.
 
-The tables are that API's protos as of release 2.8, as far as an SSD detector goes. A field's line is
+The tables in schema/ are that API's protos as of release 2.8, as far as an SSD detector goes. A field's line is
 `number name type [repeated] [default=…] [oneof=…] [deprecated]`; a nested message or enum is named `Outer.Inner`.
 """
 
@@ -8,14 +8,14 @@ import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory, text_format
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from bakeoff.pipeline_config import schema_augmentation, schema_network, schema_training
-
+SCHEMA = Path(__file__).parent / "schema"
 PACKAGE = "object_detection.protos"
 ROOT = "TrainEvalPipelineConfig"
 OPAQUE = frozenset(  # messages that no SSD detector needs: known by name, their inside is not listed
@@ -59,8 +59,8 @@ def name_of(kind: Descriptor) -> str:
 
 def _build_pool() -> descriptor_pool.DescriptorPool:
     file = descriptor_pb2.FileDescriptorProto(name="pipeline.proto", package=PACKAGE, syntax="proto2")
-    tables = (schema_network.TABLE, schema_training.TABLE, schema_augmentation.TABLE)
-    lines = [line.split() for table in tables for line in table.strip().splitlines()]
+    tables = [table.read_text(encoding="utf-8") for table in sorted(SCHEMA.glob("*.txt"))]
+    lines = [line.split() for table in tables for line in table.splitlines()]
     messages = dict.fromkeys([*OPAQUE, *(words[1] for words in lines if words[0] == "message")])
     enums = {words[1] for words in lines if words[0] == "enum"}
     owners: dict[str, Any] = {"": file}
@@ -119,8 +119,7 @@ def round_off(number: float) -> float:
 
 def format_text(tree: Tree, kind: str = ROOT) -> str:
     """Return the text of a message of that kind; protobuf refuses what the message does not have."""
-    message = json_format.ParseDict(_strip_comments(tree), new_message(kind))
-    return "\n".join(_format_lines(tree, message))
+    return "\n".join(_format_lines(tree, json_format.ParseDict(_strip_comments(tree), new_message(kind))))
 
 
 def format_comment(text: str) -> list[str]:

@@ -20,10 +20,8 @@ PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lac
     "resnet50": "ssd_resnet50_v1_fpn_keras",
 }
 MAPS = {"mobilenet_v1": "ssd_mobilenet_v1_keras", "mobilenet_v2": "ssd_mobilenet_v2_keras"}
-BACKBONE = {
-    "depth_multiplier": "depth_multiplier",
-    "min_depth": "min_depth",
-    "override_hyperparameters": "override_base_feature_extractor_hyperparams",
+BACKBONE = {key: key for key in ("depth_multiplier", "min_depth")} | {
+    "override_hyperparameters": "override_base_feature_extractor_hyperparams"
 }
 PYRAMID = {"min_level": "min_level", "max_level": "max_level", "depth": "additional_layer_depth"}
 ACTIVATIONS = {"relu6": "RELU_6", "relu": "RELU"}
@@ -38,12 +36,8 @@ HEADS = {
 OWN_DEPTH = {"min_depth": "min_depth", "max_depth": "max_depth"}
 SHARED_DEPTH = {"depth": "depth", "share_tower": "share_prediction_tower"}
 LEVEL_ANCHORS, MAP_ANCHORS = "multiscale_anchor_generator", "ssd_anchor_generator"
-MULTIBOX_ANCHORS = {
-    "min_scale": "min_scale",
-    "max_scale": "max_scale",
-    "interpolated_scale_aspect_ratio": "interpolated_scale_aspect_ratio",
-    "reduce_boxes_in_lowest_layer": "reduce_boxes_in_lowest_layer",
-}
+SAME_OF_ANCHORS = ("min_scale", "max_scale", "interpolated_scale_aspect_ratio", "reduce_boxes_in_lowest_layer")
+MULTIBOX_ANCHORS = {key: key for key in SAME_OF_ANCHORS}
 BOX_CODER_SCALES = ("y_scale", "x_scale", "height_scale", "width_scale")
 CLASS_LOSSES = {"sigmoid_focal": "weighted_sigmoid_focal", "sigmoid": "weighted_sigmoid", "softmax": "weighted_softmax"}
 FOCAL = {"focal_alpha": "alpha", "focal_gamma": "gamma"}
@@ -60,11 +54,7 @@ MINING = {
     "min_negatives_per_image": "min_negatives_per_image",
 }
 RANKED_BY = {"both": "BOTH", "classes": "CLASSIFICATION", "boxes": "LOCALIZATION"}
-SUPPRESSION = {
-    "min_score": "score_threshold",
-    "max_overlap": "iou_threshold",
-    "max_detections": "max_total_detections",
-}
+SUPPRESSION = {"min_score": "score_threshold", "max_overlap": "iou_threshold", "max_detections": "max_total_detections"}
 
 
 def is_known(network: object) -> TypeGuard[Detector]:

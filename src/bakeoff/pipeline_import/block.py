@@ -80,9 +80,7 @@ class Block:
         """Return the file's value, or the default; of a repeated field all values, of an enum the name."""
         field, value = self._field(name), getattr(self._message, name)
         self._place.used.add(name)
-        if field.is_repeated:
-            return [_plain(field, one) for one in value]
-        return _plain(field, value)
+        return [_plain(field, one) for one in value] if field.is_repeated else _plain(field, value)
 
     def take(self, pairs: Mapping[str, str]) -> dict[str, Any]:
         """Return values by what they are called here; `pairs` is ours -> theirs."""

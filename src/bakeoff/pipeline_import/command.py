@@ -16,10 +16,11 @@ def add_to(commands: Any) -> None:
     command = commands.add_parser(
         "import-config", help="carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
     )
+    add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
-    command.add_argument("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
-    command.add_argument("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
-    command.add_argument("--force", action="store_true", help="replace options of this name")
+    add("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
+    add("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
+    add("--force", action="store_true", help="replace options of this name")
     command.set_defaults(run=import_config)
 
 

@@ -92,17 +92,10 @@ def list_differences(settings: Any) -> dict[str, Any]:
     """Return the fields that are not their class's defaults, as YAML has them."""
     tree: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
-        value, default = getattr(settings, field.name), _default(field)
-        if value == default:
-            continue
-        tree[field.name] = _plain(value, field.metadata.get("kinds"))
+        value = getattr(settings, field.name)
+        if value != (field.default if field.default_factory is dataclasses.MISSING else field.default_factory()):
+            tree[field.name] = _plain(value, field.metadata.get("kinds"))
     return tree
-
-
-def _default(field: dataclasses.Field) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
 
 
 def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:

@@ -143,20 +143,19 @@ class _Walk:
         if known is None and (name_of(kind), name) in REMOVED:
             place.fields.setdefault(name, []).append(Place(spot))
             return None
-        if known is None:
-            self.mistakes.append((spot, f"{key}: no such field; {choices(name, kind.fields_by_name)}"))
-            return None
-        if name in place.fields and not known.is_repeated:
-            there = f"is there twice, first in line {place.fields[name][0].spot.line}"
-            self.mistakes.append((spot, f"{key}: {there}; it holds one value"))
-            return None
-        group = known.containing_oneof.fields if known.containing_oneof else []
+        group = known.containing_oneof.fields if known and known.containing_oneof else []
         other = next((other.name for other in group if other.name in place.fields), None)
-        if other:
-            there = f"cannot stand beside {other} (line {place.fields[other][0].spot.line})"
-            self.mistakes.append((spot, f"{key}: {there}; only one of them can be chosen"))
-            return None
-        return known
+        if known is None:
+            wrong = f"no such field; {choices(name, kind.fields_by_name)}"
+        elif name in place.fields and not known.is_repeated:
+            wrong = f"is there twice, first in line {place.fields[name][0].spot.line}; it holds one value"
+        elif other:
+            line = place.fields[other][0].spot.line
+            wrong = f"cannot stand beside {other} (line {line}); only one of them can be chosen"
+        else:
+            return known
+        self.mistakes.append((spot, f"{key}: {wrong}"))
+        return None
 
     def _read_list(self, known: FieldDescriptor | None, name: str, key: str, depth: int, *, colon: bool) -> list[Place]:
         if not colon and known and not known.message_type:

@@ -52,12 +52,10 @@ class Coco(Dataset):
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""
-        classes, other = _list_categories(root, self.annotations), self.validation_annotations
-        if other is not None and (others := _list_categories(root, other)) != classes:
-            raise DataError(
-                f"{(root / other).as_posix()}: its categories {others} are not {self.annotations}'s {classes}"
-            )
-        return classes
+        known, file = _list_categories(root, self.annotations), self.validation_annotations
+        if file is not None and (found := _list_categories(root, file)) != known:
+            raise DataError(f"{(root / file).as_posix()}: its categories {found} are not {self.annotations}'s {known}")
+        return known
 
 
 def read_coco(root: Path, file: str) -> dict[str, Any]:

@@ -40,6 +40,9 @@ class Drawn(ABC):
             draw = np.random.default_rng([self.seed, SPLITS.index(split), index])
             yield self._draw_record(draw, split, f"{split}/{index:06d}")
 
+    def classes(self) -> list[str]:
+        return [str(digit) for digit in range(10)]
+
     @abstractmethod
     def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record: ...
 
@@ -73,9 +76,6 @@ class DigitScenes(Drawn):
         fits = self.min_digit <= self.max_digit <= self.min_side
         require(fits, "max_digit", self.max_digit, f"between min_digit={self.min_digit} and min_side={self.min_side}")
 
-    def classes(self) -> list[str]:
-        return [str(digit) for digit in range(10)]
-
     def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record:
         width, height = (int(side) for side in draw.integers(self.min_side, self.max_side + 1, size=2))
         canvas = _draw_background(draw, split, width, height)
@@ -107,9 +107,6 @@ class SingleDigits(Drawn):
     def __post_init__(self) -> None:
         self._require_counts()
         require(16 <= self.side <= 200, "side", self.side, "between 16 and 200")
-
-    def classes(self) -> list[str]:
-        return [str(digit) for digit in range(10)]
 
     def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record:
         canvas = _draw_background(draw, split, self.side, self.side)

@@ -18,12 +18,7 @@ from bakeoff.records.shards import read_frames
 from bakeoff.sources.dataset import Dataset, Item, pair_sides
 from bakeoff.sources.raw_files import stays_inside
 
-TASKS = {
-    "object_detection": "detection",
-    "ftc_ml": "detection",
-    "inception": "classification",
-    "s3dg": "video",
-}
+TASKS = {"object_detection": "detection", "ftc_ml": "detection", "inception": "classification", "s3dg": "video"}
 
 
 @dataclass(frozen=True, kw_only=True)

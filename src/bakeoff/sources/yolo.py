@@ -99,7 +99,6 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
 
 
 def _read_classes(root: Path) -> list[str]:
-    """Return the classes that the dataset's own file names."""
     for name in NAMES_IN:
         path = root / name
         if not path.is_file():

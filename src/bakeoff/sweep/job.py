@@ -43,7 +43,6 @@ class JobFiles:
 
     @property
     def process(self) -> Path:
-        """Which process it was."""
         return self.folder / f"{self.number}.process.json"
 
     @property

@@ -114,7 +114,6 @@ class Launch:
                 running.give_up(why)
 
     def start(self) -> None:
-        """Start what there is room for."""
         self._take_in()
         for job in self._waiting():
             if not self._seats.free:

@@ -91,7 +91,6 @@ class SweepJob:
         return replace(self, state=state)
 
     def begin(self, now: float) -> "SweepJob":
-        """Return the job with one attempt more."""
         return replace(self, state=JobState.RUNNING, attempts=(*self.attempts, Attempt(now)))
 
     def end(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":

@@ -74,17 +74,13 @@ def as_words(value: Any) -> str:
         return "null" if value is None else str(value).lower()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{as_words(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(as_words(inner) for inner in value) + "]"
-    return repr(value)
+    return f"[{','.join(map(as_words, value))}]" if isinstance(value, list) else repr(value)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _require_portable(key: str, value: Any) -> None:

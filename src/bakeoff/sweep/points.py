@@ -30,8 +30,7 @@ class Words:
     @classmethod
     def split(cls, words: Iterable[str]) -> "Words":
         texts = list(words)
-        keys = [override.key_or_group for override in read_words(texts)]
-        pairs = zip(texts, keys, strict=True)
+        pairs = zip(texts, [override.key_or_group for override in read_words(texts)], strict=True)
         hydra = [text for text, key in pairs if key == "hydra" or key.startswith(("hydra.", "hydra/"))]
         return cls(tuple(text for text in texts if text not in hydra), tuple(hydra))
 

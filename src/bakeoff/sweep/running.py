@@ -27,8 +27,6 @@ SECONDS_BETWEEN_REMINDERS = 2.0
 
 
 class Following:
-    """Reads a log as it grows."""
-
     def __init__(self, log: Path, *, has_begun: bool = False) -> None:
         """From here on; what it holds already was of an earlier attempt, or said before we came if it `has_begun`."""
         self._log = log

@@ -24,7 +24,6 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def note_leader(file: Path) -> None:
-    """Write down that this process leads."""
     write_whole(file, json.dumps(asdict(Process.own())))
 
 

@@ -134,8 +134,7 @@ def experiment_ref(name: str, folder: Path | None = None) -> str | None:
 
 def format_files(files: Sequence[str]) -> str:
     """For a sentence; not all of many."""
-    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-    return ", ".join(files[:SHOWN]) + more
+    return ", ".join(files[:SHOWN]) + (f" and {len(files) - SHOWN} more" if len(files) > SHOWN else "")
 
 
 def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:

@@ -43,10 +43,6 @@ class Colour:
         given = [list(order) for order in self.orders]
         require(whole, "orders", given, "lists that each name brightness, contrast, saturation and hue once")
 
-    @property
-    def changes_colours(self) -> bool:
-        return bool(self.brightness or self.contrast or self.saturation or self.hue)
-
     def apply(self, image: "tf.Tensor", boxes: "tf.Tensor", key: "tf.Tensor") -> tuple["tf.Tensor", "tf.Tensor"]:
         """Change images 0..255 (…, h, w, 3); boxes stay."""
         import tensorflow as tf
@@ -54,7 +50,7 @@ class Colour:
         from bakeoff.input.augment.scene import draw, draw_number, split_key
 
         of_order, of_amounts, of_grey = split_key(key, 3)
-        if self.changes_colours:
+        if self.brightness or self.contrast or self.saturation or self.hue:
             amounts = 2 * draw(of_amounts, 4) - 1
             ways = [lambda order=order: self._change_in_steps(image, amounts, order) for order in self.orders]
             if ways:

@@ -10,7 +10,7 @@ from bakeoff.errors import ConfigError
 from bakeoff.run.settings import as_tree
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.admission import Source
-from bakeoff.sweep.manifest import JobState, Look, Manifest, SweepJob
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import digest_of, sweep_job
@@ -48,11 +48,10 @@ class Searching(Source):
         if len(looks) <= self._judged.get(job.number, 0) or looks[-1][0] >= job.steps:
             return None
         self._judged[job.number] = len(looks)
-        everybody = {other.number: other.looks or self._live_looks(other) for other in manifest.jobs}
-        return why_give_up(self._search, manifest.jobs, everybody | {job.number: looks}, job.number)
-
-    def _live_looks(self, job: SweepJob) -> tuple[Look, ...]:
-        return self._on_the_way.looks(job) if job.state == JobState.RUNNING else ()
+        everybody = {other.number: other.looks for other in manifest.jobs}
+        running = (other for other in manifest.jobs if other.state == JobState.RUNNING and not other.looks)
+        everybody |= {other.number: self._on_the_way.looks(other) for other in running} | {job.number: looks}
+        return why_give_up(self._search, manifest.jobs, everybody, job.number)
 
     def complete(self, job: SweepJob) -> SweepJob:
         """With what its looks saw, which TPE and the pruners ask for; and the best of them, if that is the metric."""

@@ -52,8 +52,7 @@ class Search:
         return self.metric.startswith(VALIDATION)
 
     def best(self, values: Iterable[float]) -> float | None:
-        pick = max if self.direction == "max" else min
-        return pick(values, default=None)
+        return (max if self.direction == "max" else min)(values, default=None)
 
 
 def require_metric(name: str, headline: str) -> None:

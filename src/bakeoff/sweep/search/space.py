@@ -144,7 +144,6 @@ class Space:
         return Point(tuple(overrides), tuple(texts))
 
     def parse_job(self, job: SweepJob) -> Drawn:
-        """Return what a trial was made of."""
         texts = [text.partition("=")[2] for text in job.points[0]]
         return tuple(axis.parse(text) for axis, text in zip(self.axes, texts, strict=True))
 

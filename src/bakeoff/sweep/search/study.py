@@ -34,8 +34,7 @@ def suggestion(space: Space, search: Search, jobs: Sequence[SweepJob]) -> Drawn:
                 distributions=distributions,
                 intermediate_values=dict(job.looks),
             ))  # fmt: skip
-        params = study.ask(distributions).params
-        found = tuple(params[axis.key] for axis in space.axes)
+        found = tuple(map(study.ask(distributions).params.__getitem__, distributions))
         if found not in drawn.values():
             return found
     return space.first_without(set(drawn.values()))
