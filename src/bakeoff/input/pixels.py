@@ -15,7 +15,7 @@ from bakeoff.input.augment.turn_graph import turned
 from bakeoff.input.augment.zoom_graph import zoomed
 from bakeoff.input.clip import chosen_frames
 from bakeoff.input.decode import Example
-from bakeoff.input.keys import PHILOX, parts
+from bakeoff.input.keys import PHILOX, named, parts
 from bakeoff.input.resample import resampled, whole_resampled
 from bakeoff.input.view import View
 
@@ -51,7 +51,10 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
     region, corners = _region(frames, size, shown.window, cuts=augment.cuts)
     image = _resized(region, corners, view.size, augment, of_method)
     image, boxes = turned(image, tf.clip_by_value(shown.boxes, 0.0, 1.0), augment.turn, of_turn)
-    image = _of_rank(example, view, _blackened(recoloured(image, augment.colour, of_colour), black))
+    image = recoloured(image, augment.colour, of_colour)
+    for name, change in augment.added.items():
+        image, boxes = change.apply(image, boxes, named(key, name))
+    image = _of_rank(example, view, _blackened(image, black))
     changed = _without_size(example) | {"image": image}
     return changed | {"boxes": boxes, "classes": shown.classes} if "boxes" in example else changed
 
