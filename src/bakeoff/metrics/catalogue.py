@@ -28,7 +28,7 @@ class Metric:
     is_higher_better: bool | None = True  # None: neither way
     heading: str | None = None  # on a page, if it is not the name
     kinds: tuple[Kind, ...] = ()  # of the scores that `count` adds the number to
-    count: Count | None = None  # of a metric that has a file of its own; None: the scores count it themselves
+    count: "Count | None" = None  # of a metric that has a file of its own; None: the scores count it themselves
 
 
 METRICS = {
