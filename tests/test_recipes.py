@@ -180,7 +180,7 @@ def test_the_metric_is_the_mean_of_what_the_table_of_examples_shows(workspace: W
     assert interval["low"] <= metrics["count_error"] <= interval["high"]
     page = (evaluation / "report.html").read_text(encoding="utf-8")
     assert f"<b>count error</b><strong>{metrics['count_error']:.3f}</strong>" in page
-    assert "too many or too few, mean. Lower is better." in page
+    assert "too many or too few an image, mean. Lower is better." in page
 
 
 def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(workspace: Workspace) -> None:
