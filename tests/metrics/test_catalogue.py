@@ -10,7 +10,16 @@ import pytest
 
 from bakeoff.metrics import catalogue
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.catalogue import BY_HEADLINE, ERRORS, METRICS, is_higher_better, judgement_of
+from bakeoff.metrics.catalogue import (
+    BY_HEADLINE,
+    BY_KIND,
+    ERRORS,
+    METRICS,
+    Metric,
+    is_higher_better,
+    judgement_of,
+    merit,
+)
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
@@ -92,3 +101,63 @@ def test_the_table_is_light() -> None:
     script = f"import sys, {catalogue.__name__}; print({{'numpy', 'tensorflow'}} & set(sys.modules) or 'light')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "light"
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices"),
+    [
+        ("detection", {"mAP_50", "f1", "AR_100"}),
+        ("one_label", {"accuracy", "top_5", "loss", "ece"}),
+        ("several_labels", {"mean_average_precision", "best_f1", "loss"}),
+    ],
+)  # fmt: skip
+def test_what_validation_gives_and_has_a_better_direction_may_say_which_weights_are_best(
+    kind: str, choices: set[str]
+) -> None:
+    judgement = {str(name): one for name, one in BY_KIND.items()}[kind]
+    assert choices <= set(judgement.choices) <= set(judgement.numbers)
+    assert not {"threshold", "best_threshold"} & set(judgement.choices)
+    assert ("loss" in judgement.choices) == (kind != "detection")  # of detections, evaluation alone counts it
+
+
+def test_merit_is_higher_for_what_is_better() -> None:
+    assert (merit("accuracy", 0.5), merit("validation/loss", 0.5), merit("loss", -0.5)) == (0.5, -0.5, 0.5)
+
+
+def test_a_metric_with_a_file_of_its_own_is_in_every_result_interval_and_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the second example, which counts alone in the second drawing, it is nothing that can be counted."""
+
+    def worst(columns: Any, weights: np.ndarray) -> np.ndarray:
+        score = np.asarray(columns["score"], float)
+        return np.where(weights[:, 0] > 0, np.where(weights > 0, score, np.inf).min(axis=1), np.nan)
+
+    monkeypatch.setitem(METRICS, "worst", Metric("The least score.", kinds=("detection", "one_label"), count=worst))
+    detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5)).update(boxes(9.0, 1.0), boxes(9.0, 1))
+    answers = [Answer(1, 2, 0.5, 0.25, 1), Answer(2, 2, 0.75, 0.75, 0)]
+    one_label = ClassificationScore(("a", "b")).update(answers)
+    assert detection.result()["worst"] == min(detection.columns()["score"]) and one_label.result()["worst"] == 0.5
+    weights = np.array([[1, 1], [0, 2], [2, 0]])
+    for score in (detection, one_label):
+        np.testing.assert_array_equal(score.drawn(weights)[0]["worst"][1:], [np.nan, score.columns()["score"][0]])
+        assert score.intervals(["x", "y"], 100)["worst"]["low"] == score.result()["worst"]
+    assert "worst" not in ClassificationScore(("a", "b")).result()
+    assert BY_KIND["detection"].compared == ("mAP_50", "mAP", "worst") and "worst" in BY_KIND["one_label"].choices
+    assert "worst" not in BY_KIND["several_labels"].numbers
+
+
+def test_a_metric_with_a_file_of_its_own_is_left_out_where_it_cannot_be_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(columns: Any, weights: np.ndarray) -> np.ndarray:
+        return np.full(len(weights), np.nan)
+
+    kinds = ("detection", "one_label", "several_labels")
+    monkeypatch.setitem(METRICS, "never", Metric("Nothing at all.", None, kinds=kinds, count=never))
+    several = MultiLabelScore(("a",)).update(np.array([[True]]), np.array([[0.5]]))
+    one_label = ClassificationScore(("a",)).update([Answer(1, 1, 0.5, 0.5, 0)])
+    detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5))
+    for score in (several, one_label, detection):
+        assert "never" in score.drawn(np.ones((1, 1), np.int64))[0] and "never" not in score.result()
+    assert "never" in BY_KIND["one_label"].numbers and "never" not in BY_KIND["one_label"].choices

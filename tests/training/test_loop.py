@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from bakeoff.tasks.task import Tensors
 from bakeoff.training import loop
 from bakeoff.training.ending import Clock, Ends, Stop, TimeLimit
 from bakeoff.training.loop import Best, Diverged, Rhythm, Standing, fit
-from bakeoff.training.settings import Train
+from bakeoff.training.settings import EarlyStopping, Train
 from bakeoff.training.step import Calls, Step
 from slope import Slope, batches, one_weight, sgd, weight_of
 
@@ -150,6 +151,18 @@ def test_weights_are_kept_only_when_they_are_better_than_all_before() -> None:
     best = oven.bake(Constant(0.1), [0.2, 0.1, 0.4, 0.4, 0.3, 0.5])
     assert [call for call in oven.calls if call.startswith("keep")] == ["keep 1", "keep 3", "keep 6"]
     assert best == Best(6, 0.5)
+
+
+def test_of_a_number_that_is_better_when_it_is_lower_the_least_is_kept() -> None:
+    oven = Oven(steps=4, validate_every=1, log_every=100)
+    oven.headline = "loss"
+    oven.results = iter([{"loss": value} for value in (0.5, 0.75, 0.25, 0.25)])
+    oven.ends = replace(Ends.none(), early=EarlyStopping(patience=1, min_change=0.2))
+    best = oven.bake_batches(Constant(0.1), batches(*[1.0] * 4))
+    assert [call for call in oven.calls if call.startswith("keep")] == ["keep 1"]
+    assert best.number("loss") == 0.5 and oven.standing.ended_by == "early_stopping"
+    oven.results, oven.ends = iter([{"loss": value} for value in (0.5, 0.75, 0.25, 0.25)]), Ends.none()
+    assert oven.bake_batches(Constant(0.1), batches(*[1.0] * 4)) == Best(3, -0.25)
 
 
 def test_first_weights_are_kept_though_they_score_nothing() -> None:

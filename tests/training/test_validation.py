@@ -56,12 +56,13 @@ def test_a_rehearsal_goes_through_a_few_batches_only(network: keras.Model) -> No
 def test_weights_are_choose_headline_the_headline_or_by_the_number_that_was_chosen() -> None:
     task = Classification(NETWORK, CLASSES, multi_label=True)
     assert choose_headline(task, None) == "mean_average_precision" and choose_headline(task, "f1") == "f1"
+    assert choose_headline(task, "loss") == "loss"  # of which less is better
 
 
 def test_a_number_that_no_look_gives_is_refused_with_the_nearest() -> None:
     message = (
         r"^train\.best_by: no such metric 'f2'; did you mean 'f1'\? "
-        r"one of: f1, mean_auc, mean_average_precision, precision, recall$"
+        r"one of: best_f1, f1, loss, mean_auc, mean_average_precision, precision, recall$"
     )
     with pytest.raises(ConfigError, match=message):
         choose_headline(Classification(NETWORK, CLASSES, multi_label=True), "f2")

@@ -92,7 +92,7 @@ def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], lis
 def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
     """Take the headlines and what stands beside them; of validation, too, while some runs are not evaluated."""
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
-    names = [name for headline in headlines for name in (headline, *BY_HEADLINE[headline].beside)]
+    names = [name for headline in headlines for name in BY_HEADLINE[headline].compared]
     missing = [
         f"{VALIDATION}{headline}" for headline in headlines
         if any(one.headline == headline and one.number(headline) is None for one in contenders)

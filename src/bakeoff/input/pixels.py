@@ -7,7 +7,7 @@ height and width in `example["size"]`. Then only what is shown of it is decoded,
 import tensorflow as tf
 
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
-from bakeoff.input.augment.scene import draw_number, show_whole, split_key
+from bakeoff.input.augment.scene import draw_number, fold_name, show_whole, split_key
 from bakeoff.input.decode import Example, choose_frames, decode_frames
 from bakeoff.input.shape import View
 
@@ -49,6 +49,8 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
     image, boxes = _resize(region, corners, view.size, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
     for name in REPAINTS:
         image, boxes = getattr(augment, name).apply(image, boxes, keys[name])
+    for name, change in augment.added.items():
+        image, boxes = change.apply(image, boxes, fold_name(key, name))
     changed = _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
     return changed | {"boxes": boxes, "classes": scene.classes} if "boxes" in example else changed
 

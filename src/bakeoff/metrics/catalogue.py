@@ -3,8 +3,18 @@
 METRICS["ece"].is_higher_better -> False; DETECTION.headline -> "mAP_50"; is_higher_better("export/drop") -> False
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bakeoff.metrics.score import Column
+
+Kind = Literal["detection", "one_label", "several_labels"]  # of a score
+# From a score's columns and weights (drawings, examples), how often each example counts, to a value for each drawing.
+Count: TypeAlias = "Callable[[Mapping[str, Column], np.ndarray], np.ndarray]"
 SIZES = ("small", "medium", "large")
 COCO = (  # in the order of COCO's summary
     "mAP", "mAP_50", "mAP_75", *(f"mAP_{size}" for size in SIZES),
@@ -16,7 +26,9 @@ COCO = (  # in the order of COCO's summary
 class Metric:
     meaning: str  # one sentence, as pages show it
     is_higher_better: bool | None = True  # None: neither way
-    heading: str | None = None  # of a column on a page, if it is not the name
+    heading: str | None = None  # on a page, if it is not the name
+    kinds: tuple[Kind, ...] = ()  # of the scores that `count` adds the number to
+    count: "Count | None" = None  # of a metric that has a file of its own; None: the scores count it themselves
 
 
 METRICS = {
@@ -82,6 +94,7 @@ ERRORS = {  # kinds of wrong detections, in the sense of TIDE (Bolya et al., arX
 class Judgement:
     """The numbers that one kind of score gives, by their names in METRICS."""
 
+    kind: Kind
     headline: str  # says which weights are best
     beside: tuple[str, ...]  # stands next to the headline in a comparison
     measures: tuple[str, ...]  # may stand in for the headline: of all examples, higher is better
@@ -91,12 +104,29 @@ class Judgement:
     only_evaluated: tuple[str, ...] = ()  # numbers that validation during training does not give
 
     @property
+    def added(self) -> dict[str, Count]:
+        """The numbers that have a file of their own, with what counts each."""
+        return {name: one.count for name, one in METRICS.items() if one.count and self.kind in one.kinds}
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """Of all examples."""
-        return (*self.measures, *self.more)
+        return (*self.measures, *self.more, *self.added)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns of a comparison of runs."""
+        return (self.headline, *self.beside, *self.added)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The numbers of a validation that can say which weights are best: those with a better direction."""
+        seen = (name for name in self.numbers if name not in self.only_evaluated)
+        return tuple(name for name in seen if METRICS[name].is_higher_better is not None)
 
 
 DETECTION = Judgement(
+    kind="detection",
     headline="mAP_50",
     beside=("mAP",),
     measures=(*COCO, "mAP_voc", "mAP_voc_11", "f1", "precision", "recall"),
@@ -106,6 +136,7 @@ DETECTION = Judgement(
     only_evaluated=("loss",),
 )
 SEVERAL_LABELS = Judgement(
+    kind="several_labels",
     headline="mean_average_precision",
     beside=("f1",),
     measures=("mean_average_precision", "mean_auc", "f1", "precision", "recall"),
@@ -113,6 +144,7 @@ SEVERAL_LABELS = Judgement(
     of_classes=("average_precision", "auc", "class_f1", "class_threshold"),
 )
 ONE_LABEL = Judgement(
+    kind="one_label",
     headline="accuracy",
     beside=("macro_f1",),
     measures=("accuracy", "macro_precision", "macro_recall", "macro_f1"),
@@ -120,6 +152,7 @@ ONE_LABEL = Judgement(
     of_classes=("precision", "recall", "f1"),
 )
 BY_HEADLINE = {one.headline: one for one in (DETECTION, SEVERAL_LABELS, ONE_LABEL)}
+BY_KIND = {one.kind: one for one in BY_HEADLINE.values()}
 
 # What training and export write beside the numbers of a score, by the words of which its name is made.
 COSTS = ("loss", "errors", "bytes", "seconds", "memory", "latency", "parameters", "drop")
@@ -141,3 +174,8 @@ def is_higher_better(name: str) -> bool | None:
     if word in FACTS:
         return None
     return not any(word == cost or word.startswith(f"{cost}_") or word.endswith(f"_{cost}") for cost in COSTS)
+
+
+def merit(name: str, value: float) -> float:
+    """Turn a number into one that is better the higher it is, and back."""
+    return -value if is_higher_better(name) is False else value

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from bakeoff.metrics.curves import calibration_errors, reliability
-from bakeoff.metrics.score import ByClass, Column, Intervals, Numbers, Texts, find_intervals
+from bakeoff.metrics.score import ByClass, Column, Intervals, Numbers, Texts, count_added, find_intervals
 
 TOP = 5
 LEAST = 1e-12  # a probability below is counted as this much, so that one example's loss does not drown all others'
@@ -61,7 +61,8 @@ class ClassificationScore:
         if not self.answers:
             return {"precision": {}, "recall": {}, "f1": {}}
         once = np.ones((1, len(self.answers)), np.int64)
-        numbers: dict = {name: float(values[0]) for name, values in self._numbers(once).items()}
+        counted = {name: float(values[0]) for name, values in self._numbers(once).items()}
+        numbers: dict = {name: value for name, value in counted.items() if not np.isnan(value)}
         table = self.confusion()
         right, seen, given = np.diag(table), table.sum(axis=1), table.sum(axis=0)
         return numbers | {
@@ -129,7 +130,7 @@ class ClassificationScore:
         ):  # fmt: skip
             of_class = part / np.maximum(whole, 1)
             numbers[f"macro_{name}"] = np.where(seen > 0, of_class, 0).sum(axis=1) / (seen > 0).sum(axis=1)
-        return numbers
+        return numbers | count_added("one_label", self.columns, weights)
 
     def _column(self, name: str) -> np.ndarray:
         return np.array(

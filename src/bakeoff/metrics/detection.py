@@ -15,7 +15,17 @@ from bakeoff.metrics.boxes import Boxes, Matches, Table
 from bakeoff.metrics.coco import Coco
 from bakeoff.metrics.curves import Curve, reliability
 from bakeoff.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, errors_of, lost_precision
-from bakeoff.metrics.score import ByClass, Column, Intervals, Lists, Numbers, Texts, average_known, find_intervals
+from bakeoff.metrics.score import (
+    ByClass,
+    Column,
+    Intervals,
+    Lists,
+    Numbers,
+    Texts,
+    average_known,
+    count_added,
+    find_intervals,
+)
 
 NOTHING = "(nothing)"
 AT_75 = 5  # of the overlaps
@@ -45,6 +55,8 @@ class DetectionScore:
         losses = [loss for loss in self.losses if loss is not None]
         if losses and len(losses) == len(self.losses):
             numbers["loss"] = float(np.mean(losses))
+        added = count_added("detection", self.columns, np.ones((1, len(self.truth)), np.int64)) if self.truth else {}
+        numbers |= {name: float(values[0]) for name, values in added.items() if not np.isnan(values[0])}
         numbers["AP"] = {label: float(self._precision[:, :, number - 1].mean()) for number, label in self._known}
         numbers["AP_50"] = {label: float(self._precision[0, :, number - 1].mean()) for number, label in self._known}
         numbers["class_f1"] = {label: found.f1 if found else 0.0 for label, found in best.items()}
@@ -75,7 +87,8 @@ class DetectionScore:
             "mAP": {label: one.mean(axis=0) for label, (one, _) in zip(labels, by_class, strict=True)},
             "mAP_50": {label: one[0] for label, (one, _) in zip(labels, by_class, strict=True)},
         }
-        return averages | {"AR_100": recall.mean(axis=0), "f1": f1}, of_classes
+        averages |= {"AR_100": recall.mean(axis=0), "f1": f1}
+        return averages | count_added("detection", self.columns, weights), of_classes
 
     def columns(self) -> dict[str, Column]:
         """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection

@@ -12,7 +12,17 @@ from functools import cached_property, partial
 import numpy as np
 
 from bakeoff.metrics.curves import Curve, areas_under_roc, average_precisions, reliability
-from bakeoff.metrics.score import ByClass, Column, Intervals, Lists, Numbers, Texts, average_known, find_intervals
+from bakeoff.metrics.score import (
+    ByClass,
+    Column,
+    Intervals,
+    Lists,
+    Numbers,
+    Texts,
+    average_known,
+    count_added,
+    find_intervals,
+)
 
 THRESHOLD = 0.5
 MOST_POINTS = 101  # of a curve
@@ -123,7 +133,8 @@ class MultiLabelScore:
             ("f1", 2 * right, answered + there), ("precision", right, answered), ("recall", right, there)
         ):  # fmt: skip
             numbers[name] = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
-        return numbers | {"loss": weights @ self.losses / np.maximum(weights.sum(axis=1), 1)}
+        numbers["loss"] = weights @ self.losses / np.maximum(weights.sum(axis=1), 1)
+        return numbers | count_added("several_labels", self.columns, weights)
 
     def _by_class(self, values: Callable[..., np.ndarray], weights: np.ndarray) -> Numbers:
         truth, scores = self._tables

@@ -11,6 +11,8 @@ from typing import Union
 
 import numpy as np
 
+from bakeoff.metrics.catalogue import BY_KIND, Kind
+
 SHARE = 0.95
 AT_ONCE = 8_000_000  # weights, so that a hundred thousand examples need no gigabytes
 SEED = 0
@@ -35,6 +37,13 @@ class Lists:
 
     counts: np.ndarray
     values: Column | Mapping[str, Column]  # by name, if each value has several parts
+
+
+def count_added(kind: Kind, columns: Callable[[], Mapping[str, Column]], weights: np.ndarray) -> Numbers:
+    """Count the metrics that have a file of their own, for (drawings, examples): how often each example counts."""
+    added = BY_KIND[kind].added
+    given = columns() if added else {}
+    return {name: count(given, weights) for name, count in added.items()}
 
 
 def find_intervals(

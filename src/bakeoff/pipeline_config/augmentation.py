@@ -48,9 +48,10 @@ def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
 
 def explain_augmentation(augment: Augment) -> list[str]:
     """Say what there is no step for."""
-    if augment.resize == ("smooth",) or set(augment.resize) == set(METHODS):
-        return []
-    return [f"That API cannot resize by drawing from {', '.join(augment.resize)}."]
+    notes = [f"That API has no step like {name} ({type(change).__name__})." for name, change in augment.added.items()]
+    if augment.resize != ("smooth",) and set(augment.resize) != set(METHODS):
+        notes.append(f"That API cannot resize by drawing from {', '.join(augment.resize)}.")
+    return notes
 
 
 def _describe_expand(expand: Expand, fill: tuple[float, ...]) -> Tree:

@@ -53,7 +53,8 @@ class Confusion:
 
 def write_page(folder: Path, report: Report) -> None:
     numbers = report.numbers
-    cards = [report.headline, *(name for name in report.intervals if name != report.headline)]
+    judgement = BY_HEADLINE[report.headline]
+    cards = dict.fromkeys([report.headline, *report.intervals, *judgement.added])
     confused = report.tables.get("confusion")
     template.write_page(
         folder / FILE, "evaluation.html.jinja", title=report.title, report=report, metrics=METRICS,
@@ -65,7 +66,7 @@ def write_page(folder: Path, report: Report) -> None:
         best=[draw_figure(one, f"best{number}") for number, one in enumerate(report.best)],
         charts=draw_charts(report.tables, numbers.get("threshold", numbers.get("best_threshold"))),
         errors=_list_errors(numbers),
-        class_columns=[name for name in BY_HEADLINE[report.headline].of_classes if name in numbers],
+        class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],
         confusion=Confusion.of(confused, list(report.counts)) if confused else None,
     )  # fmt: skip

@@ -87,14 +87,14 @@ class Outcome:
             "ended_by": self.ended_by,
             "step": self.position.step,
             "best_metric": headline,
-            "best_value": best.value,
+            "best_value": best.number(headline),
             "best_step": best.step,
             "phases": [
                 {
                     "name": phase.span.name,
                     "first_step": phase.span.first_step,
                     "steps": phase.span.steps,
-                    "best_value": standing.best.value,
+                    "best_value": standing.best.number(headline),
                     "best_step": standing.best.step,
                     "ended_by": standing.ended_by,
                 }

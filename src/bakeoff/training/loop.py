@@ -12,6 +12,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from bakeoff.errors import BakeoffError
+from bakeoff.metrics.catalogue import merit
 from bakeoff.progress import Bar
 from bakeoff.training.ending import End, Ends
 from bakeoff.training.settings import Patience, Train
@@ -71,7 +72,11 @@ class Best:
     """The best validation so far."""
 
     step: int = 0  # 0: there was none
-    value: float | None = None  # None: there is nothing to count it on, such as no box in any image
+    value: float | None = None  # higher is better; None: there is nothing to count it on, such as no box in any image
+
+    def number(self, metric: str) -> float | None:
+        """Return the value as the metric has it."""
+        return None if self.value is None else merit(metric, self.value)
 
     def is_beaten_by(self, value: float | None) -> bool:
         return self.step == 0 or (value is not None and (self.value is None or value > self.value))
@@ -245,7 +250,8 @@ def _validate(done: int, standing: Standing, keeper: Keeper, ends: Ends, watch: 
     result = None if ends.stop.asked else keeper.validate()
     if result is None:
         return replace(standing, owes_validation=True)
-    value, best = result.get(keeper.headline), standing.best
+    best, value = standing.best, result.get(keeper.headline)
+    value = None if value is None else merit(keeper.headline, value)
     keeper.log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
     if best.is_beaten_by(value):
         best = Best(done, value)

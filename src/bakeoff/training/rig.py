@@ -17,6 +17,7 @@ from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import BadRecords, Store
+from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, task_of
@@ -169,6 +170,7 @@ class Validation:
 
 def choose_headline(task: Task, best_by: str | None) -> str:
     """Return the number of a validation that says which weights are best."""
-    if best_by is not None and best_by not in task.measures:
-        raise ConfigError(f"train.best_by: no such metric {best_by!r}; {choices(best_by, task.measures)}")
+    allowed = BY_HEADLINE[task.headline].choices
+    if best_by is not None and best_by not in allowed:
+        raise ConfigError(f"train.best_by: no such metric {best_by!r}; {choices(best_by, allowed)}")
     return best_by or task.headline

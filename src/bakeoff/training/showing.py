@@ -15,6 +15,7 @@ from PIL import Image
 from tensorflow.core.framework.summary_pb2 import Summary
 from tensorflow.core.util.event_pb2 import Event
 
+from bakeoff.metrics.catalogue import merit
 from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.history import metrics_of
@@ -71,7 +72,8 @@ class Samples:
         for line in history:
             step, metrics = metrics_of(line)
             if "train/loss" not in metrics:
-                values[step] = metrics.get(f"validation/{headline}", float("-inf"))
+                value = metrics.get(f"validation/{headline}")
+                values[step] = float("-inf") if value is None else merit(headline, value)
         if not values:
             return set()
         best = max(values, key=lambda step: values[step])  # the first of equals

@@ -1,8 +1,10 @@
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
 from bakeoff.input.augment import Augment
@@ -11,6 +13,7 @@ from bakeoff.input.augment.crop import SSD_WAYS, Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
+from bakeoff.pipeline_config.augmentation import explain_augmentation
 from bakeoff.run.parse import Problems, parse
 from changed_pictures import distorted, noise
 
@@ -103,3 +106,44 @@ def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], said: str) ->
     augment, mistakes = parsed(tree)
     assert augment is None
     assert mistakes[0].startswith(f"params.yaml:3: {said}")
+
+
+@dataclass(frozen=True)
+class Lighter:
+    """A change of one's own: as much lighter as is drawn, and every box a tenth to the right."""
+
+    most: float = 10.0
+
+    def apply(self, image: tf.Tensor, boxes: tf.Tensor, key: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        light = tf.random.stateless_uniform([], key, 0, self.most, alg="philox")
+        return image + light, boxes + tf.constant([0.0, 0.1, 0.0, 0.1])
+
+
+@dataclass(frozen=True)
+class Own(Augment):
+    first: Lighter | None = None
+    second: Lighter | None = None
+
+
+def test_a_change_that_brings_along_what_it_does_comes_last_and_draws_by_its_name() -> None:
+    example = {
+        "image": noise(8, 8, 3), "boxes": np.array([[0.0, 0.25, 1.0, 0.5]], np.float32), "classes": np.array([1]),
+        "height": np.array(8), "width": np.array(8),
+    }  # fmt: skip
+    plain = distorted(example, 8, Augment(turn=Turn(mirror=1.0)), 3)
+    mirrored = Turn(mirror=1.0)
+
+    def light(augment: Augment) -> float:
+        found = distorted(example, 8, augment, 3)
+        [difference] = set(np.round(found["image"] - plain["image"], 3).ravel().tolist())
+        times = len(augment.added)
+        np.testing.assert_allclose(found["boxes"], [[0.0, 0.5 + 0.1 * times, 1.0, 0.75 + 0.1 * times]], atol=1e-6)
+        return difference
+
+    first, second = (light(Own(turn=mirrored, **{name: Lighter()})) for name in ("first", "second"))
+    assert 0 < first < 10 and 0 < second < 10 and first != second
+    both = Own(turn=mirrored, first=Lighter(), second=Lighter())
+    assert light(both) == pytest.approx(first + second, abs=2e-3) and light(Own(turn=mirrored)) == 0
+    assert explain_augmentation(both) == [
+        "That API has no step like first (Lighter).", "That API has no step like second (Lighter).",
+    ]  # fmt: skip

@@ -5,8 +5,8 @@ epoch 3 whatever the batch size, the number of threads or the step that a run re
 one change for all of its frames. TensorFlow is imported by what changes an example, not by the settings.
 """
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bakeoff.errors import require
 from bakeoff.input.augment.colour import Colour
@@ -15,10 +15,24 @@ from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
 GREY = (127.5, 127.5, 127.5)  # zero to the network
 MOVES = ("expand", "crop", "zoom")  # `apply(scene, key)` changes what part of the image is shown, before it is resized
 REPAINTS = ("turn", "colour")  # `apply(image, boxes, key)` changes the pixels, at the network's size
+
+
+@runtime_checkable
+class Change(Protocol):
+    """A change that is settings and deed in one; it is done after those of colour, at the network's input size."""
+
+    def apply(self, image: "tf.Tensor", boxes: "tf.Tensor", key: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
+        """Change the pixels 0..255 (frames, side, side, 3) and move the boxes (n, 4) in shares; no box may go.
+
+        `key` (2,) names the randomness of this example, for TensorFlow's stateless operations.
+        """
 
 
 @dataclass(frozen=True)
@@ -47,3 +61,9 @@ class Augment:
     def shows_beyond(self) -> bool:
         """Whether something beside the image may be shown."""
         return self.expand is not None or self.zoom.largest > 1 or self.zoom.stretch > 1
+
+    @property
+    def added(self) -> dict[str, Change]:
+        """The changes that bring along what they do, by name; those that are off are left out."""
+        names = (one.name for one in fields(self) if one.name not in (*MOVES, *REPAINTS))
+        return {name: change for name in names if isinstance(change := getattr(self, name), Change)}

@@ -4,6 +4,7 @@ Changes of geometry are drawn one after another, and no pixel moves until all of
 are, the image is resampled once. There is a key for every example of every epoch, under every seed.
 """
 
+import zlib
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -46,6 +47,11 @@ def make_key(seed: int, *, epoch: tf.Tensor, example: tf.Tensor) -> tf.Tensor:
 def split_key(key: tf.Tensor, count: int) -> list[tf.Tensor]:
     """Return independent keys, (2,) each."""
     return tf.unstack(tf.random.split(key, count, alg=PHILOX), num=count)
+
+
+def fold_name(key: tf.Tensor, name: str) -> tf.Tensor:
+    """Return a key (2,) of this name's own, whatever other names there are."""
+    return tf.random.fold_in(key, tf.constant(zlib.crc32(name.encode()), tf.int64), alg=PHILOX)
 
 
 def draw(key: tf.Tensor, *shape: int) -> tf.Tensor:

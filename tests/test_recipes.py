@@ -1,0 +1,241 @@
+"""docs/guide.md's recipes for parts of one's own: a workspace gets all five as they stand there, and trains."""
+
+import json
+import random
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+import yaml
+from PIL import Image, ImageDraw
+
+from imports import ROOT
+from workspace_copy import Workspace, tiny_workspace
+
+RECIPES = ("a network", "a learning-rate schedule", "a source of data", "a metric", "a change to examples")
+BLOCK = re.compile(
+    r"^```(?:python|yaml|markdown)\n(?:#|<!--) (\S+\.\w+)(?:, in (\w+))?(?: -->)?\n(.*?)^```$", re.M | re.S
+)
+VARIANT = {
+    "data": "data: {use: json_lines}",
+    "model": "model: {use: one_map, input_size: 64, anchors: {scale: 1.25}}",
+    "lr": "lr: {use: halving, every_steps: 1}",
+    "train": "train: {use: demo_blackout, steps: 2, batch_size: 4, log_every_steps: 1, validate_every_steps: 1, "
+    "augment: {zoom: {smallest: 1, largest: 1, stretch: 1}, "
+    "colour: {brightness: 0, contrast: 0, saturation: 0, hue: 0}}, best_by: count_error}",
+    "export": "export: {use: saved_model}",
+}
+TRAIN, VALIDATION = 12, 6
+LABELS = {"nut": "crimson", "screw": "steelblue"}
+# The first two batches of training, as the network gets them.
+BATCHES = """
+import json
+
+from bakeoff import workspace
+from bakeoff.records.manifest import read_manifest
+from bakeoff.run.file import load
+from bakeoff.training.rig import Rig
+from bakeoff.training.variant import plan_phases
+
+run = load(workspace.RUN)
+rig = Rig.of(run, read_manifest(workspace.RECORDS), workspace.RECORDS)
+[phase] = plan_phases(run)
+images = [image.numpy() for batch in rig.feed().batches(phase, range(2)) for image in batch["image"]]
+print("grey pixels:", json.dumps([int((image == 127.5).all(axis=-1).sum()) for image in images]))
+"""
+
+
+def read_blocks(recipe: str) -> list[tuple[str, str | None, str]]:
+    """Return file, table or section, and text of each block of a recipe."""
+    guide = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
+    [section] = re.findall(rf"^## Add {recipe}\n(.*?)(?=^## )", guide, re.M | re.S)
+    return [(file, table or None, text) for file, table, text in BLOCK.findall(section)]
+
+
+def add_to_code(text: str, table: str, lines: str) -> str:
+    """Put imports among the imports, in order, and the rest at the end of a dict or of a class's fields."""
+    imports, rows = re.findall(r"^from .*\n", lines, re.M), re.sub(r"^from .*\n", "", lines, flags=re.M)
+    there = re.findall(r"^from bakeoff\..*\n", text, re.M)
+    if there:
+        text = text.replace("".join(there), "".join(sorted({*there, *imports})))
+    else:
+        last = re.findall(r"^(?:from|import) .*\n", text, re.M)[-1]
+        text = text.replace(last, f"{last}\n{''.join(imports)}", 1)
+    end = rf"(^class {table}\b.*?\n)(?=\n    (?:def|@))" if f"class {table}" in text else rf"(^{table}\b.*?)(?=^}}$)"
+    return re.sub(end, lambda found: found[1] + rows, text, count=1, flags=re.M | re.S)
+
+
+def add_to_docs(text: str, section: str, row: str) -> str:
+    """Put a row at the end of the first table of a section."""
+    return re.sub(
+        rf"(^##+ {section}\n.*?^\|[^\n]*\n)(?!\|)", lambda found: found[1] + row, text, count=1, flags=re.M | re.S
+    )
+
+
+def follow(recipe: str, folder: Path) -> list[str]:
+    """Do what a recipe says; return its tests."""
+    tests = []
+    for name, table, text in read_blocks(recipe):
+        file = folder / name
+        if table is None:
+            assert not file.exists(), f"{name}: the repository has such a file, which the recipe would replace"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            tests += [name] if name.startswith("tests/") else []
+            continue
+        before = file.read_text(encoding="utf-8")
+        after = (add_to_docs if file.suffix == ".md" else add_to_code)(before, table, text)
+        assert len(after) == len(before) + len(text) + (name == "src/bakeoff/metrics/catalogue.py")
+        file.write_text(after, encoding="utf-8")
+    return tests
+
+
+def draw_dataset(folder: Path) -> dict[str, int]:
+    """Draw images with one to three rectangles each; return how many of each label the validation images have."""
+    folder.mkdir(parents=True)
+    draw, lines, counts = random.Random(5), [], dict.fromkeys(LABELS, 0)
+    for number in range(TRAIN + VALIDATION):
+        side = "train" if number < TRAIN else "validation"
+        image, boxes = Image.new("RGB", (64, 64), "linen"), []
+        for place in range(1 + number % 3):
+            label, (x, y) = draw.choice(sorted(LABELS)), (draw.randrange(40), draw.randrange(40))
+            ImageDraw.Draw(image).rectangle((x, y, x + 15 + place, y + 19), fill=LABELS[label])
+            boxes.append([x, y, x + 16 + place, y + 20, label])
+            counts[label] += side == "validation"
+        image.save(folder / f"{number}.png")
+        lines.append(json.dumps({"image": f"{number}.png", "side": side, "boxes": boxes}))
+    (folder / "boxes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return counts
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[str], dict[str, int]]:
+    """A workspace after all recipes and `dvc repro evaluate`, the recipes' tests, and what the dataset holds."""
+    workspace = tiny_workspace(tmp_path_factory.mktemp("recipes") / "clone", VARIANT)
+    shutil.copytree(ROOT / "docs", workspace.folder / "docs", ignore=shutil.ignore_patterns("images"))
+    tests = [test for recipe in RECIPES for test in follow(recipe, workspace.folder)]
+    counts = draw_dataset(workspace.folder / "data/raw/json_lines")
+    assert workspace.repro("evaluate") == {"build_records", "render_config", "train", "evaluate"}
+    return workspace, tests, counts
+
+
+@pytest.fixture
+def workspace(followed: tuple[Workspace, list[str], dict[str, int]]) -> Workspace:
+    return followed[0]
+
+
+@pytest.fixture
+def run(workspace: Workspace) -> dict[str, Any]:
+    return yaml.safe_load((workspace.folder / "models/config/run.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_is_a_file_a_line_an_option_a_test_and_a_row_for_the_docs(recipe: str) -> None:
+    blocks = read_blocks(recipe)
+    places = [re.split(r"[/.]", file)[0] for file, _, _ in blocks]
+    assert places == ["src", "src", *([] if recipe == "a metric" else ["conf"]), "tests", "docs"]
+    (_, _, code), (_, table, line), *_ = blocks
+    assert table and len(re.findall(r"^    \S", line, re.M)) in (1, 2) and line.count("import") == 1
+    assert len(code.splitlines()) <= 60
+
+
+def test_the_sources_records_are_those_that_were_drawn(
+    followed: tuple[Workspace, list[str], dict[str, int]], run: dict[str, Any]
+) -> None:
+    workspace, _, counts = followed
+    manifest = json.loads((workspace.folder / "data/records/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["classes"] == sorted(LABELS)
+    assert manifest["splits"]["validation"]["counts"] == counts
+    assert [manifest["splits"][side]["examples"] for side in ("train", "validation")] == [TRAIN, VALIDATION]
+    assert run["data"]["annotations"] == "boxes.jsonl"
+
+
+def test_the_network_is_the_one_that_was_trained(workspace: Workspace, run: dict[str, Any]) -> None:
+    """3x3 convolutions of 3 to 16 to 32 channels, four numbers of batch norm a channel, two heads of two anchors."""
+    convolutions = 9 * (3 * 16 + 16 * 32) + 4 * (16 + 32)
+    heads = sum(9 * 32 * outputs + outputs for outputs in (2 * 4, 2 * 2))
+    assert workspace.state()["parameters"] == convolutions + heads == run["derived"]["parameters"]
+    config = (workspace.folder / "models/config/pipeline.config").read_text(encoding="utf-8")
+    assert "no detector like OneMap (bakeoff.networks.one_map)" in config.replace("\n# ", " ")
+
+
+def test_the_schedule_gave_each_step_its_rate(workspace: Workspace) -> None:
+    history = _read_history(workspace)
+    rates = [row["learning_rate"] for row in history if "learning_rate" in row]
+    assert rates == [0.004, 0.002]
+
+
+def test_the_metric_is_the_mean_of_what_the_table_of_examples_shows(workspace: Workspace) -> None:
+    evaluation = workspace.folder / "models/evaluation"
+    rows = pyarrow.parquet.read_table(evaluation / "examples.parquet").to_pylist()
+    off = [abs(sum(box["error"] != "" for box in row["prediction"]) - len(row["truth"])) for row in rows]
+    metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
+    assert len(off) == VALIDATION and metrics["count_error"] == pytest.approx(sum(off) / VALIDATION) and sum(off) > 0
+    interval = metrics["interval"]["count_error"]
+    assert interval["low"] <= metrics["count_error"] <= interval["high"]
+    page = (evaluation / "report.html").read_text(encoding="utf-8")
+    assert f"<b>count error</b><strong>{metrics['count_error']:.3f}</strong>" in page
+    assert "too many or too few an image, mean. Lower is better." in page
+
+
+def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(workspace: Workspace) -> None:
+    state, metrics = workspace.state(), json.loads((workspace.folder / "models/evaluation/metrics.json").read_text())
+    seen = {
+        row["step"]: row["validation/count_error"] for row in _read_history(workspace) if "learning_rate" not in row
+    }
+    assert list(seen) == [1, 2]
+    assert state["best_metric"] == "count_error" and state["best_value"] == pytest.approx(min(seen.values()), 1e-4)
+    assert state["best_step"] == min(seen, key=lambda step: seen[step])
+    assert metrics["count_error"] == pytest.approx(state["best_value"])
+    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
+        query = "SELECT value FROM latest_metrics WHERE key = 'evaluation/count_error'"
+        assert store.execute(query).fetchall() == [(metrics["count_error"],)]
+    compared = workspace.run("python", "-m", "bakeoff.cli", "compare", "--md").stdout
+    assert "count_error" in compared and f"{metrics['count_error']:.3f}" in compared
+
+
+def test_the_change_is_done_to_every_example_of_training(workspace: Workspace, run: dict[str, Any]) -> None:
+    assert run["train"]["augment"]["blackout"] == {"side": 0.25}
+    done = workspace.run("python", "-c", BATCHES)
+    [counts] = re.findall(r"^grey pixels: (.*)$", done.stdout, re.M)
+    assert json.loads(counts) == [16 * 16] * 8
+
+
+def test_pipeline_config_says_what_it_cannot_say_of_a_known_detector(workspace: Workspace, tmp_path: Path) -> None:
+    other = workspace.copy(tmp_path / "clone")
+    other.edit("params.yaml", VARIANT["model"], "model: {use: ssd_tiny, input_size: 64}")
+    other.run("python", "-m", "bakeoff.stages.render_config")
+    config = (other.folder / "models/config/pipeline.config").read_text(encoding="utf-8")
+    words = re.sub(r"\s*\n\s*# ", " ", config)
+    assert "That API has no step like blackout (Blackout)." in words
+    assert "for that API has no such one (Halving)" in words
+
+
+def test_the_recipes_own_tests_pass_and_the_house_is_in_order(
+    followed: tuple[Workspace, list[str], dict[str, int]],
+) -> None:
+    """With the tests that ask of every part that it is documented, read, light and in its place."""
+    workspace, tests, _ = followed
+    asked = ["test_architecture.py", "networks/test_network.py", "metrics/test_catalogue.py"]
+    for name in ("imports.py", *asked):
+        (workspace.folder / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "tests" / name, workspace.folder / "tests" / name)
+    house = "every_key or imports_go or declared or follows_the_table or one_map or no_others or explained or light"
+    own = " or ".join(Path(test).stem for test in tests)
+    files = [*tests, *(f"tests/{name}" for name in asked)]
+    done = workspace.run("python", "-m", "pytest", "-p", "no:cacheprovider", "-rA", "-k", f"{house} or {own}", *files)
+    passed = re.findall(r"^PASSED (\S+?)::", done.stdout, re.M)
+    assert len(tests) == len(RECIPES) and set(passed) == set(files)
+    new = [file for recipe in RECIPES for file, _, _ in read_blocks(recipe) if file.endswith(".py")]
+    workspace.run("ruff", "check", *new)
+    workspace.run("ruff", "format", "--check", *new)
+
+
+def _read_history(workspace: Workspace) -> list[dict[str, Any]]:
+    lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
