@@ -17,15 +17,16 @@ import tensorflow as tf
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from bakeoff.input import decode, keys, pixels
+from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.augment.crop import Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.scene import make_key
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.decode import Example
-from bakeoff.input.view import View
+from bakeoff.input.decode import Example, decode_frames
+from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
 
 HEIGHT, WIDTH = 375, 500
@@ -87,17 +88,17 @@ def read_images(folder: Path | None, count: int) -> list[bytes]:
 
 def image_ways(view: View) -> dict[str, Way]:
     def changed(augment: Augment, example: Example, number: tf.Tensor) -> tf.Tensor:
-        key = keys.key(0, epoch=tf.constant(0, tf.int64), example=number)
+        key = make_key(0, epoch=tf.constant(0, tf.int64), example=number)
         return pixels.distort(example, view, augment=augment, key=key)["image"]
 
     def way(augment: Augment) -> Way:
         return lambda encoded, number: changed(augment, _encoded(encoded), number)
 
     def wholly_decoded(encoded: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-        return changed(CHANGES["crop single"], {"image": decode.pixels(encoded[None], None)[0]}, number)
+        return changed(CHANGES["crop single"], {"image": decode_frames(encoded[None], None)[0]}, number)
 
     return {
-        "decoding alone": lambda encoded, number: decode.pixels(encoded[None], None),
+        "decoding alone": lambda encoded, number: decode_frames(encoded[None], None),
         "evaluation": lambda encoded, number: pixels.fit(_encoded(encoded), view)["image"],
         **{f"training, {name}": way(augment) for name, augment in CHANGES.items()},
         "crop single, decoding all": wholly_decoded,
@@ -111,7 +112,7 @@ def clip_ways(size: int) -> dict[str, Way]:
         return _encoded(encoded) | {"image": tf.repeat(encoded[None], FRAMES)}
 
     def all_decoded(encoded: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-        frames = decode.pixels(clip(encoded)["image"], None)
+        frames = decode_frames(clip(encoded)["image"], None)
         return pixels.fit({"image": frames}, View(size, SHOWN, sampling=Sampling("part")))["image"]
 
     return {

@@ -228,11 +228,11 @@ def _serialized(folder: Path) -> Any:
 def _decoded(serialized: Any, threads: int) -> Any:
     """With the same decoding and resizing as ours."""
     from bakeoff.input import pixels
-    from bakeoff.input.decode import classification
-    from bakeoff.input.view import View
+    from bakeoff.input.decode import parse_image
+    from bakeoff.input.shape import View
 
     def prepare(data: Any) -> Any:
-        example = pixels.fit(classification(data), View(SIZE))
+        example = pixels.fit(parse_image(data), View(SIZE))
         return example["image"], example["label"]
 
     return serialized.map(prepare, num_parallel_calls=threads)

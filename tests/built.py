@@ -6,7 +6,7 @@ from typing import Any
 
 from bakeoff.building.report import Findings
 from bakeoff.records.manifest import Manifest
-from bakeoff.records.tfrecord import read_frame, read_frames
+from bakeoff.records.shards import read_frame, read_frames
 from bakeoff.records.wire import decode_features
 
 Row = dict[str, Any]

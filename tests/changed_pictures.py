@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.input import keys, pixels
+from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
-from bakeoff.input.view import View
+from bakeoff.input.augment.scene import make_key
+from bakeoff.input.shape import View
 
 OBJECT = 255  # of the red channel; the ground is black, what lies beside the picture is grey
 
 
 def key(number: int) -> tf.Tensor:
-    return keys.key(7, epoch=tf.constant(0, tf.int64), example=tf.convert_to_tensor(number, tf.int64))
+    return make_key(7, epoch=tf.constant(0, tf.int64), example=tf.convert_to_tensor(number, tf.int64))
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:

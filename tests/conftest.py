@@ -56,9 +56,9 @@ def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], S
     """Writes records into `tmp_path` as the training split."""
 
     def write(records: Sequence[Record], classes: Sequence[str]) -> Split:
-        from bakeoff.building.made import write_split
+        from bakeoff.building.writing import write_split
 
-        return write_split(Listed(tuple(classes), tuple(records)), TRAIN, tmp_path, lambda: None)
+        return write_split(Listed(tuple(classes), tuple(records)), TRAIN, tmp_path)
 
     return write
 

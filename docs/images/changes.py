@@ -11,14 +11,15 @@ import numpy as np
 import tensorflow as tf
 from PIL import Image, ImageDraw
 
-from bakeoff.input import keys, pixels
+from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.augment.crop import Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.scene import make_key
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from bakeoff.records.record import TRAIN
 from bakeoff.sources.digits import DigitScenes
 
@@ -51,7 +52,7 @@ def draw_rows(example: dict[str, tf.Tensor], rows: dict[str, Augment], path: Pat
         top = GAP + row * (SIDE + GAP)
         draw.text((GAP * 2, top), name, fill=INK)
         for column in range(COLUMNS):
-            key = keys.key(0, epoch=tf.constant(0, tf.int64), example=tf.constant(column, tf.int64))
+            key = make_key(0, epoch=tf.constant(0, tf.int64), example=tf.constant(column, tf.int64))
             found = pixels.distort(example, View(SIDE), augment=augment, key=key)
             sheet.paste(_tile(found), (MARGIN + column * (SIDE + GAP), top))
     sheet.save(path, quality=85)

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from bakeoff.building import build as building
-from bakeoff.building import places, writing
+from bakeoff.building import examples, writing
 from bakeoff.building.workers import Workers
+from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.records.manifest import read_manifest
+from bakeoff.sources.dataset import Merged
 from bakeoff.sources.folders import ImageFolders
-from bakeoff.sources.merged import Merged
 from bakeoff.sources.voc import PascalVoc
 from built import Build
 from drawing import encoded, voc, write, write_images
@@ -35,7 +36,7 @@ def write_scenes(root: Path, count: int) -> None:
 
 @pytest.fixture
 def eight_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "EXAMPLES_PER_SHARD", 8)
+    monkeypatch.setattr(examples, "EXAMPLES_PER_SHARD", 8)
 
 
 def test_one_worker_and_three_make_the_same_files(make: Build, tmp_path: Path) -> None:
@@ -147,6 +148,19 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
     assert make(ImageFolders(path="set")).bytes() == expected
     assert {file: seen[file] for file in kept} == kept
     monkeypatch.setattr(building, "examine", examine)
+
+
+def test_a_build_by_other_code_goes_on_from_nothing(
+    make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only this room's code: sources and the format decide the records, too."""
+    write_images(tmp_path / "set", {"cat": 20})
+    names = []
+    for digest in (deciding_digest("build_records"), "other code"):
+        monkeypatch.setattr(building, "deciding_digest", {"build_records": digest}.get)
+        monkeypatch.setattr(building, "_gather", lambda folder, *_: names.append(folder.name))
+        make(ImageFolders(path="set"))
+    assert len(set(names)) == 2
 
 
 def test_an_image_that_changed_since_the_stop_is_checked_again(
@@ -301,13 +315,13 @@ def test_the_report_counts_shows_and_needs_nothing_else(make: Build, tmp_path: P
 SCRIPT = """
 import sys
 from pathlib import Path
-from bakeoff.building import places
+from bakeoff.building import examples
 from bakeoff.building.build import build
 from bakeoff.sources.dataset import Part
 from bakeoff.sources.folders import ImageFolders
 
 def main():
-    places.EXAMPLES_PER_SHARD = 32
+    examples.EXAMPLES_PER_SHARD = 32
     build([Part("", ImageFolders(path="set", max_side=64))], Path("records"), 2)
 
 if __name__ == "__main__":

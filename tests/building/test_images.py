@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.building.images import ImageRefused, check_image, stored_bytes, stored_size
+from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
 from drawing import encoded, pixels
 
 SCENE = pixels(7, 48, 32)
@@ -21,9 +21,9 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
 def stored(data: bytes, max_side: int | None = None) -> np.ndarray:
     """Pixels of the record's JPEG, by another decoder than the one that checked it."""
     checked = check_image(data, max_side)
-    image = Image.open(io.BytesIO(stored_bytes(data, checked, max_side)))
+    image = Image.open(io.BytesIO(encode_stored(data, checked, max_side)))
     assert image.format == "JPEG"
-    assert image.size == stored_size(checked, max_side)
+    assert image.size == limit_size((checked.width, checked.height), max_side)
     return np.asarray(image.convert("RGB")).astype(int)
 
 
@@ -39,12 +39,12 @@ def test_a_sound_jpeg_keeps_its_bytes(options: dict) -> None:
     data = saved(Image.fromarray(SCENE), "JPEG", **options)
     checked = check_image(data, None)
     assert checked.changes == ()
-    assert stored_bytes(data, checked, None) is data
+    assert encode_stored(data, checked, None) is data
 
 
 def test_a_grey_jpeg_keeps_its_bytes() -> None:
     data = saved(Image.fromarray(SCENE).convert("L"), "JPEG")
-    assert stored_bytes(data, check_image(data, None), None) is data
+    assert encode_stored(data, check_image(data, None), None) is data
 
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF", "WEBP", "GIF", "PPM"])
@@ -102,13 +102,13 @@ UPRIGHT = {
 
 
 @pytest.mark.parametrize("orientation", sorted(UPRIGHT))
-@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF"])
 def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = saved(Image.fromarray(SCENE), kind, exif=exif)
     assert_alike(stored(data), UPRIGHT[orientation](SCENE))
-    reread = Image.open(io.BytesIO(stored_bytes(data, check_image(data, None), None)))
+    reread = Image.open(io.BytesIO(encode_stored(data, check_image(data, None), None)))
     assert reread.getexif().get(0x0112, 1) == 1  # else a viewer would turn it twice
 
 
@@ -117,21 +117,21 @@ def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = saved(Image.fromarray(SCENE), "JPEG", exif=exif)
-    assert stored_bytes(data, check_image(data, None), None) is data
+    assert encode_stored(data, check_image(data, None), None) is data
 
 
 def test_bytes_after_the_image_are_cut_off() -> None:
     data = encoded(1)
     checked = check_image(data + b"\xff\xd8 something else", None)
     assert checked.changes == ("cut off 17 bytes after the end of the image",)
-    assert stored_bytes(data + b"\xff\xd8 something else", checked, None) == data
+    assert encode_stored(data + b"\xff\xd8 something else", checked, None) == data
 
 
 def test_an_end_marker_inside_the_header_is_not_the_end() -> None:
     """A thumbnail in the header is a JPEG of its own."""
     data = encoded(1)
     whole = data[:2] + b"\xff\xe3\x00\x08x\xff\xd8\xff\xd9y" + data[2:]
-    assert stored_bytes(whole, check_image(whole, None), None) is whole
+    assert encode_stored(whole, check_image(whole, None), None) is whole
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_large_image_is_resized_to_its_longer_side(
 def test_every_cut_of_a_jpeg_is_noticed() -> None:
     data = encoded(5, quality=90)
     for length in range(1, len(data)):
-        with pytest.raises(ImageRefused):
+        with pytest.raises(Refused):
             check_image(data[:length], None)
 
 
@@ -165,7 +165,7 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
         data[start : start + 512] = draw.integers(0, 255, 512, np.uint8).tobytes()
         try:
             check_image(bytes(data), None)
-        except ImageRefused as error:
+        except Refused as error:
             assert str(error).startswith("broken JPEG")
             noticed += 1
     assert noticed >= 30
@@ -174,17 +174,17 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
 def test_a_stretch_of_zeros_in_the_entropy_stream_is_noticed() -> None:
     whole = encoded(6, width=320, height=240, quality=95)
     half = len(whole) // 2
-    with pytest.raises(ImageRefused, match="broken JPEG"):
+    with pytest.raises(Refused, match="broken JPEG"):
         check_image(whole[:half] + bytes(1024) + whole[half + 1024 :], None)
 
 
 def test_damage_in_the_header_is_noticed() -> None:
     data = encoded(6)
     table = data.index(b"\xff\xc4")
-    with pytest.raises(ImageRefused, match="broken JPEG"):
+    with pytest.raises(Refused, match="broken JPEG"):
         check_image(data[:table] + b"\x00\x00" + data[table + 2 :], None)
     frame = data.index(b"\xff\xc0")
-    with pytest.raises(ImageRefused, match="broken JPEG: damaged header: 0x0 pixels"):
+    with pytest.raises(Refused, match="broken JPEG: damaged header: 0x0 pixels"):
         check_image(data[: frame + 5] + b"\0\0\0\0" + data[frame + 9 :], None)
 
 
@@ -205,7 +205,7 @@ def test_damage_in_the_header_is_noticed() -> None:
     ],
 )
 def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(ImageRefused, match=reason):
+    with pytest.raises(Refused, match=reason):
         check_image(data, None)
 
 
@@ -213,19 +213,42 @@ def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: st
 def test_an_animated_image_is_refused(kind: str) -> None:
     frames = [Image.fromarray(pixels(seed)) for seed in (1, 2, 3)]
     data = saved(frames[0], kind, save_all=True, append_images=frames[1:])
-    with pytest.raises(ImageRefused, match="animated: 3 frames in one"):
+    with pytest.raises(Refused, match="animated: 3 frames in one"):
         check_image(data, None)
 
 
 def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> None:
     data = encoded(1, "PNG")
     wide = data[:16] + (60000).to_bytes(4) + (60000).to_bytes(4) + data[24:]
-    with pytest.raises(ImageRefused):
+    with pytest.raises(Refused):
         check_image(wide, None)
     jpeg = encoded(1)
     frame = jpeg.index(b"\xff\xc0")
-    with pytest.raises(ImageRefused, match="65535x65535: more than 178,000,000 pixels"):
+    with pytest.raises(Refused, match="65535x65535: more than 178,000,000 pixels"):
         check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
+
+
+def test_pillows_own_warning_about_many_pixels_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It warns from 89 million pixels on, and refuses twice as many."""
+    data = saved(Image.fromarray(SCENE), "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", SCENE.shape[0] * SCENE.shape[1] - 1)
+    checked = check_image(data, None)
+    assert encode_stored(data, checked, None) and checked.changes == ("converted from PNG",)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"Exif\0\0",
+        b"Exif\0\0II*\0\xff\xff\xff\xff",
+        b"Exif\0\0MM\0*\0\0\0\x08\0\x05\x01\x12",
+        b"Exif\0\0no TIFF at all",
+    ],
+)
+def test_a_damaged_exif_block_spoils_no_image(block: bytes) -> None:
+    data = encoded(1)
+    whole = data[:2] + b"\xff\xe1" + (len(block) + 2).to_bytes(2) + block + data[2:]
+    assert encode_stored(whole, check_image(whole, None), None) is whole
 
 
 def test_images_that_look_alike_have_hashes_that_are_near() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import DataError, OutOfRange
+from bakeoff.sources.dataset import Split
 from bakeoff.sources.folders import ImageFolders
-from bakeoff.sources.splits import Split
 from bakeoff.sources.voc import PascalVoc
 from built import Build, Built
 from drawing import encoded, voc, write, write_images

@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.config import auto_batch
 from bakeoff.config.auto_batch import ChildTries, Choice, NothingFits, Trial, evidence_name, kept_choice, ladder, search
-from bakeoff.input.budget import Load, estimate
+from bakeoff.input.memory import Load, estimate
 from bakeoff.run.file import load
 from imports import ROOT
 

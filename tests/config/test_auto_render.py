@@ -167,7 +167,7 @@ def test_only_the_option_auto_looks_at_the_machine(
         looks.append(None)
         return Machine(free_bytes=7 * 10**9, total_bytes=9 * 10**9, cores=3, device_free_bytes=0)
 
-    seeing = partial(limits_on_this_machine, look=look)
+    seeing = partial(limits_on_this_machine, inspect=look)
     monkeypatch.setattr("bakeoff.config.variant.limits_on_this_machine", seeing)
     run = rendered(memory=f"{{use: {option}}}")
     assert len(looks) == (option == "auto")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import bakeoff.config.facts
-from bakeoff.config.facts import Facts, Machine, facts_of, limits_on_this_machine, look
-from bakeoff.input.budget import Limits
-from bakeoff.input.memory import Memory
+from bakeoff.config.facts import Facts, Machine, facts_of, inspect_machine, limits_on_this_machine
+from bakeoff.input.memory import Limits, Memory
 from bakeoff.networks.cnn import Cnn
 
 SMALL = Cnn(input_size=16, width=0.25)
@@ -125,5 +124,5 @@ def test_auto_looks_afresh_on(how: str, tmp_path: Path) -> None:
 
 
 def test_what_is_seen_of_this_machine_is_sensible() -> None:
-    here = look()
+    here = inspect_machine()
     assert 0 < here.free_bytes <= here.total_bytes and here.cores >= 1 and here.device_free_bytes >= 0

@@ -13,8 +13,7 @@ import yaml
 from bakeoff.config.compose import compose
 from bakeoff.config.variant import parse_variant
 from bakeoff.errors import ConfigError
-from bakeoff.records.box_table import BoxTable
-from bakeoff.records.manifest import Manifest, Shard, Split
+from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import as_tree
 from bakeoff.stages.render_config import render_config

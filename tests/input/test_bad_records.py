@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.building import made
+from bakeoff.building import writing
 from bakeoff.errors import DataError, said_plainly
 from bakeoff.input.augment import Augment
-from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
-from bakeoff.input.store import OnBadRecord, Store, plain_errors_of
+from bakeoff.input.store import BadRecords, OnBadRecord, Store, plain_errors_of
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
 
@@ -29,7 +28,7 @@ def split(
     png: Callable[[np.ndarray], bytes], write_train: Callable[..., Split], monkeypatch: pytest.MonkeyPatch
 ) -> Split:
     """Example n is of class n + 1; shards of 3, 4 and 4."""
-    monkeypatch.setattr(made, "EXAMPLES_PER_SHARD", 4)
+    monkeypatch.setattr(writing, "EXAMPLES_PER_SHARD", 4)
     image = png(np.full((8, 8, 3), 100, np.uint8))
     return write_train(
         [Record(f"r{n}", (image,), 8, 8, labels=(CLASSES[n],), format="png") for n in range(11)], CLASSES

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.input import keys, pixels
+from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
+from bakeoff.input.augment.scene import make_key
 from bakeoff.input.batches import evaluation_batches, training_batches
-from bakeoff.input.decode import decoder
+from bakeoff.input.decode import choose_parser
 from bakeoff.input.order import Order
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Split
@@ -131,8 +132,8 @@ def test_batch_is_to_the_bit_what_direct_execution_gives(batcher: Batcher) -> No
     epochs, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
     rows = []
     for data, epoch, number in zip(batcher.store.read(numbers), epochs, numbers, strict=True):
-        key = keys.key(0, epoch=tf.constant(epoch), example=tf.constant(number))
-        parsed = decoder(shape)(tf.constant(data))
+        key = make_key(0, epoch=tf.constant(epoch), example=tf.constant(number))
+        parsed = choose_parser(shape)(tf.constant(data))
         example = pixels.distort(parsed, shape.view, augment=CHANGES, key=key)
         rows.append((example["image"], encode(example)))
     for number, (images, targets) in enumerate(batcher.training(range(3), **ANY_PART[batcher.task])):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.building import made
+from bakeoff.building import writing
 from bakeoff.errors import DataError
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Split
@@ -22,7 +22,7 @@ Open = Callable[[Path, Split], Store]
 @pytest.fixture
 def split(write_train: Callable[..., Split], monkeypatch: pytest.MonkeyPatch) -> Split:
     """Eleven examples of different lengths in shards of 3, 4 and 4."""
-    monkeypatch.setattr(made, "EXAMPLES_PER_SHARD", 4)
+    monkeypatch.setattr(writing, "EXAMPLES_PER_SHARD", 4)
     records = [Record(f"r{n}", (bytes([n]) * (40 * n),), 8, 8, labels=("a",)) for n in range(11)]
     return write_train(records, ["a"])
 

@@ -30,7 +30,7 @@ def pixels(encoded: bytes) -> np.ndarray:
 def plain_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits on grey, so that the ink can be told from the rest."""
     monkeypatch.setattr(
-        digits, "_background", lambda draw, split, width, height: np.full((height, width, 3), 128, np.uint8)
+        digits, "_draw_background", lambda draw, split, width, height: np.full((height, width, 3), 128, np.uint8)
     )
 
 
@@ -102,7 +102,7 @@ def test_every_label_is_one_of_the_classes(source: Source) -> None:
 
 
 def test_training_and_validation_share_no_digit() -> None:
-    train, validation = ({image.tobytes() for image in digits._digits(split)[0]} for split in SPLITS)
+    train, validation = ({image.tobytes() for image in digits._load_digits(split)[0]} for split in SPLITS)
     assert not train & validation
     assert len(train) + len(validation) == len(load_digits().images)
 
@@ -111,7 +111,7 @@ def test_each_split_has_each_digit_at_least_forty_times_with_its_own_label() -> 
     images = load_digits()
     label_of = {image.tobytes(): label for image, label in zip(images.images, images.target, strict=True)}
     for split in SPLITS:
-        opacity, labels = digits._digits(split)
+        opacity, labels = digits._load_digits(split)
         assert min(Counter(labels.tolist()).values()) >= 40 and len(set(labels)) == 10
         original = np.round(opacity.astype(float) * 16 / 255)
         assert [label_of[image.tobytes()] for image in original] == labels.tolist()
@@ -120,7 +120,7 @@ def test_each_split_has_each_digit_at_least_forty_times_with_its_own_label() -> 
 def test_training_and_validation_share_no_photo_column() -> None:
     columns = {split: set[tuple[int, int]]() for split in SPLITS}
     for split in SPLITS:
-        for photo, part in enumerate(digits._photographs(split)):
+        for photo, part in enumerate(digits._load_photographs(split)):
             whole = load_sample_images().images[photo]
             places = {whole[:, column].tobytes(): column for column in range(whole.shape[1])}
             columns[split] |= {(photo, places[strip.tobytes()]) for strip in np.asarray(part).swapaxes(0, 1)}
@@ -134,7 +134,7 @@ def test_records_are_made_from_their_own_split_only(
     source: Source, split: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    for name in ("_digits", "_photographs"):
+    for name in ("_load_digits", "_load_photographs"):
         part_of = getattr(digits, name)
         monkeypatch.setattr(digits, name, lambda split, part_of=part_of: asked.append(split) or part_of(split))
     records = list(source.records(split))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.records.tfrecord import frame
-from bakeoff.records.wire import blobs, encode_features, floats, integers, texts
+from bakeoff.records.shards import make_frame
+from bakeoff.records.wire import encode_blobs, encode_features, encode_floats, encode_integers, encode_texts
 from bakeoff.sources.box_csv import BoxCsv
 from bakeoff.sources.clips import Clips
 from bakeoff.sources.coco import Coco
+from bakeoff.sources.dataset import Split
 from bakeoff.sources.folders import ImageFolders
-from bakeoff.sources.splits import Split
 from bakeoff.sources.tfrecords import TfRecords
 from bakeoff.sources.voc import PascalVoc, parse_xml
 from bakeoff.sources.yolo import Yolo
@@ -373,6 +373,7 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
     ("row", "message"),
     [
         ("0.jpg,32,24,cat,4,six,20,18", "labels.csv: line 2: ymin must be a number, got 'six'"),
+        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: cannot convert float infinity to integer"),
         ("0.jpg,32,24,,4,6,20,18", "labels.csv: line 2 has a box without a class"),
         ("gone.jpg,32,24,cat,4,6,20,18", "no such file"),
         ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder"),
@@ -496,17 +497,17 @@ def write_records(path: Path, rows: list[dict]) -> None:
     with path.open("wb") as file:
         for row in rows:
             data = encode_features(row)
-            head, tail = frame(data)
+            head, tail = make_frame(data)
             file.write(head + data + tail)
 
 
 def scene(seed: int, ids: list[int], labels: list[str] | None, count: int | None = None) -> dict:
     count = len(ids) if count is None else count
-    row = {"image/encoded": blobs([encoded(seed, "PNG")]), "image/object/class/label": integers(ids)}
+    row = {"image/encoded": encode_blobs([encoded(seed, "PNG")]), "image/object/class/label": encode_integers(ids)}
     if labels is not None:
-        row["image/object/class/text"] = texts(labels)
+        row["image/object/class/text"] = encode_texts(labels)
     for side, share in (("xmin", 0.25), ("ymin", 0.25), ("xmax", 0.75), ("ymax", 0.5)):
-        row[f"image/object/bbox/{side}"] = floats([share] * count)
+        row[f"image/object/bbox/{side}"] = encode_floats([share] * count)
     return row
 
 
@@ -543,9 +544,9 @@ def test_records_of_inception(make: Build, tmp_path: Path) -> None:
     for side, seeds in (("train", (1, 2)), ("validation", (3,))):
         rows = [
             {
-                "image/encoded": blobs([encoded(seed)]),
-                "image/class/label": integers([2]),
-                "image/class/text": texts(["tulip"]),
+                "image/encoded": encode_blobs([encoded(seed)]),
+                "image/class/label": encode_integers([2]),
+                "image/class/text": encode_texts(["tulip"]),
             }
             for seed in seeds
         ]
@@ -560,7 +561,8 @@ def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
     for side, flags in (("train", b"\1\0\1"), ("validation", b"\0\1\0")):
         frames = np.stack([pixels(seed + len(side), 32, 24) for seed in range(4)])
         write_records(
-            tmp_path / f"set/{side}.tfrecord", [{"feature": blobs([frames.tobytes()]), "label": blobs([flags])}]
+            tmp_path / f"set/{side}.tfrecord",
+            [{"feature": encode_blobs([frames.tobytes()]), "label": encode_blobs([flags])}],
         )
     write(tmp_path / "set/labels.txt", "gate\ntrain\ncar\n")
     built = make(TfRecords(path="set", layout="s3dg", labels="labels.txt", width=32, height=24, frames_per_second=25))
@@ -577,7 +579,7 @@ def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
         (scene(5, [0], None), "image/object/class/label 0 is none of 1 to 2"),
         (scene(5, [1, 2], ["cat", "dog"], count=1), "has 2 classes and 1 xmin, 1 ymin, 1 xmax, 1 ymax"),
         (scene(5, [1, 2], ["cat"]), "has 1 image/object/class/text and 2 image/object/class/label"),
-        ({"feature": blobs([b"x"])}, r"must have one image/encoded, has 0; keys: feature \(data.layout\)"),
+        ({"feature": encode_blobs([b"x"])}, r"must have one image/encoded, has 0; keys: feature \(data.layout\)"),
     ],
 )
 def test_a_record_that_does_not_fit_is_told(row: dict, message: str, make: Build, tmp_path: Path) -> None:

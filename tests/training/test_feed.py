@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.building.made import write_split
+from bakeoff.building.writing import write_split
 from bakeoff.input.augment import Augment
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
@@ -24,7 +24,7 @@ from bakeoff.training.variant import Span, TrainingPhase
 def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
     tmp_path: Path, open_store: Callable[[Path, Split], Store]
 ) -> None:
-    store = open_store(tmp_path, write_split(SingleDigits(train_examples=12, side=20), TRAIN, tmp_path, lambda: None))
+    store = open_store(tmp_path, write_split(SingleDigits(train_examples=12, side=20), TRAIN, tmp_path))
     read, asked = store.read, []
 
     def noted(examples: np.ndarray) -> list[bytes]:

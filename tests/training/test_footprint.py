@@ -1,6 +1,6 @@
 import pytest
 
-from bakeoff.input.budget import Parts
+from bakeoff.input.memory import Parts
 from bakeoff.training import footprint
 from bakeoff.training.footprint import BUILT, LOOKED, STEPPED, Footprint, warning
 

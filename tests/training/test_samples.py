@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from bakeoff.building.made import write_split
+from bakeoff.building.writing import write_split
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -67,7 +67,7 @@ class Kitchen:
 
 @pytest.fixture
 def store(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
-    return open_store(tmp_path, write_split(SingleDigits(train_examples=11, side=20), TRAIN, tmp_path, lambda: None))
+    return open_store(tmp_path, write_split(SingleDigits(train_examples=11, side=20), TRAIN, tmp_path))
 
 
 def test_the_examples_drawn_are_those_asked_for_at_each_look(store: Store, tmp_path: Path) -> None:

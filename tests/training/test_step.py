@@ -84,10 +84,10 @@ def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
 
 @pytest.fixture
 def digits(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
-    from bakeoff.building.made import write_split
+    from bakeoff.building.writing import write_split
 
     source = SingleDigits(train_examples=12, side=20)
-    return open_store(tmp_path, write_split(source, TRAIN, tmp_path, lambda: None))
+    return open_store(tmp_path, write_split(source, TRAIN, tmp_path))
 
 
 def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:

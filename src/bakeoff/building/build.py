@@ -10,53 +10,49 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from bakeoff import workspace
 from bakeoff.building import writing
 from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.classes import choose_classes
+from bakeoff.building.contents import Tally
 from bakeoff.building.examine import Verdict, examine
-from bakeoff.building.made import describe_split
-from bakeoff.building.places import choose_shards
+from bakeoff.building.examples import choose_classes, choose_shards, fill_examples
 from bakeoff.building.report import Findings, write_report
-from bakeoff.building.sides import choose_sides, fill_examples
-from bakeoff.building.tally import Tally
+from bakeoff.building.sides import choose_sides
 from bakeoff.building.workers import Workers
+from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
-from bakeoff.progress import Bar, progress
-from bakeoff.records.box_table import BoxTable
-from bakeoff.records.manifest import Manifest, Shard
+from bakeoff.progress import progress
+from bakeoff.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.records.record import SPLITS, TRAIN
-from bakeoff.records.shards import index_name, write_labels
+from bakeoff.records.shards import name_index
 from bakeoff.sources.dataset import Dataset, Item, Part
-from bakeoff.sources.paths import shown
+from bakeoff.sources.raw_files import make_printable
 
 CATALOGUE = "catalogue.db"
 PIECE = 32  # items that a worker gets at once; clips one by one
 
-
 _datasets: list[Dataset]  # in a worker process
 _roots: list[Path]
-_catalogue: Catalogue
 _folder: Path
 
 
 def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "") -> tuple[Manifest, Findings]:
-    """The records in `out`, whole; on any error what was there before stays."""
+    """Build the records in `out`, whole; on any error what was there before stays."""
     datasets = [part.dataset for part in parts]
-    with _in_flight(parts) as folder, ExitStack() as open_files:
-        catalogue = open_files.enter_context(_closing(Catalogue(folder / CATALOGUE)))
+    with _hold_folder(parts) as folder, ExitStack() as open_files:
+        catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
         pool = open_files.enter_context(Workers(workers, _prepare, datasets, folder))
         pool.warm_up()
-        catalogue.list_items(_listed(parts))
+        catalogue.list_items(_list_items(parts))
         _check(catalogue, pool, datasets)
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
@@ -70,7 +66,7 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
             write_labels(classes, partial)
             findings = write_report(partial, catalogue, datasets, classes, tallies, warnings)
             splits = {
-                split: describe_split(tallies[split], classes, [seal.shard for seal in sealed])
+                split: writing.describe_split(tallies[split], classes, [seal.shard for seal in sealed])
                 for split, sealed in seals.items()
             }
             task, multi_label = datasets[0].task, datasets[0].multi_label
@@ -80,22 +76,21 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
     return manifest, findings
 
 
-def _listed(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
+def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
     for source, part in enumerate(parts):
         root, found = part.dataset.folder(), False
         for item in part.dataset.items(root):
             found = True
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
-            safe = shown(name)
+            safe = make_printable(name)
             yield source, item if safe == item.name else replace(item, name=safe), _stamp(root, item)
         if not found:
-            raise DataError(
-                f"{root.as_posix()}: is empty; put the dataset there (docs/records.md shows how it must look)"
-            )
+            remedy = "put the dataset there (docs/records.md shows how it must look)"
+            raise DataError(f"{root.as_posix()}: is empty; {remedy}")
 
 
 def _stamp(root: Path, item: Item) -> str:
-    """Changes when the file does."""
+    """Return what changes when the file does."""
     if item.problem:
         return ""
     path = os.path.join(root, item.path)
@@ -111,19 +106,14 @@ def _check(catalogue: Catalogue, pool: Workers, datasets: Sequence[Dataset]) -> 
     piece = 1 if datasets[0].task == "video" else PIECE
     with progress("checking", total, "files") as bar:
         bar.advance(catalogue.count("verdicts"))
-        for verdicts in _batched(pool.each(_examine, _pieces(catalogue.unchecked(), piece), _died), bar):
+        results = pool.each(_examine, _cut(catalogue.unchecked(), piece), _refuse_deadly)
+        # Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little.
+        while verdicts := [verdict for result in islice(results, 8) for verdict in result]:
             catalogue.add_verdicts(verdicts)
+            bar.advance(len(verdicts))
 
 
-def _batched(results: Iterator[Any], bar: Bar) -> Iterator[list[Verdict]]:
-    """Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little."""
-    while batch := list(islice(results, 8)):
-        verdicts = [verdict for result in batch for verdict in (result if isinstance(result, list) else [result])]
-        yield verdicts
-        bar.advance(len(verdicts))
-
-
-def _pieces(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
+def _cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
     source = iter(rows)
     while piece := list(islice(source, size)):
         yield piece
@@ -137,7 +127,7 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
     for source, part in enumerate(parts):
         rejected, usable = catalogue.table.execute(counted, [source]).fetchone()
         where = f"source = {source} AND reason IS NOT NULL AND NOT ignored"
-        reasons = [f"  {shown(v.name)}: {v.reason}" for _, v in islice(catalogue.verdicts(where), 10)]
+        reasons = [f"  {make_printable(v.name)}: {v.reason}" for _, v in islice(catalogue.verdicts(where), 10)]
         root = part.dataset.path
         if not usable or rejected == usable:
             raise DataError("\n".join([f"{root}: holds no usable example (docs/records.md)", *reasons]))
@@ -155,36 +145,30 @@ def _write(
 ) -> dict[str, list[writing.Seal]]:
     seals: dict[str, list[writing.Seal]] = {split: [] for split in SPLITS}
     total = catalogue.count("examples", "side IS NOT NULL")
-    pieces = ([(order, classes)] for order in writing.all_orders(counts))
+    pieces = ([(order, classes)] for order in writing.list_orders(counts))
     with progress("writing", total, "examples") as bar:
-        for order, seal in pool.each(_write_one, pieces, _died_writing):
+        for order, seal in pool.each(_write_one, pieces, _give_up_writing):
             seals[order.split].append(seal)
             bar.advance(seal.tally.examples)
     return {split: sorted(made, key=lambda seal: seal.shard.file) for split, made in seals.items()}
 
 
 def _gather(folder: Path, partial: Path, seals: dict[str, list[writing.Seal]], task: str) -> str | None:
-    """Finished shards get a second name in the output, so that a kill in between loses none."""
-    import numpy as np
-
+    """Give finished shards a second name in the output, so that a kill in between loses none."""
     for seal in (seal for made in seals.values() for seal in made):
-        _require_whole(folder, seal.shard)
-        for name in (seal.shard.file, index_name(seal.shard.file)):
+        size = (folder / seal.shard.file).stat().st_size
+        if size != seal.shard.bytes:
+            raise WorkspaceError(
+                f"{folder / seal.shard.file}: has {size} bytes, was written with {seal.shard.bytes}; delete {folder}"
+            )
+        for name in (seal.shard.file, name_index(seal.shard.file)):
             _link(folder / name, partial / name)
     if task != "detection":
         return None
     with BoxTable(partial) as table:
         for seal in seals[TRAIN]:
-            table.add_rows(np.load(folder / writing.boxes_name(seal.shard.file)))
+            table.add_rows(np.load(folder / writing.name_boxes(seal.shard.file)))
     return table.sha256()
-
-
-def _require_whole(folder: Path, shard: Shard) -> None:
-    size = (folder / shard.file).stat().st_size
-    if size != shard.bytes:
-        raise WorkspaceError(
-            f"{folder / shard.file}: has {size} bytes, was written with {shard.bytes}; delete {folder}"
-        )
 
 
 def _link(made: Path, final: Path) -> None:
@@ -195,8 +179,8 @@ def _link(made: Path, final: Path) -> None:
 
 
 @contextmanager
-def _in_flight(parts: Sequence[Part]) -> Iterator[Path]:
-    """The folder of this build's work, for one process at a time. Those of other settings are given up."""
+def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
+    """Give the folder of this build's work, for one process at a time. Those of other settings are given up."""
     shelf = workspace.main_workspace() / workspace.IN_FLIGHT / "records"
     shelf.mkdir(parents=True, exist_ok=True)
     folder = shelf / _fingerprint(parts)
@@ -218,23 +202,13 @@ def _in_flight(parts: Sequence[Part]) -> Iterator[Path]:
             raise
 
 
-@contextmanager
-def _closing(catalogue: Catalogue) -> Iterator[Catalogue]:
-    try:
-        yield catalogue
-    finally:
-        catalogue.close()
-
-
 def _fingerprint(parts: Sequence[Part]) -> str:
-    """Of what decides the bytes besides the files: settings and this room's code."""
-    digest = hashlib.sha256()
+    """Return a name for what decides the bytes besides the files: settings and code."""
+    digest = hashlib.sha256(deciding_digest("build_records").encode())
     for part in parts:
         settings = {"kind": type(part.dataset).__name__, "name": part.name, **asdict(part.dataset)}
         settings.pop("max_rejected")
         digest.update(json.dumps([settings, part.dataset.folder().resolve().as_posix()]).encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -248,20 +222,17 @@ def _examine(piece: list[tuple[int, Item]]) -> list[Verdict]:
     return [examine(_datasets[source], _roots[source], item) for source, item in piece]
 
 
-def _died(element: tuple[int, Item]) -> Verdict:
-    return Verdict(element[1].name, "broken: it ends the process that decodes it")
+def _refuse_deadly(element: tuple[int, Item]) -> list[Verdict]:
+    return [Verdict(element[1].name, "broken: it ends the process that decodes it")]
 
 
 def _write_one(piece: list[tuple[writing.Order, list[str]]]) -> tuple[writing.Order, writing.Seal]:
     [(order, classes)] = piece
-    catalogue = Catalogue(_folder / CATALOGUE)
-    try:
+    with closing(Catalogue(_folder / CATALOGUE)) as catalogue:
         return order, writing.write_shard(catalogue, order, _datasets, classes, _folder)
-    finally:
-        catalogue.close()
 
 
-def _died_writing(element: tuple[writing.Order, list[str]]) -> None:
+def _give_up_writing(element: tuple[writing.Order, list[str]]) -> None:
     raise WorkspaceError(
         f"{element[0].file}: the process that wrote it was ended, most likely for want of memory; "
         "run the same command again, it goes on from what is finished"

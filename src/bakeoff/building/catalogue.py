@@ -10,13 +10,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from bakeoff.building.examine import Verdict
 from bakeoff.records.record import Box
 from bakeoff.sources.dataset import Item
 
-TABLES = """
+PREPARE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF; -- a build that loses power is checked again
+PRAGMA cache_size = -16000;
+PRAGMA temp_store = FILE;
 CREATE TABLE IF NOT EXISTS items (
   name TEXT PRIMARY KEY, source INTEGER, stamp TEXT, content TEXT, unpaired INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -32,15 +35,14 @@ DUPLICATE = "is listed twice; the first annotation counts"
 
 class Catalogue:
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.table = _opened(path)
+        self.table = _open(path)
 
     def close(self) -> None:
         self.table.close()
 
     @contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing is kept."""
+        """Open a transaction: all of it or nothing is kept."""
         self.table.execute("BEGIN")
         try:
             yield self.table
@@ -55,11 +57,11 @@ class Catalogue:
         with self.changing() as table:
             table.execute("DELETE FROM items")
             for source, item, stamp in rows:
-                content = _packed(item)
+                content = _pack(item)
                 row = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
                 if table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", row).rowcount or item.unpaired:
                     continue
-                self._add_again(table, source, item)
+                self._add_again(source, item, stamp)
             table.execute(
                 "DELETE FROM verdicts WHERE NOT EXISTS "
                 "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
@@ -77,23 +79,20 @@ class Catalogue:
         )
         while rows := self.table.execute(query, [last]).fetchall():
             for _, source, content in rows:
-                yield source, unpacked_item(content)
+                yield source, unpack_item(content)
             last = rows[-1][0]
 
     def add_verdicts(self, verdicts: Iterable[Verdict]) -> None:
         with self.changing() as table:
             table.executemany(
-                "INSERT OR REPLACE INTO verdicts SELECT ?, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
-                (
-                    (v.name, v.reason, v.ignored, v.sha256, _signed(v.likeness), _packed(v), v.name)
-                    for v in verdicts
-                ),
-            )  # fmt: skip
+                "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
+                ((v.reason, v.ignored, v.sha256, _to_signed(v.likeness), _pack(v), v.name) for v in verdicts),
+            )
 
     def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
         query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
         for source, content in self.table.execute(query):
-            yield source, unpacked_verdict(content)
+            yield source, unpack_verdict(content)
 
     def shard(self, side: str, shard: int) -> Iterator[tuple[int, Item, Verdict]]:
         """What one shard holds, in its order."""
@@ -102,25 +101,25 @@ class Catalogue:
             "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
         )
         for source, item, verdict in self.table.execute(query, [side, shard]):
-            yield source, unpacked_item(item), unpacked_verdict(verdict)
+            yield source, unpack_item(item), unpack_verdict(verdict)
 
-    def _add_again(self, table: sqlite3.Connection, source: int, item: Item) -> None:
+    def _add_again(self, source: int, item: Item, stamp: str) -> None:
         """A second annotation of an image: the image's own row stays, and this one is told."""
-        [held] = table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
+        [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
-            fresh = _packed(item)
-            table.execute(
-                "UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", (fresh, fresh, item.name)
-            )
+            content = _pack(item)
+            row = (content, f"{stamp}:{content}", item.name)
+            self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
             return
         number = 2
-        while table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
+        while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
-        told = _packed(Item(f"{item.name} ({number})", item.path, item.media, problem=DUPLICATE))
-        table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (f"{item.name} ({number})", source, told, told))
+        name = f"{item.name} ({number})"
+        content = _pack(Item(name, item.path, item.media, problem=DUPLICATE))
+        self.table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (name, source, content, content))
 
 
-def unpacked_item(content: str) -> Item:
+def unpack_item(content: str) -> Item:
     tree = json.loads(content)
     for key in ("labels", "notes"):
         tree[key] = tuple(tree.get(key, ()))
@@ -130,7 +129,7 @@ def unpacked_item(content: str) -> Item:
     return Item(**tree)
 
 
-def unpacked_verdict(content: str) -> Verdict:
+def unpack_verdict(content: str) -> Verdict:
     tree = json.loads(content)
     for key in ("changes", "notes", "labels"):
         tree[key] = tuple(tree.get(key, ()))
@@ -138,33 +137,31 @@ def unpacked_verdict(content: str) -> Verdict:
     return Verdict(**tree)
 
 
-def _packed(value: Item | Verdict) -> str:
+def _pack(value: Item | Verdict) -> str:
     tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
     if isinstance(value, Verdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
     return json.dumps(tree, separators=(",", ":"))
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    for attempt in (1, 2):
-        table: Any = None
-        try:
-            table = sqlite3.connect(path, isolation_level=None, timeout=60)
-            table.execute("PRAGMA journal_mode = WAL")
-            table.execute("PRAGMA synchronous = OFF")  # a build that loses power is checked again
-            table.execute("PRAGMA cache_size = -16000")
-            table.execute("PRAGMA temp_store = FILE")
-            table.executescript(TABLES)
-            return table
-        except sqlite3.DatabaseError:
-            if table is not None:
-                table.close()
-            if attempt == 2:
-                raise
-            for file in path.parent.glob(f"{path.name}*"):
-                file.unlink()
-    raise AssertionError
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        return _connect(path)
+    except sqlite3.DatabaseError:  # damaged: begin again
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    table = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        table.executescript(PREPARE)
+    except BaseException:
+        table.close()
+        raise
+    return table

@@ -1,22 +1,29 @@
-"""One item -> a verdict, and later its record: what the worker processes do."""
+"""One item -> a verdict, and later its record: what the worker processes do.
+
+Annotated boxes become shares of the image as it is shown. An image with an EXIF orientation may have been labelled as
+stored or as shown; the recorded size tells which.
+"""
 
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.building.fitting import BoxesRefused, fit_boxes
 from bakeoff.building.foreign import read_foreign
-from bakeoff.building.images import Checked, ImageRefused, check_image, stored_bytes, stored_size
+from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
 from bakeoff.errors import DataError
 from bakeoff.records.record import Box, Record
-from bakeoff.records.tfrecord import checksum
+from bakeoff.records.shards import compute_checksum
 from bakeoff.sources.clips import Clips
-from bakeoff.sources.dataset import Dataset, Item
+from bakeoff.sources.dataset import Corners, Dataset, Item
+from bakeoff.sources.raw_files import make_printable
 from bakeoff.sources.tfrecords import TfRecords
 
 if TYPE_CHECKING:
     from bakeoff.building.video import CheckedClip
+
+SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make them
+Place = tuple[float, float, float, float]  # xmin ymin xmax ymax
 
 
 @dataclass(frozen=True)
@@ -49,20 +56,20 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
         return Verdict(item.name, item.problem, item.ignored)
     try:
         if item.media == "image":
-            return _image(dataset, item, _bytes_of(root, item))
+            return _examine_image(dataset, item, _read_bytes(root, item))
         if isinstance(dataset, TfRecords):
-            return _example(dataset, root, item)
+            return _examine_foreign(dataset, root, item)
         assert isinstance(dataset, Clips)
-        return _clip(dataset, root, item)
-    except (ImageRefused, BoxesRefused) as error:
+        return _examine_clip(dataset, root, item)
+    except Refused as error:
         return Verdict(item.name, str(error))
     except OSError as error:
         return Verdict(item.name, f"cannot be read: {error.strerror or error}")
 
 
-def record_of(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[Record, str | None]:
-    """The record, and the digest of its image if it is known. Raises DataError if the file is another by now."""
-    frames = _stored(dataset, root, item, verdict)
+def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[Record, str | None]:
+    """Return the record, and the digest of its image if it is known. Raises DataError if the file is another by now."""
+    frames = _encode_frames(dataset, root, item, verdict)
     record = Record(
         item.name, frames, verdict.height, verdict.width, verdict.boxes, verdict.labels,
         frames_per_second=verdict.frames_per_second,
@@ -70,101 +77,154 @@ def record_of(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tup
     return record, verdict.sha256 if verdict.untouched else None
 
 
-def _image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
+def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
     checked = check_image(data, dataset.max_side)
     boxes, notes = fit_boxes(item, checked.width, checked.height, checked.orientation)
-    width, height = stored_size(checked, dataset.max_side)
+    width, height = limit_size((checked.width, checked.height), dataset.max_side)
     return Verdict(
-        item.name,
-        width=width,
-        height=height,
-        full_width=checked.width,
-        full_height=checked.height,
+        item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         bytes=len(data) if not checked.changes else width * height,
-        sha256=checked.sha256,
-        checksum=checksum(data),
-        likeness=checked.likeness,
-        changes=checked.changes,
-        notes=(*item.notes, *notes),
-        labels=item.labels,
-        boxes=boxes,
+        sha256=checked.sha256, checksum=compute_checksum(data), likeness=checked.likeness,
+        changes=checked.changes, notes=(*item.notes, *notes), labels=item.labels, boxes=boxes,
         untouched=not checked.changes,
-    )
+    )  # fmt: skip
 
 
-def _example(dataset: TfRecords, root: Path, item: Item) -> Verdict:
+def _examine_foreign(dataset: TfRecords, root: Path, item: Item) -> Verdict:
     foreign = read_foreign(dataset, root, item)
     if foreign.raw is None:
         inner = replace(item, boxes=foreign.boxes, in_shares=True, labels=foreign.labels, notes=foreign.notes)
-        return _image(dataset, inner, foreign.image)
+        return _examine_image(dataset, inner, foreign.image)
     from bakeoff.building import video
 
     checked = video.check_raw(foreign.raw, dataset.width, dataset.height, dataset.frames_per_second)
-    return _checked_clip(dataset, replace(item, labels=foreign.labels), checked)
+    return _describe_clip(dataset, replace(item, labels=foreign.labels), checked)
 
 
-def _clip(dataset: Clips, root: Path, item: Item) -> Verdict:
+def _examine_clip(dataset: Clips, root: Path, item: Item) -> Verdict:
     from bakeoff.building import video  # loading FFmpeg is for those who have clips
 
-    path = root / item.path
-    if item.media == "frames":
-        checked = video.check_frames(path, dataset.frames_per_second)
-    else:
-        checked = video.check_video(path)
-    return _checked_clip(dataset, item, checked)
+    path, is_folder = root / item.path, item.media == "frames"
+    checked = video.check_frames(path, dataset.frames_per_second) if is_folder else video.check_video(path)
+    return _describe_clip(dataset, item, checked)
 
 
-def _checked_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> Verdict:
+def _describe_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> Verdict:
     step = -(-checked.frames // dataset.max_frames)
     frames = -(-checked.frames // step)
-    whole = Checked(checked.width, checked.height, 1, "", 0, (), 0)
-    width, height = stored_size(whole, dataset.max_side)
+    width, height = limit_size((checked.width, checked.height), dataset.max_side)
     changes = [f"every {step}th of {checked.frames} frames taken (data.max_frames)"] if step > 1 else []
     if (width, height) != (checked.width, checked.height):
         changes.append(f"resized to {dataset.max_side} pixels on its longer side")
     return Verdict(
-        item.name,
-        width=width,
-        height=height,
-        full_width=checked.width,
-        full_height=checked.height,
-        frames=frames,
-        step=step,
-        frames_per_second=checked.frames_per_second / step,
-        bytes=frames * width * height // 3,
-        sha256=checked.sha256,
-        likeness=checked.likeness,
-        changes=tuple(changes),
-        notes=item.notes,
-        labels=item.labels,
-    )
+        item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
+        frames=frames, step=step, frames_per_second=checked.frames_per_second / step,
+        bytes=frames * width * height // 3, sha256=checked.sha256, likeness=checked.likeness,
+        changes=tuple(changes), notes=item.notes, labels=item.labels,
+    )  # fmt: skip
 
 
-def _stored(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[bytes, ...]:
+def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[bytes, ...]:
     size = verdict.width, verdict.height
     if item.media in ("image", "example") and not verdict.frames_per_second:
-        image = _content(dataset, root, item)
-        if checksum(image) != verdict.checksum:
+        image = _read_image(dataset, root, item)
+        if compute_checksum(image) != verdict.checksum:
             raise DataError(f"{item.name}: changed while the records were being built; run the same command again")
         if verdict.untouched:
             return (image,)
-        return (stored_bytes(image, check_image(image, dataset.max_side), dataset.max_side),)
+        return (encode_stored(image, check_image(image, dataset.max_side), dataset.max_side),)
     from bakeoff.building import video
 
     if item.media == "frames":
-        return tuple(video.folder_jpegs(root / item.path, size, verdict.step, dataset.max_side))
+        return tuple(video.encode_folder(root / item.path, size, verdict.step, dataset.max_side))
     if isinstance(dataset, TfRecords):
         raw = read_foreign(dataset, root, item).raw or b""
-        return tuple(video.array_jpegs(video.raw_frames(raw, dataset.width, dataset.height), size, verdict.step))
-    return tuple(video.video_jpegs(root / item.path, size, verdict.step))
+        return tuple(video.encode_arrays(video.view_raw(raw, dataset.width, dataset.height), size, verdict.step))
+    return tuple(video.encode_video(root / item.path, size, verdict.step))
 
 
-def _content(dataset: Dataset, root: Path, item: Item) -> bytes:
+def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:
     if isinstance(dataset, TfRecords):
         return read_foreign(dataset, root, item).image
-    return _bytes_of(root, item)
+    return _read_bytes(root, item)
 
 
-def _bytes_of(root: Path, item: Item) -> bytes:
+def _read_bytes(root: Path, item: Item) -> bytes:
     with open(os.path.join(root, item.path), "rb") as file:  # a Path takes as long as reading
         return file.read()
+
+
+def fit_boxes(item: Item, width: int, height: int, orientation: int) -> tuple[tuple[Box, ...], tuple[str, ...]]:
+    """Return boxes on the upright image of `width` by `height`, and what was changed."""
+    as_stored = _is_labelled_as_stored(item, width, height, orientation)
+    sides = (height, width) if as_stored and orientation >= 5 else (width, height)
+    notes: list[str] = []
+    boxes: list[Box] = []
+    for number, corners in enumerate(item.boxes, start=1):
+        place, clipped = _compute_shares(number, corners, sides, item.in_shares)
+        if clipped:
+            notes.append(f"box {number} clipped to the image")
+        if as_stored:
+            place = turn_upright(place, orientation)
+        xmin, ymin, xmax, ymax = place
+        box = Box(ymin, xmin, ymax, xmax, corners[4])
+        if box in boxes:
+            notes.append(f"box {number} left out, annotated twice")
+        else:
+            boxes.append(box)
+    if as_stored and boxes:
+        notes.append("boxes turned upright with the image")
+    return tuple(boxes), tuple(notes)
+
+
+def turn_upright(place: Place, orientation: int) -> Place:
+    """Return where a place on the stored image is on the upright one, both in shares."""
+    x0, y0, x1, y1 = place
+    if orientation in (2, 3):
+        x0, x1 = 1 - x1, 1 - x0
+    if orientation in (3, 4):
+        y0, y1 = 1 - y1, 1 - y0
+    if orientation >= 5:
+        x0, y0, x1, y1 = y0, x0, y1, x1  # as 5 does; the others flip afterwards
+        if orientation in (6, 7):
+            x0, x1 = 1 - x1, 1 - x0
+        if orientation in (7, 8):
+            y0, y1 = 1 - y1, 1 - y0
+    return x0, y0, x1, y1
+
+
+def _is_labelled_as_stored(item: Item, width: int, height: int, orientation: int) -> bool:
+    """Whether the annotation was drawn without heeding EXIF."""
+    if item.recorded is None or item.recorded == (width, height):
+        return False
+    if orientation >= 5 and item.recorded == (height, width):
+        return True
+    recorded = "x".join(map(str, item.recorded))
+    raise Refused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
+
+
+def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_shares: bool) -> tuple[Place, bool]:
+    x0, y0, x1, y1, label = corners
+    width, height = sides
+    if in_shares:
+        x0, y0, x1, y1 = x0 * width, y0 * height, x1 * width, y1 * height
+    name = f"box {number} ({make_printable(label)})"
+    if not all(abs(value) < 1e9 for value in (x0, y0, x1, y1)):  # also refuses NaN
+        raise Refused(f"{name} has a corner that is no number")
+    if x1 <= x0 or y1 <= y0:
+        which = "xmax" if x1 <= x0 else "ymax"
+        high, low = (x1, x0) if x1 <= x0 else (y1, y0)
+        raise Refused(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
+    for side, value, limit in (("xmin", x0, width), ("ymin", y0, height), ("xmax", x1, width), ("ymax", y1, height)):
+        if not -SLACK - 1e-6 <= value <= limit + SLACK + 1e-6:
+            raise Refused(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")
+    inside = _clip_side(x0, width), _clip_side(y0, height), _clip_side(x1, width), _clip_side(y1, height)
+    if inside[2] <= inside[0] or inside[3] <= inside[1]:
+        raise Refused(f"{name} lies outside of the image's {width}x{height}")
+    # Shares that left the image by a rounding error are not worth a note.
+    clipped = any(abs(a - b) > 1e-3 for a, b in zip(inside, (x0, y0, x1, y1), strict=True))
+    return (inside[0] / width, inside[1] / height, inside[2] / width, inside[3] / height), clipped
+
+
+def _clip_side(value: float, limit: int) -> float:
+    return min(max(value, 0.0), float(limit))

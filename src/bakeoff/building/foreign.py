@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.building.images import ImageRefused
-from bakeoff.records.tfrecord import read_frame
+from bakeoff.building.images import Refused
+from bakeoff.records.shards import read_frame
 from bakeoff.records.wire import Value, decode_features
 from bakeoff.sources.dataset import Corners, Item
-from bakeoff.sources.labels_file import read_labels
-from bakeoff.sources.paths import shown
+from bakeoff.sources.labels import read_labels
+from bakeoff.sources.raw_files import make_printable
 from bakeoff.sources.tfrecords import TfRecords
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -26,74 +26,76 @@ class Foreign:
 
 
 def read_foreign(dataset: TfRecords, root: Path, item: Item) -> Foreign:
-    """Raises ImageRefused with what does not fit the layout."""
+    """Raises Refused with what does not fit the layout."""
     assert item.span
     try:
         features = decode_features(read_frame(root / item.path, *item.span))
     except ValueError as error:
-        raise ImageRefused(str(error)) from None
+        raise Refused(str(error)) from None
     known = read_labels(root, dataset.labels) if dataset.labels else None
     if dataset.layout == "s3dg":
-        return Foreign(labels=_multi_hot(features, known or []), raw=_one(features, "feature"))
+        return Foreign(labels=_read_multi_hot(features, known or []), raw=_read_one(features, "feature"))
     if dataset.layout == "inception":
-        return Foreign(_one(features, "image/encoded"), _names(features, "image/class", known, dataset.first_id))
-    return _scene(features, known, dataset.first_id)
+        return Foreign(
+            _read_one(features, "image/encoded"), _read_labels(features, "image/class", known, dataset.first_id)
+        )
+    return _read_scene(features, known, dataset.first_id)
 
 
-def _scene(features: Features, known: list[str] | None, first_id: int) -> Foreign:
-    labels = _names(features, "image/object/class", known, first_id)
-    corners = [_numbers(features, f"image/object/bbox/{side}") for side in SIDES]
+def _read_scene(features: Features, known: list[str] | None, first_id: int) -> Foreign:
+    labels = _read_labels(features, "image/object/class", known, first_id)
+    corners = [_read_numbers(features, f"image/object/bbox/{side}") for side in SIDES]
     counts = {len(labels), *map(len, corners)}
     if len(counts) > 1:
-        said = ", ".join(f"{len(values)} {side}" for side, values in zip(SIDES, corners, strict=True))
-        raise ImageRefused(f"has {len(labels)} classes and {said}")
+        counted = ", ".join(f"{len(values)} {side}" for side, values in zip(SIDES, corners, strict=True))
+        raise Refused(f"has {len(labels)} classes and {counted}")
     boxes = tuple((x0, y0, x1, y1, label) for x0, y0, x1, y1, label in zip(*corners, labels, strict=True))
-    return Foreign(_one(features, "image/encoded"), boxes=boxes)
+    return Foreign(_read_one(features, "image/encoded"), boxes=boxes)
 
 
-def _names(features: Features, prefix: str, known: list[str] | None, first_id: int) -> tuple[str, ...]:
-    """By text where there is one; else by id, which needs the labels."""
+def _read_labels(features: Features, prefix: str, known: list[str] | None, first_id: int) -> tuple[str, ...]:
+    """Return labels by text where there is one; else by id, which needs the labels."""
     texts = features.get(f"{prefix}/text", [])
     ids = features.get(f"{prefix}/label", [])
     if (texts and len(texts) == len(ids)) or (texts and not ids):
         try:
             return tuple(text.decode() for text in texts)  # type: ignore[union-attr]
         except (UnicodeDecodeError, AttributeError):
-            raise ImageRefused(f"{prefix}/text must be UTF-8 text, got {texts[0]!r}") from None
+            raise Refused(f"{prefix}/text must be UTF-8 text, got {texts[0]!r}") from None
     if texts:
-        raise ImageRefused(f"has {len(texts)} {prefix}/text and {len(ids)} {prefix}/label")
+        raise Refused(f"has {len(texts)} {prefix}/text and {len(ids)} {prefix}/label")
     if ids and known is None:
-        raise ImageRefused(f"{prefix}/label without a text; name a labels file (data.labels)")
+        raise Refused(f"{prefix}/label without a text; name a labels file (data.labels)")
     names = []
     for number in ids:
         place = int(number) - first_id
         if not 0 <= place < len(known or []):
-            raise ImageRefused(
+            raise Refused(
                 f"{prefix}/label {place + first_id} is none of {first_id} to {first_id + len(known or []) - 1}"
             )
         names.append((known or [])[place])
     return tuple(names)
 
 
-def _multi_hot(features: Features, known: list[str]) -> tuple[str, ...]:
-    flags = _one(features, "label")
+def _read_multi_hot(features: Features, known: list[str]) -> tuple[str, ...]:
+    flags = _read_one(features, "label")
     if len(flags) != len(known):
-        raise ImageRefused(f"label has {len(flags)} bytes, the labels file {len(known)} labels")
+        raise Refused(f"label has {len(flags)} bytes, the labels file {len(known)} labels")
     if set(flags) - {0, 1}:
-        raise ImageRefused(f"label must be bytes of 0 and 1, got {shown(repr(flags[:20]))}")
+        raise Refused(f"label must be bytes of 0 and 1, got {make_printable(repr(flags[:20]))}")
     return tuple(label for label, flag in zip(known, flags, strict=True) if flag)
 
 
-def _one(features: Features, key: str) -> bytes:
+def _read_one(features: Features, key: str) -> bytes:
     values = features.get(key, [])
     if len(values) != 1 or not isinstance(values[0], bytes):
         there = ", ".join(sorted(features)[:12]) or "none"
-        raise ImageRefused(f"must have one {key}, has {len(values)}; keys: {shown(there)} (data.layout)")
+        raise Refused(f"must have one {key}, has {len(values)}; keys: {make_printable(there)} (data.layout)")
     return values[0]
 
 
-def _numbers(features: Features, key: str) -> Sequence[float]:
+def _read_numbers(features: Features, key: str) -> Sequence[float]:
     values = features.get(key, [])
     if any(isinstance(value, bytes) for value in values):
-        raise ImageRefused(f"{key} must be numbers")
+        raise Refused(f"{key} must be numbers")
     return values  # type: ignore[return-value]

@@ -2,6 +2,7 @@
 
 A JPEG that every decoder reads passes through untouched, after its whole stream was decoded at an eighth of its size.
 Everything else is decoded in full and becomes a JPEG: other formats, CMYK, EXIF-rotated or oversized images.
+Images that look alike have hashes that differ in few bits.
 """
 
 import hashlib
@@ -13,11 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import simplejpeg
-from PIL import Image, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from bakeoff.building import jpeg
-from bakeoff.building.likeness import picture_hash
-from bakeoff.sources.sniff import format_of, what_instead
+from bakeoff.sources.raw_files import format_of, what_instead
 
 MOST_BYTES = 1 << 28
 MOST_PIXELS = 178_000_000
@@ -33,11 +33,14 @@ ORIENTED = {
 }
 TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
 PALETTES = ("P", "PA")
+NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
+MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
+FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all be alike
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 
-class ImageRefused(ValueError):
-    """Why an image cannot become a record, for a person."""
+class Refused(ValueError):
+    """Why an image, a clip or its annotation cannot become a record, for a person."""
 
 
 @dataclass(frozen=True)
@@ -52,46 +55,42 @@ class Checked:
     changes: tuple[str, ...]  # what has to be done to it; none: the bytes stay as they are
     length: int  # of the image in the file
 
-    @property
-    def is_turned(self) -> bool:
-        return self.orientation in TURNED
-
 
 def check_image(data: bytes, max_side: int | None) -> Checked:
-    """Decode the whole stream. Raises ImageRefused."""
+    """Decode the whole stream. Raises Refused."""
     if not data:
-        raise ImageRefused("empty file")
+        raise Refused("empty file")
     if len(data) > MOST_BYTES:
-        raise ImageRefused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
+        raise Refused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
     found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
     if max_side and max(found.width, found.height) > max_side:
-        found = _with_change(found, f"resized to {max_side} pixels on its longer side")
+        change = f"resized to {max_side} pixels on its longer side"
+        found = replace(found, changes=(*found.changes, change))
     return found
 
 
-def stored_size(checked: Checked, max_side: int | None) -> tuple[int, int]:
-    """(width, height) in the record."""
-    width, height = checked.width, checked.height
-    longest = max(width, height)
+def limit_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
+    """Return (width, height) in the record."""
+    longest = max(size)
     if not max_side or longest <= max_side:
-        return width, height
-    return max(1, round(width * max_side / longest)), max(1, round(height * max_side / longest))
+        return size
+    width, height = (max(1, round(side * max_side / longest)) for side in size)
+    return width, height
 
 
-def stored_bytes(data: bytes, checked: Checked, max_side: int | None) -> bytes:
-    """The JPEG of the record."""
+def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
+    """Return the JPEG of the record."""
     if not checked.changes:
         return data
     if all(change.startswith("cut off") for change in checked.changes):
         return data[: checked.length]
-    size = stored_size(checked, max_side)
-    with _refused_plainly():
+    shown = (checked.width, checked.height)
+    size = limit_size(shown, max_side)
+    with _refuse_plainly():
         opened = Image.open(io.BytesIO(data))
-        if checked.orientation not in TURNED and size != (checked.width, checked.height):
+        if checked.orientation not in TURNED and size != shown:
             opened.draft("RGB", size)  # lets the decoder skip what would be thrown away
-        image = _in_rgb(opened)
-    if checked.orientation in ORIENTED:
-        image = image.transpose(ORIENTED[checked.orientation])
+        image = _load_upright(opened, checked.orientation)
     if image.size != size:
         image = image.resize(size, Image.Resampling.LANCZOS)
     return simplejpeg.encode_jpeg(np.ascontiguousarray(image), QUALITY, "RGB", "444")
@@ -100,68 +99,70 @@ def stored_bytes(data: bytes, checked: Checked, max_side: int | None) -> bytes:
 def _check_jpeg(data: bytes) -> Checked:
     try:
         header = jpeg.read_markers(data)
-    except jpeg.JpegError as error:
-        raise ImageRefused(f"broken JPEG: {error}") from None
+    except ValueError as error:
+        raise Refused(f"broken JPEG: {error}") from None
     _require_pixels(header.width, header.height)
     changes = []
     if header.length < len(data):
         changes.append(f"cut off {len(data) - header.length:,} bytes after the end of the image")
     if header.is_common:
-        try:
-            grey = simplejpeg.decode_jpeg(data, "GRAY", min_height=1, min_width=1, min_factor=8, strict=True)
-        except ValueError as error:
-            raise ImageRefused(f"broken JPEG: {_plain(error)}") from None
-        small = grey[..., 0]
+        small = _decode_small(data, "GRAY")[..., 0]
     else:
         coding = "CMYK" if header.components == 4 else f"{header.bits}-bit JPEG with {header.components} components"
         changes.append(f"converted from {coding}")
         if header.components == 4:
-            _require_sound_cmyk(data)
-        with _refused_plainly():
-            small = _thumbnail(_in_rgb(Image.open(io.BytesIO(data))))
+            _decode_small(data, "CMYK")
+        with _refuse_plainly():
+            small = _shrink(_convert(Image.open(io.BytesIO(data))))
     if header.orientation in ORIENTED:
         changes.append(f"turned upright (EXIF orientation {header.orientation})")
         small = np.asarray(Image.fromarray(small).transpose(ORIENTED[header.orientation]))
-    turned = header.orientation in TURNED
-    width, height = (header.height, header.width) if turned else (header.width, header.height)
-    return Checked(
-        width, height, header.orientation, hashlib.sha256(data).hexdigest(), picture_hash(small), tuple(changes),
-        header.length,
-    )  # fmt: skip
+    size = (header.width, header.height)
+    width, height = size[::-1] if header.orientation in TURNED else size
+    sha256, likeness = hashlib.sha256(data).hexdigest(), hash_picture(small)
+    return Checked(width, height, header.orientation, sha256, likeness, tuple(changes), header.length)
 
 
-def _require_sound_cmyk(data: bytes) -> None:
+def _decode_small(data: bytes, colours: str) -> np.ndarray:
+    """Return the JPEG at an eighth of its size, which takes its whole stream. Raises Refused."""
     try:
-        simplejpeg.decode_jpeg(data, "CMYK", min_height=1, min_width=1, min_factor=8, strict=True)
+        return simplejpeg.decode_jpeg(data, colours, min_height=1, min_width=1, min_factor=8, strict=True)
     except ValueError as error:
-        raise ImageRefused(f"broken JPEG: {_plain(error)}") from None
+        raise Refused(f"broken JPEG: {_shorten(error)}") from None
 
 
 def _check_other(data: bytes) -> Checked:
     name = format_of(data)
     if name is None:
-        raise ImageRefused(what_instead(data))
-    with _refused_plainly():
+        raise Refused(what_instead(data))
+    with _refuse_plainly():
         opened = Image.open(io.BytesIO(data))
         _require_pixels(*opened.size)
         frames = getattr(opened, "n_frames", 1)
         if frames > 1:
-            raise ImageRefused(f"animated: {frames} frames in one {name}; save the one that is meant as an image")
-        orientation = opened.getexif().get(jpeg.ORIENTATION, 1)
+            raise Refused(f"animated: {frames} frames in one {name}; save the one that is meant as an image")
+        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
         mode = opened.mode
-        image = _in_rgb(opened)
-    orientation = orientation if orientation in ORIENTED else 1
-    changes = [f"converted from {name}" + ("" if mode == "RGB" else f" ({_said(mode)})")]
+        image = _load_upright(opened, orientation)
+    changes = [f"converted from {name}" + ("" if mode == "RGB" else f" ({_describe_mode(mode)})")]
     if orientation in ORIENTED:
         changes.append(f"turned upright (EXIF orientation {orientation})")
-        image = image.transpose(ORIENTED[orientation])
-    width, height = image.size
-    likeness = picture_hash(_thumbnail(image))
-    return Checked(width, height, orientation, hashlib.sha256(data).hexdigest(), likeness, tuple(changes), len(data))
+    else:
+        orientation = 1
+    sha256, likeness = hashlib.sha256(data).hexdigest(), hash_picture(_shrink(image))
+    return Checked(*image.size, orientation, sha256, likeness, tuple(changes), len(data))
 
 
-def _in_rgb(image: Image.Image) -> Image.Image:
-    """8 bits a colour; what is transparent shows white."""
+def _load_upright(opened: Image.Image, orientation: int) -> Image.Image:
+    """Return the pixels in RGB, turned as EXIF says."""
+    image = _convert(opened)
+    if opened.format == "TIFF":  # Pillow turns it as it loads it; this is what is left to do
+        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
+    return image.transpose(ORIENTED[orientation]) if orientation in ORIENTED else image
+
+
+def _convert(image: Image.Image) -> Image.Image:
+    """Return the image in RGB, 8 bits a colour; what is transparent shows white."""
     if image.mode in DEEP:
         deep = np.asarray(image).astype(np.float64)
         top = 65535 if deep.max() > 255 or image.mode.startswith("I;16") else 255
@@ -175,44 +176,76 @@ def _in_rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _thumbnail(image: Image.Image) -> np.ndarray:
+def _shrink(image: Image.Image) -> np.ndarray:
     small = image.convert("L").resize((max(1, image.width // 8), max(1, image.height // 8)), Image.Resampling.BOX)
     return np.asarray(small)
 
 
 @contextmanager
-def _refused_plainly() -> Iterator[None]:
-    """Pillow's many ways to say that it cannot read a file."""
+def _refuse_plainly() -> Iterator[None]:
+    """Turn Pillow's many ways to say that it cannot read a file into one."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # from 89 million pixels; ours are MOST_PIXELS
         try:
             yield
-        except ImageRefused:
+        except Refused:
             raise
         except UnidentifiedImageError:
-            raise ImageRefused("broken: its header cannot be read") from None
-        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise ImageRefused(f"more than {MOST_PIXELS:,} pixels") from None
+            raise Refused("broken: its header cannot be read") from None
+        except Image.DecompressionBombError:
+            raise Refused(f"more than {MOST_PIXELS:,} pixels") from None
         except MemoryError:
-            raise ImageRefused("does not fit into memory") from None
+            raise Refused("does not fit into memory") from None
         except Exception as error:  # a decoder may raise anything on damaged bytes
-            raise ImageRefused(f"broken: {_plain(error)}") from None
+            raise Refused(f"broken: {_shorten(error)}") from None
 
 
 def _require_pixels(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise ImageRefused(f"{width}x{height}: more than {MOST_PIXELS:,} pixels")
+        raise Refused(f"{width}x{height}: more than {MOST_PIXELS:,} pixels")
 
 
-def _said(mode: str) -> str:
+def _describe_mode(mode: str) -> str:
     names = {"P": "palette", "L": "grey", "LA": "grey with transparency", "RGBA": "with transparency", "1": "1 bit"}
     return "16 bit" if mode.startswith("I") else names.get(mode, mode)
 
 
-def _with_change(checked: Checked, change: str) -> Checked:
-    return replace(checked, changes=(*checked.changes, change))
-
-
-def _plain(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
+
+
+def hash_picture(grey: np.ndarray) -> int:
+    """Return 64 bits that say for an 8 by 8 grid over 9 by 8 mean greys whether it gets lighter to the right.
+
+    Of a small grey image (h, w) uint8; enlarged images, other qualities and sizes of the same picture stay near.
+    """
+    rows, columns = (np.arange(count) * side // count for count, side in zip((8, 9), grey.shape, strict=True))
+    sums = np.add.reduceat(np.add.reduceat(grey, rows, axis=0, dtype=np.int64), columns, axis=1)
+    # So many pixels `reduceat` adds up from each start to the next; one where the next is no further.
+    heights, widths = (
+        np.maximum(np.diff(starts, append=end), 1) for starts, end in zip((rows, columns), grey.shape, strict=True)
+    )
+    grid = np.rint(sums / heights[:, None] / widths)  # whole greys: half of one more or less is noise
+    return int.from_bytes(np.packbits(grid[:, 1:] > grid[:, :-1]).tobytes())
+
+
+def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
+    seen: set[tuple[int, int]] = set()
+    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
+    for part in range(4):
+        shift = np.uint64(16 * part)
+        keys = (train >> shift).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        wanted = (validation[detailed] >> shift).astype(np.uint16)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        for place, low, high in zip(detailed, first, last, strict=True):
+            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
+            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
+            for other in near:
+                pair = (int(other), int(place))
+                if pair not in seen:
+                    seen.add(pair)
+                    yield pair

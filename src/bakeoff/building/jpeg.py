@@ -1,22 +1,22 @@
-"""The markers of a JPEG file, read without decoding: size, kind of coding, orientation, where the image ends."""
+"""The markers of a JPEG file, read without decoding: size, kind of coding, orientation, where the image ends.
+
+Pillow reads the EXIF block; it does not say how the samples are coded, nor where the image ends.
+"""
 
 import re
 import struct
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import ExifTags, Image
 
 START, END = b"\xff\xd8", b"\xff\xd9"
-START_OF_SCAN, APP1, APP14 = 0xDA, 0xE1, 0xEE
+START_OF_SCAN, APP1 = 0xDA, 0xE1
 FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0xCC)}
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
-ORIENTATION = 0x0112  # the EXIF tag
 IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the first marker after entropy-coded data
-
-
-class JpegError(ValueError):
-    """What is wrong with the stream, for a person."""
 
 
 @dataclass(frozen=True)
@@ -36,66 +36,65 @@ class Jpeg:
 
 
 def read_markers(data: bytes) -> Jpeg:
+    """Return what the header says. Raises ValueError with what is wrong with the stream, for a person."""
     place, orientation = 2, 1
     frame: tuple[int, int, int, int, int] | None = None
     while True:
-        marker, place = _marker(data, place)
+        marker, place = _find_marker(data, place)
         if marker == 0xD9:
-            raise JpegError("ends before the image data: only a header")
+            raise ValueError("ends before the image data: only a header")
         if marker in ALONE:
             continue
         length = int.from_bytes(data[place : place + 2])
         segment = data[place + 2 : place + length]
         if length < 2 or len(segment) < length - 2:
-            raise JpegError("cut off inside the header")
+            raise ValueError("cut off inside the header")
         if marker in FRAMES:
             if len(segment) < 6:
-                raise JpegError("damaged header: frame too short")
+                raise ValueError("damaged header: frame too short")
             bits, height, width, components = struct.unpack(">BHHB", segment[:6])
             frame = (marker, bits, height, width, components)
         elif marker == APP1 and segment.startswith(b"Exif\0\0"):
-            orientation = exif_orientation(segment[6:])
+            orientation = read_orientation(segment)
         elif marker == START_OF_SCAN:
             break
         place += length
     if frame is None:
-        raise JpegError("damaged header: image data before the frame")
+        raise ValueError("damaged header: image data before the frame")
     coding, bits, height, width, components = frame
     if not width or not height:
-        raise JpegError(f"damaged header: {width}x{height} pixels")
-    return Jpeg(width, height, coding, bits, components, orientation, _end(data, place))
+        raise ValueError(f"damaged header: {width}x{height} pixels")
+    return Jpeg(width, height, coding, bits, components, orientation, _find_end(data, place))
 
 
-def exif_orientation(tiff: bytes) -> int:
-    """1 if the block has none, or none that makes sense."""
-    order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
-    if order is None or len(tiff) < 8:
-        return 1
-    [offset] = struct.unpack(f"{order}I", tiff[4:8])
-    count = struct.unpack(f"{order}H", tiff[offset : offset + 2])[0] if offset + 2 <= len(tiff) else 0
-    for entry in range(count):
-        row = tiff[offset + 2 + entry * 12 : offset + 14 + entry * 12]
-        if len(row) == 12 and struct.unpack(f"{order}H", row[:2])[0] == ORIENTATION:
-            [value] = struct.unpack(f"{order}H", row[8:10])
-            return value if 1 <= value <= 8 else 1
-    return 1
+def read_orientation(block: bytes) -> int:
+    """Return the orientation of an EXIF block, 1..8; 1 if it has none, or none that makes sense."""
+    exif = Image.Exif()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a camera's block that is odd elsewhere
+        try:
+            exif.load(block)
+            orientation = int(exif.get(ExifTags.Base.Orientation, 1))
+        except Exception:  # damaged bytes may raise anything, and spoil no image
+            return 1
+    return orientation if orientation in range(1, 9) else 1
 
 
-def _marker(data: bytes, place: int) -> tuple[int, int]:
-    """The marker at `place` and where its content starts."""
+def _find_marker(data: bytes, place: int) -> tuple[int, int]:
+    """Return the marker at `place` and where its content starts."""
     if place + 2 > len(data):
-        raise JpegError("cut off inside the header")
+        raise ValueError("cut off inside the header")
     if data[place] != 0xFF:
-        raise JpegError(f"damaged header: no marker at byte {place}")
+        raise ValueError(f"damaged header: no marker at byte {place}")
     while place + 1 < len(data) and data[place + 1] == 0xFF:  # fill bytes
         place += 1
     if place + 1 >= len(data):
-        raise JpegError("cut off inside the header")
+        raise ValueError("cut off inside the header")
     return data[place + 1], place + 2
 
 
-def _end(data: bytes, scan: int) -> int:
-    """Just after the end marker; `scan` is where the first scan's header starts."""
+def _find_end(data: bytes, scan: int) -> int:
+    """Return the place just after the end marker; `scan` is where the first scan's header starts."""
     found = np.frombuffer(data, np.uint8)[scan:]
     ends = np.flatnonzero((found[1:] == END[1]) & (found[:-1] == END[0]))  # four times as fast as bytes.find
     if len(ends) == 1 and ends[0] + scan == len(data) - 2:
@@ -104,7 +103,7 @@ def _end(data: bytes, scan: int) -> int:
     while True:
         following = IN_SCAN.search(data, place)
         if not following:
-            raise JpegError("cut off: the end of the image is missing")
+            raise ValueError("cut off: the end of the image is missing")
         marker, place = data[following.start() + 1], following.end()
         if marker == 0xD9:
             return place

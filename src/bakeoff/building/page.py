@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from bakeoff.building.samples import Sample
-from bakeoff.building.tally import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDGES, Tally
+from bakeoff.building.contents import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDGES, Sample, Tally
 from bakeoff.pages import template
 
 FILE = "report.html"

@@ -15,10 +15,9 @@ from typing import IO, Any
 import numpy as np
 
 from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.likeness import near_pairs
+from bakeoff.building.contents import Sample, Tally, draw_samples
+from bakeoff.building.images import find_near_pairs
 from bakeoff.building.page import Page, counted, write_page
-from bakeoff.building.samples import samples
-from bakeoff.building.tally import Tally
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 
@@ -48,35 +47,37 @@ def write_report(
     tallies: Mapping[str, Tally],
     warnings: Sequence[str],
 ) -> Findings:
-    pairs = _near_pairs(catalogue)
-    warnings = [*warnings, *_copies(catalogue)]
+    pairs = _name_near_pairs(catalogue)
+    warnings = [*warnings, *_describe_copies(catalogue)]
     if pairs:
         many = "at least " if len(pairs) == MOST_PAIRS else ""
         pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
-    changed = sum(1 for _ in _changed(catalogue))
+    changed = sum(1 for _ in _list_changed(catalogue))
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {
-            "counts": _counts(tallies, classes),
+            "counts": _count(tallies, classes),
             "warnings": warnings,
             "near-duplicates": pairs,
-            **{kind: (lambda kind=kind: _told(catalogue, kind)) for kind in KINDS},
-            "changed": lambda: _changed(catalogue),
+            **{kind: (lambda kind=kind: _list_reasons(catalogue, kind)) for kind in KINDS},
+            "changed": lambda: _list_changed(catalogue),
         })  # fmt: skip
-    shown = {kind: list(islice(_told(catalogue, kind), ON_PAGE)) for kind in KINDS}
-    shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_changed(catalogue), ON_PAGE)]
+    shown = {kind: list(islice(_list_reasons(catalogue, kind), ON_PAGE)) for kind in KINDS}
+    shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}
     page = Page(tuple(classes), dict(tallies), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
-    write_page(folder, page, list(samples(catalogue, datasets)))
+    write_page(folder, page, list(draw_samples(catalogue, datasets)))
     first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
     return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings))
 
 
-def write_made_report(folder: Path, classes: Sequence[str], tallies: Mapping[str, Tally], pictures: list[Any]) -> None:
+def write_made_report(
+    folder: Path, classes: Sequence[str], tallies: Mapping[str, Tally], pictures: list[Sample]
+) -> None:
     """Of records that were made, not read: nothing can be wrong with their files."""
     with (folder / FILE).open("w", encoding="utf-8") as file:
-        write_object(file, {"counts": _counts(tallies, classes)})
+        write_object(file, {"counts": _count(tallies, classes)})
     write_page(folder, Page(tuple(classes), dict(tallies), (), (), {}, {}), pictures)
 
 
@@ -95,7 +96,7 @@ def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:
     file.write("\n}\n")
 
 
-def _counts(tallies: Mapping[str, Tally], classes: Sequence[str]) -> dict[str, Any]:
+def _count(tallies: Mapping[str, Tally], classes: Sequence[str]) -> dict[str, Any]:
     return {
         split: {
             "examples": tally.examples,
@@ -106,12 +107,12 @@ def _counts(tallies: Mapping[str, Tally], classes: Sequence[str]) -> dict[str, A
     }
 
 
-def _told(catalogue: Catalogue, kind: str) -> Iterator[tuple[str, str]]:
+def _list_reasons(catalogue: Catalogue, kind: str) -> Iterator[tuple[str, str]]:
     table, where, column = KINDS[kind]
     yield from catalogue.table.execute(f"SELECT name, {column} FROM {table} WHERE {where} ORDER BY name")
 
 
-def _changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
+def _list_changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
     query = (
         "SELECT name, content FROM verdicts JOIN examples USING (name) WHERE side IS NOT NULL AND "
         "(content LIKE '%\"changes\"%' OR content LIKE '%\"notes\"%') ORDER BY name"
@@ -122,15 +123,15 @@ def _changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
             yield name, texts
 
 
-def _near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
-    hashes = {side: _column(catalogue, side) for side in SPLITS}
-    places = list(islice(near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
-    train = _names_at(catalogue, TRAIN, {place for place, _ in places})
-    validation = _names_at(catalogue, VALIDATION, {place for _, place in places})
+def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
+    hashes = {side: _read_hashes(catalogue, side) for side in SPLITS}
+    places = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
+    train = _find_names(catalogue, TRAIN, {place for place, _ in places})
+    validation = _find_names(catalogue, VALIDATION, {place for _, place in places})
     return [(train[one], validation[other]) for one, other in places]
 
 
-def _column(catalogue: Catalogue, side: str) -> np.ndarray:
+def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
     """Eight bytes an image; the only thing that grows with their number."""
     rows: Iterable[tuple[int]] = catalogue.table.execute(
         "SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side]
@@ -138,12 +139,12 @@ def _column(catalogue: Catalogue, side: str) -> np.ndarray:
     return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
 
 
-def _names_at(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
+def _find_names(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
     rows = catalogue.table.execute("SELECT name FROM examples WHERE side = ? ORDER BY name", [side])
     return {place: name for place, (name,) in enumerate(rows) if place in places}
 
 
-def _copies(catalogue: Catalogue) -> list[str]:
+def _describe_copies(catalogue: Catalogue) -> list[str]:
     """Files with the same bytes: kept, but told, above all if their labels differ."""
     copies = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM examples WHERE side IS NOT NULL "

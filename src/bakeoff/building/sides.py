@@ -1,7 +1,5 @@
 """Every usable item gets its side, train or validation, by its dataset's rule; the same bytes are never on both."""
 
-import json
-import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,26 +8,16 @@ from pathlib import PurePosixPath
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.errors import DataError
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
-from bakeoff.sources.dataset import Dataset
-from bakeoff.sources.paths import read_text, shown
-from bakeoff.sources.splits import TEST, Split, place_of
+from bakeoff.sources.dataset import TEST, Dataset, Split, hash_place
+from bakeoff.sources.raw_files import make_printable, read_text
 
 UNUSED_TEST = "in the test side, which is kept out of training and validation"
 IN_NO_LIST = "in neither of the split's lists"
-DIGITS = re.compile("[0-9]+")
 IN_GAP = "in the gap between training and validation (data.split.gap)"
 
 
-def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
-    """Items that can become records, with what their side and shard depend on."""
-    with catalogue.changing() as table:
-        table.execute("DELETE FROM examples")
-        table.execute("DELETE FROM labels")
-        _fill(table, datasets)
-
-
 def choose_sides(catalogue: Catalogue, datasets: Sequence[Dataset]) -> list[str]:
-    """Returns what the user should hear of."""
+    """Give every example its side; return what the user should hear of."""
     warnings: list[str] = []
     with catalogue.changing() as table:
         # What is decided while a query runs is put aside here, since SQLite does not define changing what is read.
@@ -37,7 +25,7 @@ def choose_sides(catalogue: Catalogue, datasets: Sequence[Dataset]) -> list[str]
         _join_copies(table)
         for source, dataset in enumerate(datasets):
             rule = dataset.split
-            by = _resolved(table, source, dataset)
+            by = _choose_rule(table, source, dataset)
             if by == "given":
                 warnings += _given(table, source, dataset)
             elif by == "fraction":
@@ -47,31 +35,8 @@ def choose_sides(catalogue: Catalogue, datasets: Sequence[Dataset]) -> list[str]
         _part_copies(table)
         for side in SPLITS:
             if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
-                raise DataError(f"{datasets[0].path}: no example is left for {side}; {_remedy(side, datasets[0])}")
+                raise DataError(f"{datasets[0].path}: no example is left for {side}; {_suggest(side, datasets[0])}")
     return warnings
-
-
-def _fill(table: sqlite3.Connection, datasets: Sequence[Dataset]) -> None:
-    rows = table.execute(
-        "SELECT source, items.content, verdicts.content, sha256, likeness FROM items JOIN verdicts USING (name) "
-        "WHERE reason IS NULL ORDER BY name"
-    )
-    for source, packed_item, packed_verdict, sha256, likeness in rows:
-        item, verdict = json.loads(packed_item), json.loads(packed_verdict)  # a few of their keys are enough
-        name, rule = item["name"], datasets[source].split
-        group = item.get("group") or rule.group_of(name)
-        if group is None:
-            group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
-        natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
-        table.execute(
-            "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
-            (
-                name, source, f"{source}:{group}", item.get("split"), natural, place_of(0, name), verdict["bytes"],
-                sha256, likeness,
-            ),
-        )  # fmt: skip
-        labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
-        table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
 
 
 def _join_copies(table: sqlite3.Connection) -> None:
@@ -108,11 +73,11 @@ def _part_copies(table: sqlite3.Connection) -> None:
     )
     table.execute("CREATE INDEX IF NOT EXISTS by_bytes ON examples (sha256)")
     for name, other in table.execute(copies, (TRAIN, VALIDATION)).fetchall():
-        reason = f"the same bytes as {shown(other)}, which stays in validation"
+        reason = f"the same bytes as {make_printable(other)}, which stays in validation"
         table.execute("UPDATE examples SET side = NULL, left_out = ? WHERE name = ?", (reason, name))
 
 
-def _resolved(table: sqlite3.Connection, source: int, dataset: Dataset) -> str:
+def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> str:
     rule = dataset.split
     if rule.validation_list:
         return "given"
@@ -124,7 +89,7 @@ def _resolved(table: sqlite3.Connection, source: int, dataset: Dataset) -> str:
         missing = "SELECT MIN(name) FROM examples WHERE source = ? AND given IS NULL"
         [name] = table.execute(missing, [source]).fetchone()
         raise DataError(
-            f"{dataset.path}: {every - given} of {every} examples have no split, {shown(name)} for one; "
+            f"{dataset.path}: {every - given} of {every} examples have no split, {make_printable(name)} for one; "
             "give every example one, or set data.split.by: fraction"
         )
     return "given" if given else "fraction"
@@ -158,7 +123,7 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
             if word and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (word, side)).rowcount:
                 held = table.execute("SELECT side FROM listed WHERE word = ?", [word]).fetchone()[0]
                 if held != side:
-                    raise DataError(f"{(root / file).as_posix()}: {shown(word)} is in both lists")  # type: ignore[operator]
+                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)} is in both lists")  # type: ignore[operator]
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
     for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):
@@ -176,7 +141,9 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
     )
     lost = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
     if lost[0]:
-        warnings.append(f"{lost[0]:,} names of the split's lists are no usable example, {shown(lost[1])} for one")
+        warnings.append(
+            f"{lost[0]:,} names of the split's lists are no usable example, {make_printable(lost[1])} for one"
+        )
     return warnings
 
 
@@ -189,7 +156,7 @@ def _fraction(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
     sizes = table.execute("SELECT unit, COUNT(*) FROM examples WHERE source = ? GROUP BY unit", [source])
     table.executemany(
         "INSERT INTO units VALUES (?, ?, ?, '', NULL)",
-        ((unit, size, place_of(rule.seed, unit.partition(":")[2])) for unit, size in sizes),
+        ((unit, size, hash_place(rule.seed, unit.partition(":")[2])) for unit, size in sizes),
     )
     table.execute("DROP TABLE IF EXISTS unit_labels")
     table.execute(
@@ -230,15 +197,11 @@ def _divide(table: sqlite3.Connection, stratum: str, examples: int, units: int, 
     ordered = table.execute("SELECT unit, size FROM units WHERE stratum = ? ORDER BY place, unit", [stratum])
     for position, (unit, size) in enumerate(ordered):
         nearer = abs(taken + size - wanted) <= abs(taken - wanted)
-        first_of_many = chosen == 0 and units > 1 and position == units - 1
-        side = (
-            VALIDATION if (nearer or first_of_many) and not (chosen == units - 1) and taken < max(wanted, 1) else TRAIN
-        )
-        if units == 1:
-            side = TRAIN
-        if side == VALIDATION:
+        last_chance = chosen == 0 and position == units - 1
+        is_taken = (nearer or last_chance) and chosen < units - 1 and taken < max(wanted, 1)
+        if is_taken:
             taken, chosen = taken + size, chosen + 1
-        table.execute("INSERT INTO decided VALUES (?, ?, NULL)", (unit, side))
+        table.execute("INSERT INTO decided VALUES (?, ?, NULL)", (unit, VALIDATION if is_taken else TRAIN))
 
 
 def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> list[str]:
@@ -261,7 +224,7 @@ def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> list[str]:
                     break
     examples = dict(table.execute("SELECT label, COUNT(*) FROM labels GROUP BY label"))
     return [
-        f"class {shown(label)!r} is in {next(iter(+held[label]))} only: "
+        f"class {make_printable(label)!r} is in {next(iter(+held[label]))} only: "
         f"its {examples[label]} examples cannot be parted without parting groups or other classes"
         for label in sorted(counts)
         if len(+held[label]) < 2 and examples[label] > 1
@@ -294,7 +257,7 @@ def _blocks(table: sqlite3.Connection, source: int, rule: Split) -> None:
     )
 
 
-def _remedy(side: str, dataset: Dataset) -> str:
+def _suggest(side: str, dataset: Dataset) -> str:
     if dataset.split.by in ("auto", "given") and side == VALIDATION:
         return "add a validation folder, or set data.split.by: fraction to take a share of the training examples"
     return "the split needs at least two groups that can be parted (docs/records.md)"

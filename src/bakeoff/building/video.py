@@ -5,7 +5,7 @@ same pixels. A folder of frames is so many image files; the seed system's raw cl
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -17,9 +17,8 @@ import simplejpeg
 from av.video.reformatter import Interpolation
 from PIL import Image
 
-from bakeoff.building.images import ImageRefused, check_image, stored_bytes
-from bakeoff.building.likeness import picture_hash
-from bakeoff.sources.clips import frame_files
+from bakeoff.building.images import Refused, check_image, encode_stored, hash_picture
+from bakeoff.sources.clips import list_frames
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
 EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
@@ -37,46 +36,46 @@ class CheckedClip:
 
 
 def check_video(path: Path) -> CheckedClip:
-    """Decode every frame. Raises ImageRefused."""
-    with _refused_plainly(), _opened(path) as (container, stream):
-        declared, rate = stream.frames, _rate(stream)
+    """Decode every frame. Raises Refused."""
+    with _refuse_plainly(), _open(path) as (container, stream):
+        declared, rate = stream.frames, _read_rate(stream)
         count, sample, size = 0, None, (0, 0)
         middle = declared // 2
         for frame in container.decode(stream):
             if frame.is_corrupt:
-                raise ImageRefused(f"broken video: frame {count} is damaged")
+                raise Refused(f"broken video: frame {count} is damaged")
             if count == 0 or count == middle:
                 sample = frame.reformat(format="gray", interpolation=EXACT).to_ndarray()
                 size = (frame.width, frame.height)
                 turned = frame.rotation % 180 != 0
             count += 1
     if sample is None:
-        raise ImageRefused("broken video: not one frame can be decoded")
+        raise Refused("broken video: not one frame can be decoded")
     if count < declared:
-        raise ImageRefused(f"broken video: {count} of its {declared} frames can be decoded")
+        raise Refused(f"broken video: {count} of its {declared} frames can be decoded")
     width, height = size[::-1] if turned else size
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return CheckedClip(width, height, count, rate, digest, picture_hash(sample))
+    return CheckedClip(width, height, count, rate, digest, hash_picture(sample))
 
 
 def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
     """Decode every image of a folder. They must be of one size."""
     digest, size, likeness, count = hashlib.sha256(), None, 0, 0
-    files = frame_files(folder)
+    files = list_frames(folder)
     for count, file in enumerate(files, start=1):
         data = file.read_bytes()
         try:
             found = check_image(data, None)
-        except ImageRefused as error:
-            raise ImageRefused(f"frame {file.name}: {error}") from None
+        except Refused as error:
+            raise Refused(f"frame {file.name}: {error}") from None
         if size not in (None, (found.width, found.height)):
-            raise ImageRefused(f"frame {file.name} is {found.width}x{found.height}, others are {size[0]}x{size[1]}")
+            raise Refused(f"frame {file.name} is {found.width}x{found.height}, others are {size[0]}x{size[1]}")
         size = (found.width, found.height)
         digest.update(bytes.fromhex(found.sha256))
         likeness = found.likeness if count == (len(files) + 1) // 2 else likeness
     if size is None:
-        raise ImageRefused("a folder without a frame")
+        raise Refused("a folder without a frame")
     return CheckedClip(*size, count, frames_per_second, digest.hexdigest(), likeness)
 
 
@@ -84,50 +83,48 @@ def check_raw(data: bytes, width: int, height: int, frames_per_second: float) ->
     """Raw frames, width x height x 3 bytes each."""
     frames, rest = divmod(len(data), width * height * 3)
     if rest or not frames:
-        raise ImageRefused(
-            f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)"
-        )
-    middle = raw_frames(data, width, height)[frames // 2]
+        raise Refused(f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)")
+    middle = view_raw(data, width, height)[frames // 2]
     grey = np.ascontiguousarray(middle[::2, ::2, 1])
-    return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), picture_hash(grey))
+    return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), hash_picture(grey))
 
 
-def raw_frames(data: bytes, width: int, height: int) -> np.ndarray:
+def view_raw(data: bytes, width: int, height: int) -> np.ndarray:
     return np.frombuffer(data, np.uint8).reshape(-1, height, width, 3)
 
 
-def video_jpegs(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes]:
-    """Every `step`-th frame at (width, height), upright."""
-    with _refused_plainly(), _opened(path) as (container, stream):
+def encode_video(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes]:
+    """Yield JPEGs of every `step`-th frame at (width, height), upright."""
+    with _refuse_plainly(), _open(path) as (container, stream):
         for frame in islice(container.decode(stream), 0, None, step):
             turns = round(frame.rotation / 90) % 4
             width, height = size[::-1] if turns % 2 else size
             rgb = frame.reformat(width, height, "rgb24", dst_colorspace="itu601", interpolation=EXACT)
-            yield _encoded(np.rot90(rgb.to_ndarray(), turns))
+            yield _encode(np.rot90(rgb.to_ndarray(), turns))
 
 
-def folder_jpegs(folder: Path, size: tuple[int, int], step: int, max_side: int | None) -> Iterator[bytes]:
-    for file in frame_files(folder)[::step]:
+def encode_folder(folder: Path, size: tuple[int, int], step: int, max_side: int | None) -> Iterator[bytes]:
+    for file in list_frames(folder)[::step]:
         data = file.read_bytes()
-        yield stored_bytes(data, check_image(data, max_side), max_side)
+        yield encode_stored(data, check_image(data, max_side), max_side)
 
 
-def array_jpegs(frames: Iterable[np.ndarray], size: tuple[int, int], step: int) -> Iterator[bytes]:
-    for frame in islice(frames, 0, None, step):
+def encode_arrays(frames: np.ndarray, size: tuple[int, int], step: int) -> Iterator[bytes]:
+    for frame in frames[::step]:
         if frame.shape[:2] != size[::-1]:
             frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
-        yield _encoded(frame)
+        yield _encode(frame)
 
 
-def _encoded(rgb: np.ndarray) -> bytes:
+def _encode(rgb: np.ndarray) -> bytes:
     return simplejpeg.encode_jpeg(np.ascontiguousarray(rgb), QUALITY, "RGB", "420")
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
+def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
     with av.open(str(path)) as container:
         if not container.streams.video:
-            raise ImageRefused("has no video in it")
+            raise Refused("has no video in it")
         stream = container.streams.video[0]
         stream.thread_type = "NONE"  # the processes are as many as the cores
         stream.codec_context.options = {"err_detect": "explode"}  # else FFmpeg paints over what is damaged
@@ -135,19 +132,19 @@ def _opened(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoS
 
 
 @contextmanager
-def _refused_plainly() -> Iterator[None]:
+def _refuse_plainly() -> Iterator[None]:
     try:
         yield
     except av.error.FFmpegError as error:
-        raise ImageRefused(f"broken video: {error.strerror}") from None
+        raise Refused(f"broken video: {error.strerror}") from None
     except (ValueError, MemoryError) as error:
-        if isinstance(error, ImageRefused):
+        if isinstance(error, Refused):
             raise
-        raise ImageRefused(f"broken video: {error}") from None
+        raise Refused(f"broken video: {error}") from None
 
 
-def _rate(stream: av.VideoStream) -> float:
+def _read_rate(stream: av.VideoStream) -> float:
     rate = float(stream.average_rate or stream.guessed_rate or 0)
     if not 0 < rate < UNBELIEVABLE_RATE:
-        raise ImageRefused(f"broken video: a rate of {rate:g} frames a second")
+        raise Refused(f"broken video: a rate of {rate:g} frames a second")
     return rate

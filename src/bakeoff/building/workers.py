@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for_any
-from types import TracebackType
 from typing import Any, Self
 
 AHEAD = 3  # pieces that wait for each worker
+Work = Callable[[list[Any]], Any]  # a piece -> its result
 
 
 class Workers:
@@ -19,29 +19,25 @@ class Workers:
 
     def __init__(self, count: int, prepare: Callable[..., None], *arguments: Any) -> None:
         self.count, self._prepare, self._arguments = count, prepare, arguments
-        self._pool = self._started(count) if count > 1 else None
+        self._pool = self._start(count) if count > 1 else None
         if self._pool is None:
             prepare(*arguments)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
     def warm_up(self) -> None:
         """Processes load what they need while the caller does other things."""
-        for _ in range(self.count if self._pool else 0):
-            assert self._pool
-            self._pool.submit(os.getpid)
+        if self._pool:
+            for _ in range(self.count):
+                self._pool.submit(os.getpid)
 
-    def each(
-        self, work: Callable[[list[Any]], Any], pieces: Iterable[list[Any]], died: Callable[[Any], Any]
-    ) -> Iterator[Any]:
-        """The results, as they come. `died` gives the result for the one element that kills whoever works on it."""
+    def each(self, work: Work, pieces: Iterable[list[Any]], give_up: Callable[[Any], Any]) -> Iterator[Any]:
+        """Yield the results, as they come. `give_up` gives that of the one element that kills whoever works on it."""
         if self._pool is None:
             yield from map(work, pieces)
             return
@@ -64,26 +60,23 @@ class Workers:
                 suspects = [*waiting.values(), *([held] if held is not None else [])]
                 waiting.clear()
                 held = None
-                self._pool = self._started(self.count)
+                self._pool = self._start(self.count)
                 for piece in suspects:
-                    yield from self._one_by_one(work, piece, died)
+                    yield from self._one_by_one(work, piece, give_up)
 
-    def _one_by_one(
-        self, work: Callable[[list[Any]], Any], piece: list[Any], died: Callable[[Any], Any]
-    ) -> Iterator[Any]:
+    def _one_by_one(self, work: Work, piece: list[Any], give_up: Callable[[Any], Any]) -> Iterator[Any]:
         for element in piece:
             assert self._pool
             try:
                 yield self._pool.submit(work, [element]).result()
             except BrokenProcessPool:
-                self._pool = self._started(self.count)
-                yield died(element)
+                self._pool = self._start(self.count)
+                yield give_up(element)
 
-    def _started(self, count: int) -> ProcessPoolExecutor:
+    def _start(self, count: int) -> ProcessPoolExecutor:
         # Forking a process that has threads, TensorFlow's or a progress bar's, may hang; so all are started afresh.
-        return ProcessPoolExecutor(
-            count, multiprocessing.get_context("spawn"), _begin, (self._prepare, self._arguments)
-        )
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(count, context, _begin, (self._prepare, self._arguments))
 
 
 def _begin(prepare: Callable[..., None], arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Shards of the chosen examples, written by the workers, each whole or not at all.
+"""Examples -> shards, each written whole or not at all; and the records of a source that draws its own examples.
 
 Beside a finished shard stands its seal: what it was made from, what it holds. A build that goes on after a kill keeps
 every shard whose seal still fits.
@@ -6,21 +6,26 @@ every shard whose seal still fits.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.examine import record_of
-from bakeoff.building.tally import Tally
-from bakeoff.records.example import class_ids, encode_with
-from bakeoff.records.manifest import Shard
-from bakeoff.records.record import TRAIN
-from bakeoff.records.shards import ShardWriter, index_name, shard_name
+from bakeoff.building.contents import A_SPLIT, Sample, Tally, draw_sample
+from bakeoff.building.examine import make_record
+from bakeoff.building.report import write_made_report
+from bakeoff.files import building
+from bakeoff.progress import progress
+from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, write_labels
+from bakeoff.records.record import SPLITS, TRAIN, Record, Source, encode_record, number_classes
+from bakeoff.records.shards import ShardWriter, name_index, name_shard
 from bakeoff.sources.dataset import Dataset
+
+EXAMPLES_PER_SHARD = 1024
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,50 @@ class Order:
 
     @property
     def file(self) -> str:
-        return shard_name(self.split, self.number, self.count)
+        return name_shard(self.split, self.number, self.count)
 
 
-def boxes_name(shard: str) -> str:
+def list_orders(counts: dict[str, int]) -> Iterator[Order]:
+    for split, count in counts.items():
+        for number in range(count):
+            yield Order(split, number, count)
+
+
+def write_shard(
+    catalogue: Catalogue, order: Order, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
+) -> Seal:
+    """Keep what is finished; else write beside, then rename, the seal last."""
+    recipe = _hash_content(catalogue, order, classes)
+    held = _read_seal(folder, order.file)
+    if held and held.recipe == recipe:
+        return held
+    (folder / f"{order.file}.json").unlink(missing_ok=True)
+    ids, tally, boxes = number_classes(classes), Tally(), []
+    unfinished = f"partial-{order.file}"
+    roots = [dataset.folder() for dataset in datasets]
+    with ShardWriter(folder, unfinished) as shard:
+        for source, item, verdict in catalogue.shard(order.split, order.number):
+            record, sha256 = make_record(datasets[source], roots[source], item, verdict)
+            shard.write(encode_record(record, ids, sha256))
+            tally.add(record)
+            if order.split == TRAIN:
+                boxes += [(box.ymin, box.xmin, box.ymax, box.xmax) for box in record.boxes]
+    (folder / unfinished).replace(folder / order.file)
+    (folder / name_index(unfinished)).replace(folder / name_index(order.file))
+    np.save(folder / name_boxes(order.file), np.array(boxes, np.float32).reshape(-1, 4))
+    seal = Seal(replace(shard.describe(), file=order.file), recipe, tally)
+    ready = folder / f"{unfinished}.json"
+    ready.write_text(json.dumps(asdict(seal)), encoding="utf-8")
+    ready.replace(folder / f"{order.file}.json")
+    return seal
+
+
+def name_boxes(shard: str) -> str:
     return f"boxes-{shard}.npy"
 
 
-def seal_of(folder: Path, file: str) -> Seal | None:
-    """None if the shard is not finished."""
+def _read_seal(folder: Path, file: str) -> Seal | None:
+    """Return None if the shard is not finished."""
     try:
         tree = json.loads((folder / f"{file}.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -56,51 +96,70 @@ def seal_of(folder: Path, file: str) -> Seal | None:
     return Seal(Shard(**tree["shard"]), tree["recipe"], Tally(**tree["tally"]))
 
 
-def write_shard(
-    catalogue: Catalogue, order: Order, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
-) -> Seal:
-    """Keeps what is finished; else writes beside, then renames, the seal last."""
-    recipe = _recipe(catalogue, order, classes)
-    held = seal_of(folder, order.file)
-    if held and held.recipe == recipe:
-        return held
-    (folder / f"{order.file}.json").unlink(missing_ok=True)
-    ids, tally, boxes = class_ids(classes), Tally(), []
-    partial = f"partial-{order.file}"
-    roots = [dataset.folder() for dataset in datasets]
-    with ShardWriter(folder, partial) as shard:
-        for source, item, verdict in catalogue.shard(order.split, order.number):
-            record, sha256 = record_of(datasets[source], roots[source], item, verdict)
-            shard.write(encode_with(record, ids, sha256))
-            tally.add(record)
-            if order.split == TRAIN:
-                boxes += [(box.ymin, box.xmin, box.ymax, box.xmax) for box in record.boxes]
-    (folder / partial).replace(folder / order.file)
-    (folder / index_name(partial)).replace(folder / index_name(order.file))
-    np.save(folder / boxes_name(order.file), np.array(boxes, np.float32).reshape(-1, 4))
-    made = Shard(order.file, *[getattr(shard.made(), key) for key in ("examples", "bytes", "sha256")])
-    seal = Seal(made, recipe, tally)
-    ready = folder / f"partial-{order.file}.json"
-    ready.write_text(json.dumps(asdict(seal)), encoding="utf-8")
-    ready.replace(folder / f"{order.file}.json")
-    return seal
-
-
-def all_orders(counts: dict[str, int]) -> Iterator[Order]:
-    for split, count in counts.items():
-        for number in range(count):
-            yield Order(split, number, count)
-
-
-def _recipe(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
+def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
     query = (
         "SELECT items.content, verdicts.content FROM examples JOIN items USING (name) JOIN verdicts USING (name) "
         "WHERE side = ? AND shard = ? ORDER BY place, name"
     )
     digest = hashlib.sha256(json.dumps(list(classes)).encode())
-    row: Any
     for row in catalogue.table.execute(query, (order.split, order.number)):
         for part in row:
             digest.update(part.encode())
             digest.update(b"\n")
     return digest.hexdigest()
+
+
+def make_records(source: Source, out: Path, source_digest: str = "") -> Manifest:
+    """Write what a source draws itself into `out`, whole."""
+    splits: dict[str, Split] = {}
+    tallies = {split: Tally() for split in SPLITS}
+    pictures: list[Sample] = []
+    total = sum(source.count(split) for split in SPLITS)
+    with building(out) as unfinished:
+        with progress("build_records", total, "examples") as bar, ExitStack() as files:
+            table = files.enter_context(BoxTable(unfinished)) if source.task == "detection" else None
+
+            def note(split: str, record: Record) -> None:
+                if tallies[split].examples < A_SPLIT:
+                    pictures.append(draw_sample(split, record))
+                tallies[split].add(record)
+                if table and split == TRAIN:
+                    table.add(record.boxes)
+                bar.advance()
+
+            for split in SPLITS:
+                splits[split] = write_split(source, split, unfinished, partial(note, split))
+        write_labels(source.classes(), unfinished)
+        write_made_report(unfinished, source.classes(), tallies, pictures)
+        boxes_sha256 = table.sha256() if table else None
+        manifest = Manifest(
+            source.task, tuple(source.classes()), splits, boxes_sha256=boxes_sha256, source_digest=source_digest
+        )
+        manifest.write(unfinished)
+    return manifest
+
+
+def write_split(source: Source, split: str, folder: Path, note: Callable[[Record], object] = lambda _: None) -> Split:
+    """Write one split in order, in shards of nearly equal length, and call `note` with each record."""
+    classes, total = source.classes(), source.count(split)
+    ids = number_classes(classes)
+    records = iter(source.records(split))
+    count = max(1, -(-total // EXAMPLES_PER_SHARD))
+    shards: list[Shard] = []
+    tally = Tally()
+    for number in range(count):
+        examples = (number + 1) * total // count - number * total // count
+        with ShardWriter(folder, name_shard(split, number, count)) as shard:
+            for _ in range(examples):
+                record = next(records)
+                shard.write(encode_record(record, ids))
+                tally.add(record)
+                note(record)
+        shards.append(shard.describe())
+    return describe_split(tally, classes, shards)
+
+
+def describe_split(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
+    """Return the manifest's account of a split."""
+    counts = {label: tally.labels.get(label, 0) for label in classes}
+    return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))

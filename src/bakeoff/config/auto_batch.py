@@ -25,7 +25,7 @@ import psutil
 
 from bakeoff import machine
 from bakeoff.config.facts import find_once
-from bakeoff.input.budget import Limits, Load, estimate
+from bakeoff.input.memory import Limits, Load, estimate
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
 from bakeoff.run.file import write

@@ -44,8 +44,8 @@ class Layer:
     def line_of(self, place: Place) -> int | None:
         return self.document.lines.get((*self.prefix, *place))
 
-    def shown(self, place: Place) -> str:
-        """`file:line`; the command line has no lines."""
+    def locate(self, place: Place) -> str:
+        """Return `file:line`; the command line has no lines."""
         line = self.line_of(place)
         return self.path.as_posix() if line is None or self.path == COMMAND_LINE else f"{self.path.as_posix()}:{line}"
 
@@ -122,14 +122,14 @@ class Chooser:
             else:
                 options[group] = next(iter(entry.values()))
                 continue
-            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {wrong}")
+            self._problems.note(f"{layer.locate(('defaults', number))}: {group}: {wrong}")
         for key, value in layer.document.values.items():
             kind, type_ = ("list", list) if key == "defaults" else ("mapping", dict)
             if key != "defaults" and (key not in self._groups or key == OPEN):
                 allowed = choices(str(key), [group for group in self._groups if group != OPEN])
-                self._problems.note(f"{layer.shown((key,))}: {key}: no key of a preset; {allowed}")
+                self._problems.note(f"{layer.locate((key,))}: {key}: no key of a preset; {allowed}")
             elif not isinstance(value, type_):
-                self._problems.note(f"{layer.shown((key,))}: {key}: must be a {kind}, got {value!r}")
+                self._problems.note(f"{layer.locate((key,))}: {key}: must be a {kind}, got {value!r}")
         return Preset(str(name), options, layer)
 
     def choice(self, group: str, preset: Preset | None) -> Choice | None:
@@ -189,7 +189,7 @@ class Chooser:
                 layers += self._option_layers(group, base, (*above, use))
                 continue
             text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
-            self._problems.note(f"{layer.shown(('defaults', number))}: {group}: {text}")
+            self._problems.note(f"{layer.locate(('defaults', number))}: {group}: {text}")
         return layers
 
     def _read(self, path: Path) -> Layer | None:

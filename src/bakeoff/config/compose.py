@@ -48,14 +48,14 @@ class Composed:
         for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
             for layer in self.chosen[str(group)].layers if group in self.chosen else ():
                 if layer.line_of(tuple(inner[:depth])) is not None:
-                    return layer.shown(tuple(inner[:depth]))
+                    return layer.locate(tuple(inner[:depth]))
         if inner and inner != ["use"] and group in self.chosen:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()
         for place in ((group, *inner), (group,)):
             for layer in self.said:
                 if layer.line_of(place) is not None:
-                    return layer.shown(place)
+                    return layer.locate(place)
         return self.said[-1].path.as_posix()
 
 

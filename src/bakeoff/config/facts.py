@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 import bakeoff.networks
 from bakeoff import machine
 from bakeoff.files import write_whole
-from bakeoff.input.budget import FLOAT_BYTES, Limits
-from bakeoff.input.memory import AUTO, Memory
+from bakeoff.input.memory import AUTO, FLOAT_BYTES, Limits, Memory
 from bakeoff.networks.network import Network, select
 from bakeoff.quiet import load_tensorflow
 
@@ -106,7 +105,7 @@ def _fingerprint(network: Network, num_classes: int) -> str:
     return digest.hexdigest()[:16]
 
 
-def look() -> Machine:
+def inspect_machine() -> Machine:
     return Machine(
         free_bytes=machine.available_memory(),
         total_bytes=machine.total_memory(),
@@ -122,12 +121,12 @@ def stated_limits(memory: Memory) -> Limits:
 
 
 def limits_on_this_machine(
-    memory: Memory, kept_in: Path, warn: Callable[[str], object], look: Callable[[], Machine] = look
+    memory: Memory, kept_in: Path, warn: Callable[[str], object], inspect: Callable[[], Machine] = inspect_machine
 ) -> Limits:
     """Return what a run may use: a stated budget is what it says, `auto` asks the machine once."""
     if AUTO not in (memory.budget, memory.device_budget):
         return stated_limits(memory)
-    now = look()
+    now = inspect()
     # By total memory too, since a container of the same name may have another limit.
     key = hashlib.sha256(f"{platform.node()} {now.total_bytes}".encode()).hexdigest()[:12]
     path = kept_in / f"machine-{key}.json"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import prod
 from pathlib import Path
 
-from bakeoff.input.budget import TRACKING_BYTES
+from bakeoff.input.memory import TRACKING_BYTES
 from bakeoff.input.shape import Shape
 from bakeoff.quiet import load_tensorflow
 from bakeoff.run.file import fitting_manifest, load

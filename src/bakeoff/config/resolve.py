@@ -7,8 +7,7 @@ from bakeoff.config.auto_batch import Choice, NothingFits
 from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts, stated_limits
 from bakeoff.errors import OutOfRange
-from bakeoff.input.budget import Buffers, Limits, Load, buffers
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import Buffers, Limits, Load, Memory, buffers
 from bakeoff.lr import batch_factor
 from bakeoff.lr.schedule import Schedule
 from bakeoff.networks.network import Network

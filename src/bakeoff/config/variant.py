@@ -17,14 +17,12 @@ from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of, limits_on_this_machine
 from bakeoff.config.resolve import resolve
 from bakeoff.errors import ConfigError, DataError
-from bakeoff.records.box_table import read_boxes
-from bakeoff.records.manifest import Manifest, read_manifest
+from bakeoff.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.records.record import Source
 from bakeoff.run.parse import ABSENT, Problems, flat, parse_kind
 from bakeoff.run.settings import GROUPS, Draft, Run, as_tree, parse_draft, settings_tree
 from bakeoff.sources import SOURCES
-from bakeoff.sources.dataset import Dataset, Part
-from bakeoff.sources.merged import Merged
+from bakeoff.sources.dataset import Dataset, Merged, Part
 
 # Every group of a variant and the classes that its settings can be.
 KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS

@@ -31,12 +31,11 @@ from bakeoff.export.lite_metadata import (
 )  # fmt: skip
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
-from bakeoff.input.shape import Shape
+from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store
-from bakeoff.input.view import View
 from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
-from bakeoff.records.shards import write_labels
+from bakeoff.records.manifest import write_labels
 from bakeoff.run.options import SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Task
 

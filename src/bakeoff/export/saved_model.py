@@ -13,7 +13,7 @@ from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 from bakeoff.errors import DataError, one_line
 from bakeoff.export.lite_model import Found
 from bakeoff.input import pixels
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from bakeoff.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}

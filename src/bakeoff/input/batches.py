@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.input import keys, pixels
 from bakeoff.input.augment import Augment
-from bakeoff.input.decode import Example, decoder
-from bakeoff.input.order import Order
-from bakeoff.input.reading import Read, evaluation_reader, training_reader
+from bakeoff.input.augment.scene import make_key
+from bakeoff.input.decode import Example, choose_parser
+from bakeoff.input.order import Order, Read, make_evaluation_reader, make_training_reader
+from bakeoff.input.pixels import distort, fit
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 
@@ -25,49 +25,47 @@ def training_batches(
     augment: Augment,
     encode: Callable[[Example], Example],
 ) -> tf.data.Dataset:
-    """Return one batch per step: images, and what `encode` makes of their truth.
+    """Give one batch per step: images, and what `encode` makes of their truth.
 
     The batch of a step is the same wherever `steps` starts.
 
     Step 0 begins with example `first_example` of the stream.
     """
-
-    decode = decoder(shape)
+    parse = choose_parser(shape)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
         place = tf.ensure_shape(place, [2])
-        key = keys.key(order.seed, epoch=place[0], example=place[1])
-        example = pixels.distort(decode(data), shape.view, augment=augment, key=key)
+        key = make_key(order.seed, epoch=place[0], example=place[1])
+        example = distort(parse(data), shape.view, augment=augment, key=key)
         return {"image": example["image"]} | encode(example)
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
-    rows = _prepared(positions, shape, training_reader(store, order), prepare)
+    rows = _prepare(positions, shape, make_training_reader(store, order), prepare)
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
 def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:
-    """Every example, or these, once, in the order of the shards, as dicts.
+    """Give every example, or these, once, in the order of the shards, as dicts.
 
     Boxes are padded with class 0, and the last batch is short.
     """
-
-    decode = decoder(shape)
+    parse = choose_parser(shape)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
-        return pixels.fit(decode(data), shape.view) | {"number": tf.ensure_shape(number, [])}
+        return fit(parse(data), shape.view) | {"number": tf.ensure_shape(number, [])}
 
     chosen = np.arange(store.examples) if numbers is None else numbers
-    rows = _prepared(
-        tf.data.Dataset.from_tensor_slices(chosen.astype(np.int64)), shape, evaluation_reader(store), prepare
+    rows = _prepare(
+        tf.data.Dataset.from_tensor_slices(chosen.astype(np.int64)), shape, make_evaluation_reader(store), prepare
     )
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 
-def _prepared(
+def _prepare(
     numbers: tf.data.Dataset, shape: Shape, read: Read, prepare: Callable[[tf.Tensor, tf.Tensor], Any]
 ) -> tf.data.Dataset:
-    """Examples read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
+    """Let examples be read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
     read_batches = numbers.batch(shape.batch_size).map(
         # Were it not declared free of state, deterministic mode would take all threads and prefetching away.
         lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False)

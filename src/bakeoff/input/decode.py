@@ -14,7 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from bakeoff.input.augment.scene import draw_number
 from bakeoff.input.shape import Shape
+from bakeoff.networks.network import Sampling
 
 Example = dict[str, tf.Tensor]
 
@@ -24,14 +26,21 @@ _IMAGE = {"image/encoded": tf.io.FixedLenFeature([], tf.string)}
 _CLIP = {"clip/frames": tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True)}
 
 
-def detection(data: tf.Tensor) -> Example:
+def choose_parser(shape: Shape) -> Callable[[tf.Tensor], Example]:
+    if shape.task == "detection":
+        return parse_scene
+    parse = {"classification": parse_image, "video": parse_clip}[shape.task]
+    return partial(parse, several_labels=shape.several_labels)
+
+
+def parse_scene(data: tf.Tensor) -> Example:
     features = {f"image/object/bbox/{side}": tf.io.VarLenFeature(tf.float32) for side in _SIDES}
     features["image/object/class/label"] = tf.io.VarLenFeature(tf.int64)
     row = tf.io.parse_single_example(data, features | _IMAGE | _SHAPE)
     corners = [tf.sparse.to_dense(row[f"image/object/bbox/{side}"]) for side in _SIDES]
     return {
         "image": row["image/encoded"],
-        "size": _size(row),
+        "size": _stack_size(row),
         "boxes": tf.stack(corners, axis=-1),
         "classes": tf.sparse.to_dense(row["image/object/class/label"]),
         "height": row["image/height"],
@@ -39,65 +48,80 @@ def detection(data: tf.Tensor) -> Example:
     }
 
 
-def classification(data: tf.Tensor, several_labels: int = 0) -> Example:
-    row = tf.io.parse_single_example(data, _IMAGE | _SHAPE | _label_features(several_labels))
-    return {"image": row["image/encoded"], "size": _size(row)} | _truth(row, several_labels)
+def parse_image(data: tf.Tensor, several_labels: int = 0) -> Example:
+    row = tf.io.parse_single_example(data, _IMAGE | _SHAPE | _describe_labels(several_labels))
+    return {"image": row["image/encoded"], "size": _stack_size(row)} | _find_truth(row, several_labels)
 
 
-def video(data: tf.Tensor, several_labels: int = 0) -> Example:
-    row = tf.io.parse_single_example(data, _CLIP | _SHAPE | _label_features(several_labels))
-    return {"image": row["clip/frames"], "size": _size(row)} | _truth(row, several_labels)
+def parse_clip(data: tf.Tensor, several_labels: int = 0) -> Example:
+    row = tf.io.parse_single_example(data, _CLIP | _SHAPE | _describe_labels(several_labels))
+    return {"image": row["clip/frames"], "size": _stack_size(row)} | _find_truth(row, several_labels)
 
 
-def decoder(shape: Shape) -> Callable[[tf.Tensor], Example]:
-    if shape.task == "detection":
-        return detection
-    return partial({"classification": classification, "video": video}[shape.task], several_labels=shape.several_labels)
+def _stack_size(row: Example) -> tf.Tensor:
+    return tf.stack([row["image/height"], row["image/width"]])
 
 
-def pixels(encoded: tf.Tensor, bounds: tf.Tensor | None) -> tf.Tensor:
+def _describe_labels(several_labels: int) -> dict[str, Any]:
+    one = tf.io.FixedLenFeature([], tf.int64)
+    return {"image/class/label": tf.io.VarLenFeature(tf.int64) if several_labels else one}
+
+
+def _find_truth(row: Example, several_labels: int) -> Example:
+    """Return one class id, or a vector that is 1 at the place of each id."""
+    if not several_labels:
+        return {"label": row["image/class/label"]}
+    ids = tf.sparse.to_dense(row["image/class/label"])
+    hits = tf.reduce_sum(tf.one_hot(ids - 1, several_labels), axis=0)
+    return {"labels": tf.ensure_shape(tf.minimum(hits, 1.0), [several_labels])}
+
+
+def choose_frames(
+    sampling: Sampling, wanted: int, available: tf.Tensor, key: tf.Tensor | None
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the frames of a clip that a network is shown, (wanted,) numbers, and which of them are to be black.
+
+    Without a key it is what is centred.
+    """
+    if sampling.cover == "whole":  # a shorter clip shows some twice
+        last = tf.cast(available - 1, tf.float32)
+        return tf.cast(tf.round(tf.linspace(0.0, last, wanted)), tf.int32), tf.zeros([wanted], tf.bool)
+    room = tf.maximum(available - (wanted - 1) * sampling.stride - 1, 0)
+    start = room // 2 if key is None or sampling.start == "centred" else draw_number(key, room + 1)
+    numbers = start + sampling.stride * tf.range(wanted)
+    inside = tf.minimum(numbers, available - 1)
+    if sampling.short == "loop":
+        return numbers % available, tf.zeros([wanted], tf.bool)
+    return inside, (numbers > inside) & (sampling.short == "zeros")
+
+
+def decode_frames(encoded: tf.Tensor, bounds: tf.Tensor | None) -> tf.Tensor:
     """Of encoded frames (t,) all pixels, or those in `bounds` (4,) int32 top left height width: (t, h, w, 3) uint8."""
 
-    def decoded(frame: tf.Tensor) -> tf.Tensor:
-        return _whole(frame) if bounds is None else _part(frame, bounds)
+    def decode(frame: tf.Tensor) -> tf.Tensor:
+        return _decode_whole(frame) if bounds is None else _decode_part(frame, bounds)
 
     if encoded.shape[0] == 1:  # an image, which needs no loop
-        return decoded(encoded[0])[None]
-    return tf.map_fn(decoded, encoded, fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
+        return decode(encoded[0])[None]
+    return tf.map_fn(decode, encoded, fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
 
 
-def _whole(encoded: tf.Tensor) -> tf.Tensor:
+def _decode_whole(encoded: tf.Tensor) -> tf.Tensor:
     return tf.io.decode_image(encoded, channels=3, expand_animations=False)
 
 
-def _part(encoded: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
-    """The very pixels that the whole image has there; of a JPEG not all the others are computed."""
+def _decode_part(encoded: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
+    """Return the very pixels that the whole image has there; of a JPEG not all the others are computed."""
     top, left, height, width = tf.unstack(bounds, num=4)
 
-    def of_jpeg() -> tf.Tensor:
+    def decode_jpeg() -> tf.Tensor:
         # Where colours are stored at half the size, the last column of a part is guessed without its neighbour.
         columns = tf.io.extract_jpeg_shape(encoded)[1]
         first, end = tf.maximum(left - 1, 0), tf.minimum(left + width + 1, columns)
         part = tf.io.decode_and_crop_jpeg(encoded, tf.stack([top, first, height, end - first]), channels=3)
         return part[:, left - first : left - first + width]
 
-    found = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, lambda: _whole(encoded)[top : top + height, left : left + width])
-    return tf.ensure_shape(found, [None, None, 3])
+    def cut() -> tf.Tensor:
+        return _decode_whole(encoded)[top : top + height, left : left + width]
 
-
-def _size(row: Example) -> tf.Tensor:
-    return tf.stack([row["image/height"], row["image/width"]])
-
-
-def _label_features(several_labels: int) -> dict[str, Any]:
-    one = tf.io.FixedLenFeature([], tf.int64)
-    return {"image/class/label": tf.io.VarLenFeature(tf.int64) if several_labels else one}
-
-
-def _truth(row: Example, several_labels: int) -> Example:
-    """One class id, or a vector that is 1 at the place of each id."""
-    if not several_labels:
-        return {"label": row["image/class/label"]}
-    ids = tf.sparse.to_dense(row["image/class/label"])
-    hits = tf.reduce_sum(tf.one_hot(ids - 1, several_labels), axis=0)
-    return {"labels": tf.ensure_shape(tf.minimum(hits, 1.0), [several_labels])}
+    return tf.ensure_shape(tf.cond(tf.io.is_jpeg(encoded), decode_jpeg, cut), [None, None, 3])

@@ -1,9 +1,20 @@
-"""What a batch looks like and how many of them may wait."""
+"""What a network sees of an example outside training, and what a batch of them looks like."""
 
 from dataclasses import dataclass, field
 
-from bakeoff.input.view import View
-from bakeoff.networks.network import Sampling
+from bakeoff.networks.network import Network, Sampling
+
+
+@dataclass(frozen=True)
+class View:
+    size: int  # the network's input side, in pixels
+    frames: int = 1  # 1 for images
+    central_crop: float = 1.0  # share of each side that is looked at
+    sampling: Sampling = field(default_factory=Sampling)
+
+    @classmethod
+    def of(cls, network: Network) -> "View":
+        return cls(network.input_size, network.frames, network.central_crop, network.sampling)
 
 
 @dataclass(frozen=True)
@@ -13,7 +24,7 @@ class Shape:
     frames: int  # 1 for images
     batch_size: int
     decode_threads: int
-    prefetch_batches: int
+    prefetch_batches: int  # so many may wait
     several_labels: int = 0  # how many classes, if an example may have several of them; 0: each has one label
     central_crop: float = 1.0  # share of each side that is looked at outside training
     sampling: Sampling = field(default_factory=Sampling)

@@ -1,10 +1,11 @@
 """Serialized examples by number, read from the shards at the offsets that the index names.
 
 Every read is checked against the checksum that the record was written with: a byte that changed since the build
-is said, with shard, record and offset, or left out and counted, but never trained on.
+is said, with shard, record and offset, or left out and counted (`memory.on_bad_record: skip`), but never trained on.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,15 +15,50 @@ from typing import BinaryIO, Literal
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.input.bad_records import BadRecords
 from bakeoff.records.manifest import Shard, Split
-from bakeoff.records.shards import index_name
-from bakeoff.records.tfrecord import HEAD, TAIL, is_head, is_whole
-from bakeoff.records.wire import Value, decode_features
+from bakeoff.records.shards import HEAD, TAIL, is_head, is_whole, name_index
+from bakeoff.records.wire import decode_features
 
 NAME = "image/filename"
+BAD_RECORDS = "bad_records"  # the file that keeps them
 OnBadRecord = Literal["error", "skip"]
 REBUILD = "run `dvc repro --force build_records`"
+
+
+class BadRecords:
+    """Damaged records that a run left out: said once, and counted over interruptions.
+
+    Kept beside the run's checkpoints, a line each:  train<TAB>17<TAB>data/records/train-00000-of-00001: record 17, …
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], str] = {}
+        self._file: Path | None = None
+
+    def of(self, split: str) -> Callable[[int, str], None]:
+        """For a store of this split to call with an example and what is wrong with it."""
+
+        def notice(example: int, problem: str) -> None:
+            if (split, example) not in self._known:
+                self._known[split, example] = problem
+                print(f"warning: {problem}; it is left out", file=sys.stderr, flush=True)
+                if self._file:
+                    with self._file.open("a", encoding="utf-8") as lines:
+                        lines.write(f"{split}\t{example}\t{problem}\n")
+
+        return notice
+
+    def keep_in(self, folder: Path) -> None:
+        """From now on; what the same run left out before it was interrupted counts, too."""
+        self._file = folder / BAD_RECORDS
+        for line in self._file.read_text(encoding="utf-8").splitlines() if self._file.is_file() else ():
+            split, example, problem = line.split("\t", 2)
+            self._known[split, int(example)] = problem
+
+    def counts(self) -> dict[str, int]:
+        """By split; nothing where all records are whole."""
+        splits = sorted({split for split, _ in self._known})
+        return {split: sum(of == split for of, _ in self._known) for split in splits}
 
 
 class Store:
@@ -60,7 +96,7 @@ class Store:
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
-        return [_name(data, number) for number in examples for data in self.read(np.array([number]))]
+        return [_find_name(data, number) for number in examples for data in self.read(np.array([number]))]
 
     def __del__(self) -> None:
         for file in self._files:
@@ -122,16 +158,14 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
         raise
 
 
-def _name(data: bytes | None, number: int) -> str:
-    return _text(decode_features(data or b"", only=NAME).get(NAME)) or f"no. {number}"
-
-
-def _text(value: Value | None) -> str:
-    return value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
+def _find_name(data: bytes | None, number: int) -> str:
+    value = decode_features(data or b"", only=NAME).get(NAME)
+    name = value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else ""
+    return name or f"no. {number}"
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:
-    path, index_path = folder / shard.file, folder / index_name(shard.file)
+    path, index_path = folder / shard.file, folder / name_index(shard.file)
     for file in (path, index_path):
         if not file.is_file():
             raise DataError(f"{file}: missing, though the manifest names it; {REBUILD}")

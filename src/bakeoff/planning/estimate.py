@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bakeoff.input.budget import FLOAT_BYTES
+from bakeoff.input.memory import FLOAT_BYTES
 from bakeoff.planning.ahead import RUNS
 from bakeoff.planning.pace import known_pace
 from bakeoff.training.settings import Train

@@ -13,7 +13,7 @@ import tensorflow as tf
 from bakeoff.export.lite_model import Found, LiteModel
 from bakeoff.export.saved_model import SavedModel, first_of
 from bakeoff.input import pixels
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
 from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
 from bakeoff.tasks.task import task_of

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from bakeoff.errors import DataError, one_line
-from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, what_instead
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, what_instead
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 HEAD = 64

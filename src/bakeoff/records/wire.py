@@ -1,5 +1,4 @@
-"""tf.Example to bytes and back, by the protocol-buffer encoding of its few messages: loading TensorFlow takes longer
-than writing ten thousand records.
+"""tf.Example to bytes and back by hand: loading TensorFlow takes longer than writing ten thousand records.
 
     Example  {1: Features}          Feature   {1: BytesList} or {2: FloatList} or {3: Int64List}
     Features {1: map<string, Feature>}        each list {1: repeated value}, numbers packed
@@ -14,104 +13,103 @@ from functools import cache
 import numpy as np
 
 Value = Sequence[bytes] | Sequence[float] | Sequence[int]
+Feature = tuple[int, list[bytes]]  # its field number, and parts of its value that `encode_features` joins
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # field numbers of Feature
-VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5  # wire types
+VARINT, DELIMITED = 0, 2  # wire types
+FIXED = {1: 8, 5: 4}  # wire types of so many bytes
 TAGS = {kind: bytes([kind << 3 | DELIMITED]) for kind in (BYTES, FLOATS, INTEGERS)}
 SHORT = [bytes((number,)) for number in range(0x80)]  # the numbers that are one byte
 
 
-def texts(values: Iterable[str]) -> tuple[int, list[bytes]]:
-    """Parts of a feature's value, which `encode_features` joins."""
-    return BYTES, blobs([value.encode() for value in values])[1]
+def encode_texts(values: Iterable[str]) -> Feature:
+    return BYTES, encode_blobs([value.encode() for value in values])[1]
 
 
-def blobs(values: Iterable[bytes]) -> tuple[int, list[bytes]]:
+def encode_blobs(values: Iterable[bytes]) -> Feature:
     parts = []
     for value in values:
-        parts += [b"\n", _varint(len(value)), value]
+        parts += [b"\n", _encode_varint(len(value)), value]
     return BYTES, parts
 
 
-def floats(values: Iterable[float]) -> tuple[int, list[bytes]]:
+def encode_floats(values: Iterable[float]) -> Feature:
     packed = np.fromiter(values, "<f4").tobytes()
-    return FLOATS, [b"\n", _varint(len(packed)), packed] if packed else []
+    return FLOATS, [b"\n", _encode_varint(len(packed)), packed] if packed else []
 
 
-def integers(values: Iterable[int]) -> tuple[int, list[bytes]]:
-    packed = b"".join(_varint(value & (1 << 64) - 1) for value in values)
-    return INTEGERS, [b"\n", _varint(len(packed)), packed] if packed else []
+def encode_integers(values: Iterable[int]) -> Feature:
+    packed = b"".join(_encode_varint(value & (1 << 64) - 1) for value in values)
+    return INTEGERS, [b"\n", _encode_varint(len(packed)), packed] if packed else []
 
 
-def encode_features(features: Mapping[str, tuple[int, list[bytes]]]) -> bytes:
+def encode_features(features: Mapping[str, Feature]) -> bytes:
     parts: list[bytes] = []
     length = 0
     for key in sorted(features):
         kind, value = features[key]
         size = sum(map(len, value))
-        feature = TAGS[kind] + _varint(size)
-        entry = _named(key) + _varint(len(feature) + size) + feature
-        head = b"\n" + _varint(len(entry) + size)
+        feature = TAGS[kind] + _encode_varint(size)
+        entry = _encode_key(key) + _encode_varint(len(feature) + size) + feature
+        head = b"\n" + _encode_varint(len(entry) + size)
         parts += [head, entry, *value]
         length += len(head) + len(entry) + size
-    return b"".join([b"\n", _varint(length), *parts])
+    return b"".join([b"\n", _encode_varint(length), *parts])
 
 
 @cache
-def _named(key: str) -> bytes:
+def _encode_key(key: str) -> bytes:
     """What an entry of the map begins with, up to the length of its feature."""
     name = key.encode()
-    return b"\n" + _varint(len(name)) + name + b"\x12"
+    return b"\n" + _encode_varint(len(name)) + name + b"\x12"
 
 
 def decode_features(data: bytes, only: str | None = None) -> dict[str, Value]:
     """All features of a serialized example, or only that one. Raises ValueError if the bytes are no such thing."""
     features: dict[str, Value] = {}
-    for number, content in _fields(memoryview(data)):
-        if number == 1:
-            for inner, entry in _fields(_bytes(content)):
-                if inner == 1:
-                    parts = dict(_fields(_bytes(entry)))
-                    if 1 not in parts:
-                        raise ValueError("no tf.Example: a feature without a name")
-                    name = bytes(_bytes(parts[1])).decode()
-                    if only is None or name == only:
-                        features[name] = _feature(_bytes(parts.get(2, memoryview(b""))))
+    for tree in _find_fields(memoryview(data), 1):
+        for entry in _find_fields(_require_bytes(tree), 1):
+            parts = dict(_split_fields(_require_bytes(entry)))
+            if 1 not in parts:
+                raise ValueError("no tf.Example: a feature without a name")
+            name = bytes(_require_bytes(parts[1])).decode()
+            if only is None or name == only:
+                features[name] = _decode_feature(_require_bytes(parts.get(2, memoryview(b""))))
     return features
 
 
-def _feature(data: memoryview) -> Value:
-    for number, content in _fields(data):
-        values = [value for inner, value in _fields(_bytes(content)) if inner == 1]
+def _decode_feature(data: memoryview) -> Value:
+    for number, content in _split_fields(data):
+        values = _find_fields(_require_bytes(content), 1)
         if number == BYTES:
-            return [bytes(_bytes(value)) for value in values]
+            return [bytes(_require_bytes(value)) for value in values]
         if number == FLOATS:
-            return [number for value in values for number in _unpacked_floats(value)]
+            return [number for value in values for number in _unpack_floats(value)]
         if number == INTEGERS:
-            return [number for value in values for number in _unpacked_integers(value)]
+            return [number for value in values for number in _unpack_integers(value)]
     return []
 
 
-def _unpacked_floats(value: int | memoryview) -> list[float]:
+def _unpack_floats(value: int | memoryview) -> list[float]:
     if isinstance(value, int):  # not packed: one number
         return list(struct.unpack("<f", value.to_bytes(4, "little")))
     return [float(number) for number in np.frombuffer(value, "<f4")]
 
 
-def _unpacked_integers(value: int | memoryview) -> Iterator[int]:
+def _unpack_integers(value: int | memoryview) -> Iterator[int]:
     if isinstance(value, int):
-        yield _signed(value)
+        yield _to_signed(value)
         return
     place = 0
     while place < len(value):
         number, place = _read_varint(value, place)
-        yield _signed(number)
+        yield _to_signed(number)
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def _split_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     place = 0
     while place < len(data):
         tag, place = _read_varint(data, place)
@@ -122,8 +120,8 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             continue
         if kind == DELIMITED:
             length, place = _read_varint(data, place)
-        elif kind in (FIXED32, FIXED64):
-            length = 4 if kind == FIXED32 else 8
+        elif kind in FIXED:
+            length = FIXED[kind]
         else:
             raise ValueError(f"no tf.Example: wire type {kind}")
         if place + length > len(data):
@@ -133,7 +131,11 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         place += length
 
 
-def _bytes(content: int | memoryview) -> memoryview:
+def _find_fields(data: memoryview, wanted: int) -> list[int | memoryview]:
+    return [content for number, content in _split_fields(data) if number == wanted]
+
+
+def _require_bytes(content: int | memoryview) -> memoryview:
     if isinstance(content, int):
         raise ValueError("no tf.Example: a number where bytes belong")
     return content
@@ -151,7 +153,7 @@ def _read_varint(data: memoryview, place: int) -> tuple[int, int]:
     raise ValueError("no tf.Example: a number without an end")
 
 
-def _varint(number: int) -> bytes:
+def _encode_varint(number: int) -> bytes:
     if number < 0x80:
         return SHORT[number]
     parts = bytearray()

@@ -1,11 +1,11 @@
-"""From raw data to TFRecord shards, an index beside each, and a manifest that is written last."""
+"""Raw data -> items, or records that are drawn: a file for each format, and the table of all of them."""
 
 from bakeoff.sources.box_csv import BoxCsv
 from bakeoff.sources.clips import Clips
 from bakeoff.sources.coco import Coco
+from bakeoff.sources.dataset import Merged
 from bakeoff.sources.digits import DigitScenes, MovingDigits, SingleDigits
 from bakeoff.sources.folders import ImageFolders
-from bakeoff.sources.merged import Merged
 from bakeoff.sources.tfrecords import TfRecords
 from bakeoff.sources.voc import PascalVoc
 from bakeoff.sources.yolo import Yolo

@@ -9,14 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from bakeoff.errors import require
-from bakeoff.sources.dataset import Dataset, Item
-from bakeoff.sources.folders import class_folders
-from bakeoff.sources.paths import named, shown, stays_inside, walk
-from bakeoff.sources.rows import read_rows, together
-from bakeoff.sources.sniff import IMAGE_SUFFIXES, VIDEO_SUFFIXES
-from bakeoff.sources.splits import side_named
+from bakeoff.sources.dataset import Dataset, Item, Media, find_side
+from bakeoff.sources.folders import list_class_folders
+from bakeoff.sources.raw_files import (
+    IMAGE_SUFFIXES,
+    LEAVES,
+    VIDEO_SUFFIXES,
+    Row,
+    group_rows,
+    list_files,
+    locate,
+    make_printable,
+    read_rows,
+    stays_inside,
+)
 
 BETWEEN = "|"  # the labels of a clip in one cell
 GROUPS = ("group", "source", "video")  # columns that name what a clip was cut from
@@ -24,6 +33,7 @@ GROUPS = ("group", "source", "video")  # columns that name what a clip was cut f
 
 @dataclass(frozen=True, kw_only=True)
 class Clips(Dataset):
+    task: ClassVar[str] = "video"
     table: str | None = None  # a CSV with path, label (or labels), and if it likes split and group
     multi_label: bool = False  # labels such as `rain|night`; an empty cell: none of them
     max_frames: int = 256  # of a longer clip every second, third, … frame is taken
@@ -35,67 +45,63 @@ class Clips(Dataset):
         possible = self.table is not None or not self.multi_label
         require(possible, "multi_label", self.multi_label, "false without a table: a folder names one class")
 
-    @property
-    def task(self) -> str:
-        return "video"
-
     def items(self, root: Path) -> Iterator[Item]:
         if self.table:
-            yield from self._listed(root, self.table)
+            rows = read_rows(root, self.table, ("path", "label|labels"), "data.table")
+            for name, group in group_rows(rows, "path"):
+                yield self._make_item(root, self.table, name, group)
             return
-        for side, inside, label in class_folders(root):
-            for folder, files in groupby(walk(root, inside), key=lambda row: str(PurePosixPath(row[0]).parent)):
-                yield from _in_folder(root, folder, inside, list(files), side, label)
+        for side, inside, label in list_class_folders(root):
+            for folder, files in groupby(list_files(root, inside), key=lambda row: str(PurePosixPath(row[0]).parent)):
+                yield from _list_folder(root, folder, inside, list(files), side, label)
 
     def declared_classes(self, root: Path) -> list[str] | None:
-        return None if self.table else sorted({label for _, _, label in class_folders(root)})
+        return None if self.table else sorted({label for _, _, label in list_class_folders(root)})
 
-    def _listed(self, root: Path, table: str) -> Iterator[Item]:
-        for name, rows in together(read_rows(root, table, ("path", "label|labels"), "data.table"), "path"):
-            line, row = rows[0]
-            path, problem = named_clip(root, name)
-            if problem:
-                yield Item(path, path, "video", problem=problem)
-                continue
-            cell = row.get("labels", row.get("label", ""))
-            labels = [part.strip() for part in cell.split(BETWEEN)] if self.multi_label else [cell]
-            labels = [label for label in labels if label]
-            given = row.get("split", "")
-            if len(rows) > 1:
-                problem = f"{table}:{rows[1][0]}: is listed twice, first in line {line}"
-            elif not self.multi_label and len(labels) != 1:
-                problem = f"{table}:{line}: must have one label, got none"
-            elif len(set(labels)) < len(labels):
-                problem = f"{table}:{line}: has a label twice: {shown(cell)}"
-            elif given and side_named(given) is None:
-                problem = f"{table}:{line}: split must be train, validation or test, got {shown(given)!r}"
-            group = next((row[column] for column in GROUPS if row.get(column)), None)
-            media = "frames" if (root / path).is_dir() else "video"
-            yield Item(path, path, media, split=side_named(given), group=group, labels=tuple(labels), problem=problem)  # type: ignore[arg-type]
+    def _make_item(self, root: Path, table: str, name: str, rows: list[Row]) -> Item:
+        """Return the clip of one row; several rows of one name are a mistake."""
+        line, row = rows[0]
+        path, problem = locate_clip(root, name)
+        if problem:
+            return Item(path, path, "video", problem=problem)
+        cell, given = row.get("labels", row.get("label", "")), row.get("split", "")
+        labels = [part.strip() for part in cell.split(BETWEEN)] if self.multi_label else [cell]
+        labels = [label for label in labels if label]
+        if len(rows) > 1:
+            problem = f"{table}:{rows[1][0]}: is listed twice, first in line {line}"
+        elif not self.multi_label and len(labels) != 1:
+            problem = f"{table}:{line}: must have one label, got none"
+        elif len(set(labels)) < len(labels):
+            problem = f"{table}:{line}: has a label twice: {make_printable(cell)}"
+        elif given and find_side(given) is None:
+            problem = f"{table}:{line}: split must be train, validation or test, got {make_printable(given)!r}"
+        group = next((row[column] for column in GROUPS if row.get(column)), None)
+        media: Media = "frames" if (root / path).is_dir() else "video"
+        return Item(path, path, media, split=find_side(given), group=group, labels=tuple(labels), problem=problem)
 
 
-def named_clip(root: Path, name: str) -> tuple[str, str | None]:
-    """A clip may be a folder, too."""
-    path, problem = named(root, name.rstrip("/"))
+def locate_clip(root: Path, name: str) -> tuple[str, str | None]:
+    """Return (relative path, problem) of a clip that a table names; it may be a folder, too."""
+    path, problem = locate(root, name.rstrip("/"))
     if problem == "no such file" and (root / path).is_dir():
-        return path, None if stays_inside(root, path) else "leaves the dataset's folder"
+        return path, None if stays_inside(root, path) else LEAVES
     return path, problem
 
 
-def frame_files(folder: Path) -> list[Path]:
-    """The frames in the order of the numbers in their names: 2.jpg before 10.jpg."""
+def list_frames(folder: Path) -> list[Path]:
+    """Return the frames in the order of the numbers in their names: 2.jpg before 10.jpg."""
     files = [file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and file.name[0] != "."]
-    return sorted(files, key=lambda file: (in_order(file.name), file.name))
+    return sorted(files, key=lambda file: (_split_numbers(file.name), file.name))
 
 
-def in_order(name: str) -> list[tuple[int, int, str]]:
+def _split_numbers(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"([0-9]+)", name)]
 
 
-def _in_folder(
+def _list_folder(
     root: Path, folder: str, inside: str, files: list[tuple[str, str | None]], side: str | None, label: str
 ) -> Iterator[Item]:
-    """The clips of one folder: each video in it; or, below the class's own folder, all its images together."""
+    """Yield the clips of one folder: each video in it; or, below the class's own folder, all its images together."""
     suffixes = {Path(path).suffix.lower() for path, _ in files}
     stills = IMAGE_SUFFIXES - VIDEO_SUFFIXES
     if folder != inside and suffixes & stills and not suffixes & (VIDEO_SUFFIXES - {".gif"}):

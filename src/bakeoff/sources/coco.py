@@ -11,27 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bakeoff.errors import DataError
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.sources.dataset import Corners, Dataset, Item
-from bakeoff.sources.paths import named, read_text
+from bakeoff.sources.dataset import Corners, Dataset, Item, pair_sides
+from bakeoff.sources.raw_files import locate, read_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coco(Dataset):
+    task: ClassVar[str] = "detection"
     annotations: str = "annotations.json"
     validation_annotations: str | None = None  # a file of its own for the validation side
     images: str = ""  # the folder that file names start from
 
-    @property
-    def task(self) -> str:
-        return "detection"
-
     def items(self, root: Path) -> Iterator[Item]:
         classes = self.declared_classes(root)
-        for side, file in self._files():
+        for side, file in pair_sides(self.annotations, self.validation_annotations):
             tree = read_coco(root, file)
             names = {category["id"]: str(category["name"]) for category in tree["categories"]}
             boxes, notes = defaultdict[Any, list[Corners]](list), defaultdict[Any, list[str]](list)
@@ -48,36 +44,29 @@ class Coco(Dataset):
                     x, y, width, height = map(float, row["bbox"])
                     boxes[image].append((x, y, x + width, y + height, label))
             for row in tree["images"]:
-                yield _item(root, self.images, row, side, boxes, notes, problems)
+                yield _make_item(root, self.images, row, side, boxes, notes, problems)
             lost = boxes.keys() - {row.get("id") for row in tree["images"]}
             for image in sorted(lost, key=str):
                 name = f"{file}#image_id={image}"
                 yield Item(name, file, problem=f"{len(boxes[image])} boxes of an image that is not listed")
 
     def declared_classes(self, root: Path) -> list[str]:
-        """By category id. The sides' files must agree."""
-        found = {file: _categories(root, file) for _, file in self._files()}
-        classes = found[self.annotations]
-        for file, others in found.items():
-            if others != classes:
-                raise DataError(
-                    f"{(root / file).as_posix()}: its categories {others} are not {self.annotations}'s {classes}"
-                )
+        """The labels by category id. The sides' files must agree."""
+        classes, other = _list_categories(root, self.annotations), self.validation_annotations
+        if other is not None and (others := _list_categories(root, other)) != classes:
+            raise DataError(
+                f"{(root / other).as_posix()}: its categories {others} are not {self.annotations}'s {classes}"
+            )
         return classes
-
-    def _files(self) -> list[tuple[str | None, str]]:
-        if self.validation_annotations is None:
-            return [(None, self.annotations)]
-        return [(TRAIN, self.annotations), (VALIDATION, self.validation_annotations)]
 
 
 def read_coco(root: Path, file: str) -> dict[str, Any]:
     path = (root / file).resolve()
-    return _read(root, file, path, path.stat().st_mtime_ns if path.is_file() else 0)
+    return _parse(root, file, path, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @lru_cache(maxsize=1)  # the classes are asked for after the items
-def _read(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
+def _parse(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
     path = (root / file).as_posix()
     try:
         tree = json.loads(read_text(root, file, "data.annotations"))
@@ -90,7 +79,7 @@ def _read(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
     return tree
 
 
-def _categories(root: Path, file: str) -> list[str]:
+def _list_categories(root: Path, file: str) -> list[str]:
     rows = read_coco(root, file)["categories"]
     names = [str(row["name"]) for row in sorted(rows, key=lambda row: row["id"])]
     if len(set(names)) < len(names) or len({row["id"] for row in rows}) < len(rows):
@@ -98,17 +87,17 @@ def _categories(root: Path, file: str) -> list[str]:
     return names
 
 
-def _item(
+def _make_item(
     root: Path, images: str, row: dict[str, Any], side: str | None, boxes: dict, notes: dict, problems: dict
 ) -> Item:
     image = row["id"]
-    path, problem = named(root, str(row["file_name"]), images)
+    path, problem = locate(root, str(row["file_name"]), images)
     sides = row.get("width"), row.get("height")
     recorded = (sides[0], sides[1]) if all(type(value) is int and value > 0 for value in sides) else None
-    said = () if recorded else ("the annotation names no size to check the boxes by",)
+    unchecked = () if recorded else ("the annotation names no size to check the boxes by",)
     return Item(
         path, path, split=side, boxes=tuple(boxes.get(image, ())), recorded=recorded,  # type: ignore[arg-type]
-        notes=(*said, *notes.get(image, ())), problem=problem or problems.get(image),
+        notes=(*unchecked, *notes.get(image, ())), problem=problem or problems.get(image),
     )  # fmt: skip
 
 

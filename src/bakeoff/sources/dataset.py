@@ -1,8 +1,10 @@
-"""What a folder of files must offer to become records: a list of items, and how each is read.
+"""What a folder of files must offer to become records: a list of items, and the settings by which each is read.
 
 An item of a detection set: `images/1.jpg`, 650x417 as recorded, `boxes=((81, 88, 522, 408, "raccoon"),)` in pixels.
 """
 
+import hashlib
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,10 +12,16 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.errors import DataError, require
-from bakeoff.sources.splits import Split
+from bakeoff.records.record import TRAIN, VALIDATION
 
 Media = Literal["image", "video", "frames", "example"]
 Corners = tuple[float, float, float, float, str]  # xmin, ymin, xmax, ymax, label
+TEST = "test"  # stands in for validation where there is none
+SIDES = {  # of the split, by the names that other datasets give them
+    TRAIN: TRAIN, "training": TRAIN, "trn": TRAIN,
+    VALIDATION: VALIDATION, "val": VALIDATION, "valid": VALIDATION, "eval": VALIDATION, "dev": VALIDATION,
+    TEST: TEST, "testing": TEST,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,34 @@ class Item:
     problem: str | None = None  # why it cannot be used
     ignored: bool = False  # with a problem: it was never meant to be an example, so it is told and not counted
     unpaired: bool = False  # an image without an annotation; another item of the same name is the annotated one
+
+
+@dataclass(frozen=True)
+class Split:
+    """given: folders, lists or a column say it. fraction: a share of the groups. blocks: the end of each group."""
+
+    by: Literal["auto", "given", "fraction", "blocks"] = "auto"  # auto: given if the dataset says it, else fraction
+    validation: float = 0.2  # share of the examples
+    seed: int = 0
+    group: str | None = None  # a pattern on the name, with one group in brackets: what it finds stays together
+    gap: int = 0  # blocks: so many items between the two sides are left out
+    train_list: str | None = None  # a file with one name a line
+    validation_list: str | None = None
+
+    def __post_init__(self) -> None:
+        require(0 < self.validation < 1, "validation", self.validation, "a share between 0 and 1")
+        require(self.seed >= 0, "seed", self.seed, "0 or more")
+        require(self.gap >= 0, "gap", self.gap, "0 or more")
+        require(not self.gap or self.by == "blocks", "gap", self.gap, "0 unless split.by is blocks")
+        if self.group is not None:
+            require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
+        if self.train_list or self.validation_list:
+            require(self.by in ("auto", "given"), "by", self.by, "auto or given if lists are named")
+            require(self.validation_list is not None, "validation_list", None, "named if train_list is")
+
+    def find_group(self, name: str) -> str | None:
+        found = re.search(self.group, name) if self.group else None
+        return found[1] if found else None
 
 
 @dataclass(frozen=True)
@@ -65,7 +101,7 @@ class Dataset:
         self.check()
 
     def check(self) -> None:
-        """Refuses values of the fields that a kind adds."""
+        """Refuse values of the fields that a kind adds."""
 
     @property
     @abstractmethod
@@ -95,8 +131,42 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """Several datasets as one; only if their labels are the same."""
+
+    merge: tuple[str, ...]  # options of conf/data/, each with its own split, limits and sizes
+
+    def __post_init__(self) -> None:
+        require(len(self.merge) >= 2, "merge", list(self.merge), "at least two options of conf/data/")
+        require(len(set(self.merge)) == len(self.merge), "merge", list(self.merge), "different options")
+
+
+@dataclass(frozen=True)
 class Part:
     """One dataset of a build; a build of several puts their names before the records' names."""
 
     name: str
     dataset: Dataset
+
+
+def find_side(word: str) -> str | None:
+    """Return train, validation or test for the word that a folder or a column uses."""
+    return SIDES.get(word.strip().lower())
+
+
+def pair_sides(train: str, validation: str | None) -> list[tuple[str | None, str]]:
+    """Return (side, file) of the files that each side has, or of the one whose examples are to be split."""
+    return [(None, train)] if validation is None else [(TRAIN, train), (VALIDATION, validation)]
+
+
+def hash_place(seed: int, key: str) -> int:
+    """Return a number below 2**63 that shuffles keys the same way everywhere, also when others come and go."""
+    digest = hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogateescape")).digest()
+    return int.from_bytes(digest[:8]) >> 1
+
+
+def _has_one_group(pattern: str) -> bool:
+    try:
+        return re.compile(pattern).groups == 1
+    except re.error:
+        return False

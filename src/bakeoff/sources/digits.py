@@ -6,6 +6,7 @@ third of the photographs. Every record depends only on (seed, split, index).
 """
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -21,10 +22,36 @@ VALIDATION_DIGITS = 0.3
 TRAIN_COLUMNS, VALIDATION_COLUMNS = slice(0, 416), slice(432, 640)  # 16 columns between them are never shown
 MIN_CONTRAST = 75  # between the lightness (0..255) of a digit and of what lies behind it
 INK = 48  # an opacity (0..255) from which a pixel counts as part of the digit
+DIRECTIONS = {"down": (1, 0), "left": (0, -1), "right": (0, 1), "still": (0, 0), "up": (-1, 0)}  # (y, x)
+
+
+class Drawn(ABC):
+    """What the built-in sources share: how many records, and a generator for each of them."""
+
+    train_examples: int
+    validation_examples: int
+    seed: int
+
+    def count(self, split: str) -> int:
+        return {TRAIN: self.train_examples, VALIDATION: self.validation_examples}[split]
+
+    def records(self, split: str) -> Iterator[Record]:
+        for index in range(self.count(split)):
+            draw = np.random.default_rng([self.seed, SPLITS.index(split), index])
+            yield self._draw_record(draw, split, f"{split}/{index:06d}")
+
+    @abstractmethod
+    def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record: ...
+
+    def _require_counts(self) -> None:
+        for key in ("train_examples", "validation_examples"):
+            value = getattr(self, key)
+            require(1 <= value <= 1_000_000, key, value, "between 1 and 1,000,000")
+        require(self.seed >= 0, "seed", self.seed, "0 or more")
 
 
 @dataclass(frozen=True)
-class DigitScenes:
+class DigitScenes(Drawn):
     """Detection: several digits of varied size and colour in one scene."""
 
     task: ClassVar[str] = "detection"
@@ -38,7 +65,7 @@ class DigitScenes:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require_counts(self)
+        self._require_counts()
         require(32 <= self.min_side, "min_side", self.min_side, "32 or more")
         require(self.min_side <= self.max_side <= 400, "max_side", self.max_side, "at least min_side and at most 400")
         require(1 <= self.max_digits <= 20, "max_digits", self.max_digits, "between 1 and 20")
@@ -49,34 +76,26 @@ class DigitScenes:
     def classes(self) -> list[str]:
         return [str(digit) for digit in range(10)]
 
-    def count(self, split: str) -> int:
-        return _count(self, split)
-
-    def records(self, split: str) -> Iterator[Record]:
-        for index in range(self.count(split)):
-            yield self._scene(split, index)
-
-    def _scene(self, split: str, index: int) -> Record:
-        draw = _generator(self.seed, split, index)
+    def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record:
         width, height = (int(side) for side in draw.integers(self.min_side, self.max_side + 1, size=2))
-        canvas = _background(draw, split, width, height)
+        canvas = _draw_background(draw, split, width, height)
         wanted = int(draw.integers(1, self.max_digits + 1))
         boxes: list[Box] = []
         for _ in range(wanted * 10):  # a crowded scene may end with fewer digits than wanted, never with none
             if len(boxes) == wanted:
                 break
-            label, mask = _digit(draw, split, int(draw.integers(self.min_digit, self.max_digit + 1)))
+            label, mask = _draw_digit(draw, split, int(draw.integers(self.min_digit, self.max_digit + 1)))
+            top, left = _draw_place(draw, mask, height, width)
             rows, columns = mask.shape
-            top, left = int(draw.integers(0, height - rows + 1)), int(draw.integers(0, width - columns + 1))
             box = Box(top / height, left / width, (top + rows) / height, (left + columns) / width, label)
             if not any(_touch(box, other) for other in boxes):
                 _paint(draw, canvas, mask, top, left)
                 boxes.append(box)
-        return Record(f"{split}/{index:06d}", (_jpeg(canvas),), height, width, boxes=tuple(boxes))
+        return Record(name, (_encode_jpeg(canvas),), height, width, boxes=tuple(boxes))
 
 
 @dataclass(frozen=True)
-class SingleDigits:
+class SingleDigits(Drawn):
     """Classification: one digit an image."""
 
     task: ClassVar[str] = "classification"
@@ -86,31 +105,21 @@ class SingleDigits:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require_counts(self)
+        self._require_counts()
         require(16 <= self.side <= 200, "side", self.side, "between 16 and 200")
 
     def classes(self) -> list[str]:
         return [str(digit) for digit in range(10)]
 
-    def count(self, split: str) -> int:
-        return _count(self, split)
-
-    def records(self, split: str) -> Iterator[Record]:
-        for index in range(self.count(split)):
-            draw = _generator(self.seed, split, index)
-            canvas = _background(draw, split, self.side, self.side)
-            label, mask = _digit(draw, split, int(draw.integers(self.side * 6 // 10, self.side * 9 // 10)))
-            rows, columns = mask.shape
-            top, left = int(draw.integers(0, self.side - rows + 1)), int(draw.integers(0, self.side - columns + 1))
-            _paint(draw, canvas, mask, top, left)
-            yield Record(f"{split}/{index:06d}", (_jpeg(canvas),), self.side, self.side, labels=(label,))
-
-
-DIRECTIONS = {"down": (1, 0), "left": (0, -1), "right": (0, 1), "still": (0, 0), "up": (-1, 0)}  # (y, x)
+    def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record:
+        canvas = _draw_background(draw, split, self.side, self.side)
+        label, mask = _draw_digit(draw, split, int(draw.integers(self.side * 6 // 10, self.side * 9 // 10)))
+        _paint(draw, canvas, mask, *_draw_place(draw, mask, self.side, self.side))
+        return Record(name, (_encode_jpeg(canvas),), self.side, self.side, labels=(label,))
 
 
 @dataclass(frozen=True)
-class MovingDigits:
+class MovingDigits(Drawn):
     """Video: a digit moves across a background and the class is how.
 
     It leaves at one edge and comes back at the other, from a uniformly drawn start, so its place in
@@ -128,7 +137,7 @@ class MovingDigits:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require_counts(self)
+        self._require_counts()
         require(2 <= self.frames <= 256, "frames", self.frames, "between 2 and 256")
         require(32 <= self.side <= 200, "side", self.side, "between 32 and 200")
         require(self.frames_per_second > 0, "frames_per_second", self.frames_per_second, "above 0")
@@ -139,53 +148,27 @@ class MovingDigits:
     def classes(self) -> list[str]:
         return list(DIRECTIONS)
 
-    def count(self, split: str) -> int:
-        return _count(self, split)
+    def _draw_record(self, draw: np.random.Generator, split: str, name: str) -> Record:
+        label = list(DIRECTIONS)[int(draw.integers(len(DIRECTIONS)))]
+        frames = tuple(self._draw_frames(draw, split, DIRECTIONS[label]))
+        rate = self.frames_per_second
+        return Record(name, frames, self.side, self.side, labels=(label,), frames_per_second=rate)
 
-    def records(self, split: str) -> Iterator[Record]:
-        for index in range(self.count(split)):
-            draw = _generator(self.seed, split, index)
-            label = list(DIRECTIONS)[int(draw.integers(len(DIRECTIONS)))]
-            frames = tuple(self._frames(draw, split, DIRECTIONS[label]))
-            yield Record(
-                f"{split}/{index:06d}",
-                frames,
-                self.side,
-                self.side,
-                labels=(label,),
-                frames_per_second=self.frames_per_second,
-            )
-
-    def _frames(self, draw: np.random.Generator, split: str, direction: tuple[int, int]) -> Iterator[bytes]:
-        background = _background(draw, split, self.side, self.side)
-        _, mask = _digit(draw, split, int(draw.integers(self.side // 4, self.side // 2)))
-        colour = _colour(draw, background)
+    def _draw_frames(self, draw: np.random.Generator, split: str, direction: tuple[int, int]) -> Iterator[bytes]:
+        background = _draw_background(draw, split, self.side, self.side)
+        _, mask = _draw_digit(draw, split, int(draw.integers(self.side // 4, self.side // 2)))
+        colour = _draw_colour(draw, background)
         start = draw.integers(0, self.side, size=2)
         speed = draw.uniform(self.min_speed, self.max_speed)
         whole = np.zeros((self.side, self.side), np.uint8)
         whole[: mask.shape[0], : mask.shape[1]] = mask
         for frame in range(self.frames):
             shift = [int(start[axis] + round(frame * speed * direction[axis])) for axis in (0, 1)]
-            yield _jpeg(_blend(background, colour, np.roll(whole, shift, axis=(0, 1))))
-
-
-def _require_counts(source: DigitScenes | SingleDigits | MovingDigits) -> None:
-    for key in ("train_examples", "validation_examples"):
-        value = getattr(source, key)
-        require(1 <= value <= 1_000_000, key, value, "between 1 and 1,000,000")
-    require(source.seed >= 0, "seed", source.seed, "0 or more")
-
-
-def _count(source: DigitScenes | SingleDigits | MovingDigits, split: str) -> int:
-    return {TRAIN: source.train_examples, VALIDATION: source.validation_examples}[split]
-
-
-def _generator(seed: int, split: str, index: int) -> np.random.Generator:
-    return np.random.default_rng([seed, SPLITS.index(split), index])
+            yield _encode_jpeg(_blend(background, colour, np.roll(whole, shift, axis=(0, 1))))
 
 
 @cache
-def _digits(split: str) -> tuple[np.ndarray, np.ndarray]:
+def _load_digits(split: str) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_digits  # takes a second to import, and only the demo needs it
 
     digits = load_digits()
@@ -196,15 +179,15 @@ def _digits(split: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def _photographs(split: str) -> list[Image.Image]:
+def _load_photographs(split: str) -> list[Image.Image]:
     from sklearn.datasets import load_sample_images
 
     columns = TRAIN_COLUMNS if split == TRAIN else VALIDATION_COLUMNS
     return [Image.fromarray(photo[:, columns]) for photo in load_sample_images().images]
 
 
-def _background(draw: np.random.Generator, split: str, width: int, height: int) -> np.ndarray:
-    photographs = _photographs(split)
+def _draw_background(draw: np.random.Generator, split: str, width: int, height: int) -> np.ndarray:
+    photographs = _load_photographs(split)
     photo = photographs[int(draw.integers(len(photographs)))]
     side = int(draw.integers(96, 201))
     left, top = int(draw.integers(0, photo.width - side + 1)), int(draw.integers(0, photo.height - side + 1))
@@ -216,9 +199,9 @@ def _background(draw: np.random.Generator, split: str, width: int, height: int) 
     return np.clip(pixels.astype(np.int32) * light // 100, 0, 255).astype(np.uint8)
 
 
-def _digit(draw: np.random.Generator, split: str, height: int) -> tuple[str, np.ndarray]:
-    """One digit's label and its opacity (rows, columns), cut to its ink, `height` pixels high."""
-    images, labels = _digits(split)
+def _draw_digit(draw: np.random.Generator, split: str, height: int) -> tuple[str, np.ndarray]:
+    """Return one digit's label and its opacity (rows, columns), cut to its ink, `height` pixels high."""
+    images, labels = _load_digits(split)
     chosen = int(draw.integers(len(images)))
     large = Image.fromarray(images[chosen]).resize((96, 96), Image.Resampling.BICUBIC)
     turned = np.asarray(large.rotate(float(draw.uniform(-12, 12)), Image.Resampling.BILINEAR))
@@ -228,10 +211,16 @@ def _digit(draw: np.random.Generator, split: str, height: int) -> tuple[str, np.
     return str(labels[chosen]), np.asarray(cut.resize((width, height), Image.Resampling.BILINEAR))
 
 
+def _draw_place(draw: np.random.Generator, mask: np.ndarray, height: int, width: int) -> tuple[int, int]:
+    """Return the top and the left of a digit somewhere in an image."""
+    rows, columns = mask.shape
+    return int(draw.integers(0, height - rows + 1)), int(draw.integers(0, width - columns + 1))
+
+
 def _paint(draw: np.random.Generator, canvas: np.ndarray, mask: np.ndarray, top: int, left: int) -> None:
     rows, columns = mask.shape
     behind = canvas[top : top + rows, left : left + columns]
-    canvas[top : top + rows, left : left + columns] = _blend(behind, _colour(draw, behind), mask)
+    canvas[top : top + rows, left : left + columns] = _blend(behind, _draw_colour(draw, behind), mask)
 
 
 def _blend(behind: np.ndarray, colour: np.ndarray, opacity: np.ndarray) -> np.ndarray:
@@ -240,17 +229,17 @@ def _blend(behind: np.ndarray, colour: np.ndarray, opacity: np.ndarray) -> np.nd
     return ((behind.astype(np.int32) * (255 - share) + colour * share + 127) // 255).astype(np.uint8)
 
 
-def _colour(draw: np.random.Generator, behind: np.ndarray) -> np.ndarray:
-    """A colour that can be told from what lies behind it."""
-    around = _lightness(behind.reshape(-1, 3).mean(axis=0))
+def _draw_colour(draw: np.random.Generator, behind: np.ndarray) -> np.ndarray:
+    """Return a colour that can be told from what lies behind it."""
+    around = _measure_lightness(behind.reshape(-1, 3).mean(axis=0))
     for _ in range(100):
         colour = draw.integers(0, 256, size=3).astype(np.int32)
-        if abs(_lightness(colour) - around) >= MIN_CONTRAST:
+        if abs(_measure_lightness(colour) - around) >= MIN_CONTRAST:
             return colour
     return np.full(3, 0 if around > 127 else 255, np.int32)
 
 
-def _lightness(colour: np.ndarray) -> float:
+def _measure_lightness(colour: np.ndarray) -> float:
     return float(colour @ np.array([0.299, 0.587, 0.114]))
 
 
@@ -258,7 +247,7 @@ def _touch(a: Box, b: Box) -> bool:
     return a.ymin < b.ymax and b.ymin < a.ymax and a.xmin < b.xmax and b.xmin < a.xmax
 
 
-def _jpeg(pixels: np.ndarray) -> bytes:
+def _encode_jpeg(pixels: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "JPEG", quality=92)
     return buffer.getvalue()

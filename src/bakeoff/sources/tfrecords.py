@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.errors import DataError, require
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.records.tfrecord import read_frames
-from bakeoff.sources.dataset import Dataset, Item
-from bakeoff.sources.paths import stays_inside
+from bakeoff.records.record import VALIDATION
+from bakeoff.records.shards import read_frames
+from bakeoff.sources.dataset import Dataset, Item, pair_sides
+from bakeoff.sources.raw_files import stays_inside
 
 TASKS = {
     "object_detection": "detection",
@@ -56,19 +56,15 @@ class TfRecords(Dataset):
         return 0 if self.layout == "ftc_ml" else 1
 
     def items(self, root: Path) -> Iterator[Item]:
-        if self.validation is None:
-            sides: list[tuple[str | None, str]] = [(None, self.train)]
-        else:
-            sides = [(TRAIN, self.train), (VALIDATION, self.validation)]
-        for side, pattern in sides:
+        for side, pattern in pair_sides(self.train, self.validation):
             files = [file for file in sorted(root.glob(pattern)) if file.is_file()]
             if not files:
                 key = "data.validation" if side == VALIDATION else "data.train"
                 raise DataError(f"{root.as_posix()}: has no file {pattern!r} ({key})")
             for file in files:
-                yield from self._in_file(root, file.relative_to(root).as_posix(), side)
+                yield from self._list_file(root, file.relative_to(root).as_posix(), side)
 
-    def _in_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
+    def _list_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
         if not stays_inside(root, name):
             yield Item(name, name, "example", problem="a link that leaves the dataset's folder")
             return

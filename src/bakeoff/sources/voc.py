@@ -7,65 +7,63 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import ClassVar
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from bakeoff.errors import DataError
 from bakeoff.sources.dataset import Corners, Dataset, Item
-from bakeoff.sources.folders import ignored_or_refused, side_folders
-from bakeoff.sources.paths import named, shown, walk
-from bakeoff.sources.sniff import IMAGE_SUFFIXES
+from bakeoff.sources.folders import Unlabelled, list_side_folders, make_unannotated
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, locate, make_printable
 
 MOST_BYTES = 16_000_000
 FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
-Unlabelled = Literal["reject", "negative", "skip"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PascalVoc(Dataset):
+    task: ClassVar[str] = "detection"
     images: str = "images"  # folders inside the dataset's folder, or inside its train/ and validation/
     annotations: str = "annotations"
     unlabelled: Unlabelled = "reject"  # images without an XML file
 
-    @property
-    def task(self) -> str:
-        return "detection"
-
     def items(self, root: Path) -> Iterator[Item]:
-        for side, inside in side_folders(root):
-            images, annotations = _joined(inside, self.images), _joined(inside, self.annotations)
+        for side, inside in list_side_folders(root):
+            images, annotations = _join(inside, self.images), _join(inside, self.annotations)
             require_folders(root, images, annotations)
-            for path, problem in walk(root, annotations):
+            for path, problem in list_files(root, annotations):
                 if path.lower().endswith(".xml"):
-                    yield self._annotated(root, images, annotations, path, side, problem)
-            for path, problem in walk(root, images):
-                if not path.lower().endswith(".xml"):
-                    paired = (root / _beside(path, images, annotations, ".xml")).is_file()
-                    yield from unannotated(root, path, problem, paired, self.unlabelled, side)
+                    yield self._make_item(root, images, annotations, path, side, problem)
+            for path, problem in list_files(root, images):
+                if path.lower().endswith(".xml"):
+                    continue
+                if not (root / _locate_beside(path, images, annotations, ".xml")).is_file():
+                    yield make_unannotated(root, path, problem, self.unlabelled, side)
+                elif problem:
+                    yield Item(path, path, problem=problem)
 
-    def _annotated(
+    def _make_item(
         self, root: Path, images: str, annotations: str, path: str, side: str | None, problem: str | None
     ) -> Item:
         if problem:
             return Item(path, path, problem=problem)
         try:
-            said, recorded, boxes = read_voc((root / path).read_bytes())
-        except (OSError, ValueError) as error:
+            image_name, recorded, boxes = read_voc((root / path).read_bytes())
+        except (OSError, ValueError, OverflowError) as error:
             return Item(path, path, problem=f"annotation cannot be used: {error}")
-        image, problem = _image_of(root, images, annotations, path, said)
+        image, problem = _locate_image(root, images, annotations, path, image_name)
         notes = () if recorded else ("the annotation names no size to check the boxes by",)
         return Item(image, image, split=side, boxes=boxes, recorded=recorded, notes=notes, problem=problem)
 
 
 def read_voc(data: bytes) -> tuple[str, tuple[int, int] | None, tuple[Corners, ...]]:
-    """(file name, recorded size, boxes). Raises ValueError."""
+    """Return (file name, recorded size, boxes). Raises ValueError."""
     tree = parse_xml(data)
     if tree.tag != "annotation":
-        raise ValueError(f"must start with <annotation>, starts with <{shown(tree.tag)}>")
+        raise ValueError(f"must start with <annotation>, starts with <{make_printable(tree.tag)}>")
     size = tree.find("size")
-    sides = [_number(size, key) for key in ("width", "height")] if size is not None else [0.0, 0.0]
-    boxes = tuple(_corners(number, node) for number, node in enumerate(tree.findall("object"), start=1))
+    sides = [_read_number(size, key) for key in ("width", "height")] if size is not None else [0.0, 0.0]
+    boxes = tuple(_read_corners(number, node) for number, node in enumerate(tree.findall("object"), start=1))
     recorded = (int(sides[0]), int(sides[1])) if all(sides) else None
     return (tree.findtext("filename") or "").strip(), recorded, boxes
 
@@ -82,9 +80,7 @@ def parse_xml(data: bytes) -> ElementTree.Element:
     try:
         guard.Parse(data, True)
         return ElementTree.fromstring(data)
-    except expat.ExpatError as error:
-        raise ValueError(f"broken XML: {error}") from None
-    except ElementTree.ParseError as error:
+    except (expat.ExpatError, ElementTree.ParseError) as error:
         raise ValueError(f"broken XML: {error}") from None
 
 
@@ -95,61 +91,46 @@ def require_folders(root: Path, *names: str) -> None:
             raise DataError(f"{(root / name).as_posix()}: no such folder; folders in {root.as_posix()}: {there}")
 
 
-def unannotated(
-    root: Path, path: str, problem: str | None, paired: bool, rule: Unlabelled, side: str | None
-) -> Iterator[Item]:
-    """What becomes of an image file that no annotation of its name belongs to."""
-    if paired:
-        if problem:
-            yield Item(path, path, problem=problem)
-        return
-    fields = ignored_or_refused(root, path, problem)
-    if not fields and rule == "reject":
-        fields = {"problem": "has no annotation; annotate it, or set data.unlabelled to negative or skip"}
-    elif not fields and rule == "skip":
-        fields = {"problem": "has no annotation (data.unlabelled: skip)", "ignored": True}
-    notes = () if fields else ("taken as an image without objects (data.unlabelled: negative)",)
-    yield Item(path, path, split=side, notes=notes, unpaired=True, **fields)  # type: ignore[arg-type]
-
-
-def _image_of(root: Path, images: str, annotations: str, path: str, said: str) -> tuple[str, str | None]:
-    """The image of an annotation: the one of the same name, else the one that the annotation names."""
-    suffix = PurePosixPath(said).suffix
+def _locate_image(root: Path, images: str, annotations: str, path: str, named: str) -> tuple[str, str | None]:
+    """Return (path, problem) of an annotation's image: the one of the same name, else the one that it names."""
+    suffix = PurePosixPath(named).suffix
     for candidate in dict.fromkeys([suffix, *FIRST_SUFFIXES, *sorted(IMAGE_SUFFIXES)]):
-        beside = _beside(path, annotations, images, candidate)
+        beside = _locate_beside(path, annotations, images, candidate)
         if candidate and (root / beside).is_file():
-            return named(root, beside)
-    if said:
-        image, problem = named(root, PurePosixPath(said.replace("\\", "/")).name if "/" not in said else said, images)
-        return image, problem and f"the image that {shown(path)} names: {problem}"
+            return locate(root, beside)
+    if named:
+        image, problem = locate(
+            root, PurePosixPath(named.replace("\\", "/")).name if "/" not in named else named, images
+        )
+        return image, problem and f"the image that {make_printable(path)} names: {problem}"
     return path, "the annotation has no image of its name and names none"
 
 
-def _beside(path: str, here: str, there: str, suffix: str) -> str:
-    """The same name in another folder: annotations/a/1.xml -> images/a/1.jpg."""
+def _locate_beside(path: str, here: str, there: str, suffix: str) -> str:
+    """Return the same name in another folder: annotations/a/1.xml -> images/a/1.jpg."""
     inner = PurePosixPath(path).relative_to(here) if here else PurePosixPath(path)
     return (PurePosixPath(there) / inner.with_suffix(suffix)).as_posix()
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     path = PurePosixPath(*[part for part in parts if part]).as_posix()
     return "" if path == "." else path
 
 
-def _corners(number: int, node: ElementTree.Element) -> Corners:
+def _read_corners(number: int, node: ElementTree.Element) -> Corners:
     label = (node.findtext("name") or "").strip()
     if not label:
         raise ValueError(f"object {number} has no name")
     box = node.find("bndbox")
     if box is None:
-        raise ValueError(f"object {number} ({shown(label)}) has no bndbox")
-    xmin, ymin, xmax, ymax = (_number(box, key) for key in ("xmin", "ymin", "xmax", "ymax"))
+        raise ValueError(f"object {number} ({make_printable(label)}) has no bndbox")
+    xmin, ymin, xmax, ymax = (_read_number(box, key) for key in ("xmin", "ymin", "xmax", "ymax"))
     return xmin, ymin, xmax, ymax, label
 
 
-def _number(node: ElementTree.Element, key: str) -> float:
+def _read_number(node: ElementTree.Element, key: str) -> float:
     text = node.findtext(key)
     try:
         return float(text or "")
     except ValueError:
-        raise ValueError(f"{key} must be a number, got {shown(text or 'nothing')!r}") from None
+        raise ValueError(f"{key} must be a number, got {make_printable(text or 'nothing')!r}") from None

@@ -7,16 +7,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 import yaml
 
 from bakeoff.errors import DataError
-from bakeoff.sources.dataset import Corners, Dataset, Item
-from bakeoff.sources.labels_file import read_labels
-from bakeoff.sources.paths import read_text, shown, stays_inside, walk
-from bakeoff.sources.sniff import IMAGE_SUFFIXES
-from bakeoff.sources.splits import side_named
-from bakeoff.sources.voc import Unlabelled, unannotated
+from bakeoff.sources.dataset import Corners, Dataset, Item, find_side
+from bakeoff.sources.folders import Unlabelled, make_unannotated
+from bakeoff.sources.labels import read_labels
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, make_printable, read_text, stays_inside
 
 NAMES_IN = ("data.yaml", "dataset.yaml", "data.yml", "classes.txt", "obj.names")
 SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_SUFFIXES))
@@ -24,60 +23,57 @@ SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_
 
 @dataclass(frozen=True, kw_only=True)
 class Yolo(Dataset):
+    task: ClassVar[str] = "detection"
     images: str = "images"  # the name of the folders with images, wherever they are
     annotations: str = "labels"  # the name of the folders that stand beside them
     unlabelled: Unlabelled = "reject"  # images without a text file
 
-    @property
-    def task(self) -> str:
-        return "detection"
-
     def items(self, root: Path) -> Iterator[Item]:
-        classes = read_labels(root, self.labels) if self.labels else list(_declared(root))
+        classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
         found = False
-        for path, problem in walk(root):
-            parts = PurePosixPath(path).parts
-            if self.images not in parts[:-1]:
+        for path, problem in list_files(root):
+            pure = PurePosixPath(path)
+            if self.images not in pure.parts[:-1]:
                 continue
             found = True
-            side = next((side for side in map(side_named, parts[:-1]) if side), None)
-            text = self._text_of(parts)
+            side = next((side for side in map(find_side, pure.parts[:-1]) if side), None)
+            text = _swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
             if problem or not (root / text).is_file():
-                yield from unannotated(root, path, problem, False, self.unlabelled, side)
+                yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
             try:
                 if not stays_inside(root, text):
                     raise ValueError("leaves the dataset's folder")
                 boxes = read_yolo((root / text).read_text(encoding="utf-8"), classes)
             except ValueError as error:
-                yield Item(path, path, problem=f"{shown(text)}: {error}")
+                yield Item(path, path, problem=f"{make_printable(text)}: {error}")
                 continue
             yield Item(path, path, split=side, boxes=boxes, in_shares=True)
         if not found:
             raise DataError(f"{root.as_posix()}: has no folder {self.images!r} with images (data.images)")
-        yield from self._without_images(root)
+        yield from self._list_without_images(root)
 
     def declared_classes(self, root: Path) -> list[str] | None:
-        return None if self.labels else list(_declared(root))
+        return None if self.labels else _read_classes(root)
 
-    def _text_of(self, parts: tuple[str, ...]) -> str:
-        """images/train/1.jpg -> labels/train/1.txt; the last folder of that name is the one that changes."""
-        place = len(parts) - 2 - parts[:-1][::-1].index(self.images)
-        return PurePosixPath(*parts[:place], self.annotations, *parts[place + 1 :]).with_suffix(".txt").as_posix()
-
-    def _without_images(self, root: Path) -> Iterator[Item]:
-        for path, _ in walk(root):
-            parts = PurePosixPath(path).parts
-            if self.annotations in parts[:-1] and path.endswith(".txt") and parts[-1] != "classes.txt":
-                place = len(parts) - 2 - parts[:-1][::-1].index(self.annotations)
-                beside = root.joinpath(*parts[:place], self.images, *parts[place + 1 : -1])
-                stem = PurePosixPath(path).stem
-                if not any((beside / f"{stem}{suffix}").is_file() for suffix in SUFFIXES):
+    def _list_without_images(self, root: Path) -> Iterator[Item]:
+        for path, _ in list_files(root):
+            pure = PurePosixPath(path)
+            if self.annotations in pure.parts[:-1] and pure.suffix == ".txt" and pure.name != "classes.txt":
+                image = root / _swap_folder(pure, self.annotations, self.images)
+                if not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES):
                     yield Item(path, path, problem="an annotation without an image of its name")
 
 
+def _swap_folder(path: PurePosixPath, old: str, new: str) -> PurePosixPath:
+    """images/train/1.jpg -> labels/train/1.jpg; the last folder of that name is the one that changes."""
+    parts = list(path.parts)
+    parts[len(parts) - 2 - parts[:-1][::-1].index(old)] = new
+    return PurePosixPath(*parts)
+
+
 def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
-    """Boxes in shares; a polygon counts as the box around it. Raises ValueError."""
+    """Return boxes in shares; a polygon counts as the box around it. Raises ValueError."""
     boxes: list[Corners] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
@@ -86,11 +82,11 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
         try:
             values = [float(word) for word in words]
         except ValueError:
-            raise ValueError(f"line {number} must hold numbers, got {shown(line)[:60]!r}") from None
+            raise ValueError(f"line {number} must hold numbers, got {make_printable(line)[:60]!r}") from None
         if len(values) != 5 and not (len(values) >= 7 and len(values) % 2):
             raise ValueError(f"line {number} must be `class x y width height`, got {len(values)} numbers")
         if not all(map(math.isfinite, values)):
-            raise ValueError(f"line {number} must hold numbers, got {shown(line)[:60]!r}")
+            raise ValueError(f"line {number} must hold numbers, got {make_printable(line)[:60]!r}")
         if values[0] != int(values[0]) or not 0 <= values[0] < len(classes):
             raise ValueError(f"line {number}: class {words[0]} is none of 0 to {len(classes) - 1}")
         label = classes[int(values[0])]
@@ -102,13 +98,14 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
     return tuple(boxes)
 
 
-def _declared(root: Path) -> tuple[str, ...]:
+def _read_classes(root: Path) -> list[str]:
+    """Return the classes that the dataset's own file names."""
     for name in NAMES_IN:
         path = root / name
         if not path.is_file():
             continue
         if path.suffix not in (".yaml", ".yml"):
-            return tuple(read_labels(root, name))
+            return read_labels(root, name)
         try:
             tree = yaml.safe_load(read_text(root, name, "the class names"))
         except yaml.YAMLError as error:
@@ -118,7 +115,7 @@ def _declared(root: Path) -> tuple[str, ...]:
             names = [names[number] for number in range(len(names))]
         if not isinstance(names, list) or not names:
             raise DataError(f"{path.as_posix()}: names must list the classes, or map 0, 1, … to them, got {names!r}")
-        return tuple(map(str, names))
+        return list(map(str, names))
     raise DataError(
         f"{root.as_posix()}: has none of {', '.join(NAMES_IN)}, so the names of the classes are unknown; "
         "add one or set data.labels"

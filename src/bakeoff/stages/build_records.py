@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.building.build import build
-from bakeoff.building.made import make_records
 from bakeoff.building.page import counted
 from bakeoff.building.report import Findings
+from bakeoff.building.writing import make_records
 from bakeoff.errors import said_plainly
 from bakeoff.machine import cores
 from bakeoff.progress import say

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
-from bakeoff.input.bad_records import BadRecords
+from bakeoff.input.store import BadRecords
 from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import pace_key, pace_of, remember
 from bakeoff.progress import progress, say

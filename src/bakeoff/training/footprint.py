@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from bakeoff import machine
 from bakeoff.errors import BakeoffError, is_disk_full
-from bakeoff.input.budget import Parts
+from bakeoff.input.memory import Parts
 from bakeoff.training.variant import Derived
 
 Result = TypeVar("Result")

@@ -13,11 +13,10 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError, choices
 from bakeoff.input.augment import Augment
-from bakeoff.input.bad_records import BadRecords
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
+from bakeoff.input.store import BadRecords, Store
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, task_of

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bakeoff.input.budget import Parts
-from bakeoff.input.memory import Memory
+from bakeoff.input.memory import Memory, Parts
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
 from bakeoff.lr.schedule import Schedule

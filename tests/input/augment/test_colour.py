@@ -7,7 +7,7 @@ from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from changed_pictures import change, distorted, noise
 
 INCEPTION = Colour(

@@ -3,7 +3,7 @@ import pytest
 
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.crop import SSD_WAYS, Crop, SsdCrop
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from changed_pictures import change
 
 HEIGHT, WIDTH = 200, 240

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.input.augment.scene import whole
+from bakeoff.input.augment.scene import show_whole
 
 HALF = 0.5
 
@@ -11,7 +11,7 @@ def through(
     boxes: list[list[float]], window: list[float], min_seen: float = HALF
 ) -> tuple[np.ndarray, list[int], np.ndarray]:
     """The boxes that stay, cut to the window, their classes 1, 2, ..., and the window in shares of the image."""
-    scene = whole(tf.constant([40, 60]), tf.constant(boxes, tf.float32), tf.range(1, len(boxes) + 1))
+    scene = show_whole(tf.constant([40, 60]), tf.constant(boxes, tf.float32), tf.range(1, len(boxes) + 1))
     found = scene.through(tf.constant(window), min_seen)
     return np.clip(found.boxes, 0, 1), found.classes.numpy().tolist(), found.window.numpy()
 
@@ -49,7 +49,7 @@ def test_box_of_which_nothing_is_seen_goes_however_little_is_asked() -> None:
 
 
 def test_window_of_a_window_is_in_shares_of_the_image() -> None:
-    scene = whole(tf.constant([40, 60]), tf.constant([[0.5, 0.5, 0.75, 1.0]]), tf.constant([1]))
+    scene = show_whole(tf.constant([40, 60]), tf.constant([[0.5, 0.5, 0.75, 1.0]]), tf.constant([1]))
     inner = scene.through(tf.constant([0.5, 0.0, 1.0, 1.0]), HALF).through(tf.constant([0.0, 0.5, 0.5, 1.5]), HALF)
     np.testing.assert_allclose(inner.window, [0.5, 0.5, 0.75, 1.5])
     np.testing.assert_allclose(inner.extent, [10, 60])
@@ -57,7 +57,7 @@ def test_window_of_a_window_is_in_shares_of_the_image() -> None:
 
 
 def test_share_that_is_seen_is_of_the_whole_box_though_it_was_cut_before() -> None:
-    scene = whole(tf.constant([40, 60]), tf.constant([[0.0, 0.0, 1.0, 1.0]]), tf.constant([1]))
+    scene = show_whole(tf.constant([40, 60]), tf.constant([[0.0, 0.0, 1.0, 1.0]]), tf.constant([1]))
     half = scene.through(tf.constant([0.0, 0.0, 0.5, 1.0]), HALF)
     assert half.classes.numpy().tolist() == [1]
     assert half.through(tf.constant([0.0, 0.0, 0.9, 1.0]), HALF).classes.numpy().tolist() == []

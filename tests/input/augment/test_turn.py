@@ -3,7 +3,7 @@ import pytest
 
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.turn import Turn
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from changed_pictures import change, distorted, noise
 
 TURNS = {

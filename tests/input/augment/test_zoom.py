@@ -2,7 +2,7 @@ import numpy as np
 
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.view import View
+from bakeoff.input.shape import View
 from changed_pictures import change, distorted
 
 

@@ -1,8 +1,8 @@
-"""Random changes of a training example: `train.augment`. Settings are here, what they do is in the `…_graph` modules.
+"""Random changes of a training example: `train.augment`, a file for each, with its settings and what it does.
 
 All is drawn from a stateless generator keyed by (seed, epoch, example), so example 17 looks the same in
 epoch 3 whatever the batch size, the number of threads or the step that a run resumed from. A clip gets
-one change for all of its frames.
+one change for all of its frames. TensorFlow is imported by what changes an example, not by the settings.
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +17,8 @@ from bakeoff.input.augment.zoom import Zoom
 
 Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
 GREY = (127.5, 127.5, 127.5)  # zero to the network
+MOVES = ("expand", "crop", "zoom")  # `apply(scene, key)` changes what part of the image is shown, before it is resized
+REPAINTS = ("turn", "colour")  # `apply(image, boxes, key)` changes the pixels, at the network's size
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,14 @@
 """Put the image on a larger canvas, as SSD's training does to see smaller objects."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import require
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from bakeoff.input.augment.scene import Scene
 
 
 @dataclass(frozen=True)
@@ -17,3 +23,16 @@ class Expand:
         require(1 <= self.smallest <= 16, "smallest", self.smallest, "between 1 and 16")
         least = self.smallest
         require(least <= self.largest <= 16, "largest", self.largest, f"between smallest ({least:g}) and 16")
+
+    def apply(self, scene: "Scene", key: "tf.Tensor") -> "Scene":
+        import tensorflow as tf
+
+        from bakeoff.input.augment.scene import WHOLE, draw
+
+        draws = draw(key, 5)
+        height = self.smallest + draws[0] * (self.largest - self.smallest)
+        width = self.smallest + draws[1] * (self.largest - self.smallest)
+        sides = tf.stack([height, height if self.keep_aspect else width])
+        corner = draws[2:4] * (1 - sides)
+        canvas = tf.concat([corner, corner + sides], axis=0)
+        return scene.through(tf.where(draws[4] < self.probability, canvas, WHOLE), min_seen=0.0)

@@ -1,6 +1,7 @@
-"""What part of an image is shown, and which of its boxes, while changes of its geometry are drawn one after another.
+"""What random changes work on: the part of an image that is shown, with its boxes, and keys that name randomness.
 
-No pixel moves until all of them are drawn: however many there are, the image is resampled once.
+Changes of geometry are drawn one after another, and no pixel moves until all of them are drawn: however many there
+are, the image is resampled once. There is a key for every example of every epoch, under every seed.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 from bakeoff.networks import boxes as geometry
 
+PHILOX = "philox"  # named, because the default generator is another one on some devices
 WHOLE = (0.0, 0.0, 1.0, 1.0)
 ROUNDING = 1e-4  # a box that lies on the edge of a crop may seem to reach beyond it by so much of its area
 
@@ -30,6 +32,27 @@ class Scene(NamedTuple):
         return Scene(window, self.extent * shown, moved[seen], self.classes[seen])
 
 
-def whole(size: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor) -> Scene:
-    """All of an image of `size` (2,) pixels."""
+def show_whole(size: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor) -> Scene:
+    """Return all of an image of `size` (2,) pixels."""
     return Scene(tf.constant(WHOLE), tf.cast(size, tf.float32), boxes, classes)
+
+
+def make_key(seed: int, *, epoch: tf.Tensor, example: tf.Tensor) -> tf.Tensor:
+    """Return what names the randomness of one example in one epoch, (2,) int64."""
+    of_epoch = tf.random.fold_in(tf.constant([seed, 0], tf.int64), epoch, alg=PHILOX)
+    return tf.random.fold_in(of_epoch, example, alg=PHILOX)
+
+
+def split_key(key: tf.Tensor, count: int) -> list[tf.Tensor]:
+    """Return independent keys, (2,) each."""
+    return tf.unstack(tf.random.split(key, count, alg=PHILOX), num=count)
+
+
+def draw(key: tf.Tensor, *shape: int) -> tf.Tensor:
+    """Return numbers evenly from 0 to 1."""
+    return tf.random.stateless_uniform(shape, key, alg=PHILOX)
+
+
+def draw_number(key: tf.Tensor, end: int | tf.Tensor) -> tf.Tensor:
+    """Return a whole number from 0 to `end` - 1."""
+    return tf.random.stateless_uniform([], key, 0, end, tf.int32, alg=PHILOX)

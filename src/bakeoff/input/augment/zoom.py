@@ -1,8 +1,14 @@
 """Look at a part of the image or from farther away, and stretch it: evenly on a logarithmic scale."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import require
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from bakeoff.input.augment.scene import Scene
 
 MIN_SEEN = 0.5  # a box of which less is seen is not asked for
 
@@ -21,3 +27,20 @@ class Zoom:
     @property
     def is_on(self) -> bool:
         return self != Zoom()
+
+    def apply(self, scene: "Scene", key: "tf.Tensor") -> "Scene":
+        return scene.through(self.draw_window(key), MIN_SEEN) if self.is_on else scene
+
+    def draw_window(self, key: "tf.Tensor") -> "tf.Tensor":
+        """Return `[ymin, xmin, ymax, xmax]` in shares; beyond 0..1 if it is seen from farther away."""
+        import tensorflow as tf
+
+        from bakeoff.input.augment.scene import draw
+
+        draws = draw(key, 4)
+        low, high = tf.math.log(self.smallest), tf.math.log(self.largest)
+        side = tf.exp(low + draws[0] * (high - low))
+        ratio = tf.exp((2 * draws[1] - 1) * tf.math.log(self.stretch) / 2)
+        shown = tf.stack([side / ratio, side * ratio])
+        corner = draws[2:] * (1 - shown)  # negative if more than the image is shown
+        return tf.concat([corner, corner + shown], axis=0)

@@ -1,13 +1,13 @@
-"""A file that lists labels in the order of their ids: one a line, or a label map (`.pbtxt`)."""
+"""Labels in the order of their ids: read from a file, one a line or a label map (`.pbtxt`), and compared."""
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from bakeoff.errors import DataError
-from bakeoff.sources.paths import read_text, shown
+from bakeoff.sources.raw_files import make_printable, read_text
 
 ITEM = re.compile(r"item\s*:?\s*\{([^{}]*)\}")
 PAIR = re.compile(r"""(\w+)\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+)""")
@@ -17,7 +17,7 @@ NUMBERED = re.compile(r"\s*(\d+)\s*[:,;\s]\s*(\S.*)|(\S.*?)\s*[:,;]\s*(\d+)\s*$"
 def read_labels(root: Path, name: str) -> list[str]:
     text = read_text(root, name, "data.labels")
     path = (root / name).as_posix()
-    labels = _label_map(path, text) if name.endswith(".pbtxt") else _lines(path, text)
+    labels = _parse_label_map(path, text) if name.endswith(".pbtxt") else _parse_lines(path, text)
     if not labels:
         raise DataError(f"{path}: holds no label; it needs one a line, in the order of their ids")
     twice = sorted({label for label in labels if labels.count(label) > 1})
@@ -27,22 +27,47 @@ def read_labels(root: Path, name: str) -> list[str]:
 
 
 def require_known(labels: Iterable[str], known: list[str], root: Path, name: str) -> None:
-    """The labels found in a dataset must all be in its labels file."""
+    """Raise DataError unless all labels found in a dataset are in its labels file."""
     missing = sorted(set(labels) - set(known))
     if missing:
-        pairs = ", ".join(f"{shown(label)!r}{_near(label, known)}" for label in missing[:5])
+        nearest = {label: _find_nearest(label, known) for label in missing[:5]}
+        pairs = (
+            f"{make_printable(label)!r}" + (f" (it has {near!r})" if near else "") for label, near in nearest.items()
+        )
         raise DataError(
-            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {pairs}; "
+            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(pairs)}; "
             "add what is missing, in its place, or correct the data"
         )
 
 
-def _near(label: str, known: list[str]) -> str:
-    near = get_close_matches(label, known, n=1, cutoff=0.6)
-    return f" (it has {near[0]!r})" if near else ""
+def require_same_labels(labels: Mapping[str, Sequence[str]]) -> None:
+    """Raise DataError with what each has and another lacks, of labels by the name of their dataset.
+
+    `ballon` beside `balloon` is no third class.
+    """
+    (first, mine), *others = labels.items()
+    for other, theirs in others:
+        if set(mine) == set(theirs):
+            continue
+        only_mine, only_theirs = sorted(set(mine) - set(theirs)), sorted(set(theirs) - set(mine))
+        lines = [f"data.merge: {first} and {other} must have the same labels"]
+        for owner, labels_here, elsewhere, there in (
+            (first, only_mine, other, only_theirs),
+            (other, only_theirs, first, only_mine),
+        ):
+            for label in labels_here:
+                near = _find_nearest(label, there)
+                beside = f"; nearest in {elsewhere}: {make_printable(near)!r}" if near else ""
+                lines.append(f"  only {owner} has {make_printable(label)!r}{beside}")
+        lines.append("  correct the labels, or name both datasets' labels in one labels file (data.labels)")
+        raise DataError("\n".join(lines))
 
 
-def _lines(path: str, text: str) -> list[str]:
+def _find_nearest(label: str, others: Sequence[str]) -> str | None:
+    return next(iter(get_close_matches(label, others, n=1, cutoff=0.6)), None)
+
+
+def _parse_lines(path: str, text: str) -> list[str]:
     lines = text.splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
@@ -51,11 +76,10 @@ def _lines(path: str, text: str) -> list[str]:
             raise DataError(f"{path}:{number}: is empty; a labels file has one label a line, without gaps")
     if lines and (lines[0].lstrip().startswith(("{", "[", "item {")) or _is_json(text)):
         raise DataError(f"{path}: must have one label a line, looks like JSON or a label map (which ends in .pbtxt)")
-    if len(lines) > 1 and all(NUMBERED.fullmatch(line) for line in lines):
-        found = NUMBERED.fullmatch(lines[0])
-        assert found
+    numbered = [NUMBERED.fullmatch(line) for line in lines]
+    if len(lines) > 1 and all(numbered) and (first := numbered[0]):
         raise DataError(
-            f"{path}:1: must be a label alone, got {lines[0]!r}; write {(found[2] or found[3]).strip()!r}: "
+            f"{path}:1: must be a label alone, got {lines[0]!r}; write {(first[2] or first[3]).strip()!r}: "
             "ids follow from the order of the lines, from 1"
         )
     return [line.strip() for line in lines]
@@ -68,13 +92,13 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _label_map(path: str, text: str) -> list[str]:
+def _parse_label_map(path: str, text: str) -> list[str]:
     by_id: dict[int, str] = {}
     for item in ITEM.findall(re.sub(r"#[^\n]*", "", text)):
-        pairs = {key: value for key, value in PAIR.findall(item)}
+        pairs = dict(PAIR.findall(item))
         if "id" not in pairs or "name" not in pairs:
             raise DataError(f"{path}: an item lacks its id or its name: {' '.join(item.split())[:80]!r}")
-        number, label = int(pairs["id"]), _unquoted(pairs["name"])
+        number, label = int(pairs["id"]), _unquote(pairs["name"])
         if number == 0 and label == "background":
             continue
         if number in by_id:
@@ -85,5 +109,5 @@ def _label_map(path: str, text: str) -> list[str]:
     return [by_id[number] for number in sorted(by_id)]
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.sources.labels_file import read_labels, require_known
+from bakeoff.sources.labels import read_labels, require_known
 from drawing import write
 
 

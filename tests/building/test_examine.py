@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bakeoff.building.fitting import BoxesRefused, fit_boxes, turned
+from bakeoff.building.examine import fit_boxes, turn_upright
+from bakeoff.building.images import Refused
 from bakeoff.sources.dataset import Item
 
 
@@ -38,12 +39,12 @@ def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_told(corners: tuple) ->
     ],
 )
 def test_a_box_that_cannot_be_right_is_refused(corners: tuple, message: str) -> None:
-    with pytest.raises(BoxesRefused, match=message):
+    with pytest.raises(Refused, match=message):
         fit_boxes(item((*corners, "cat")), 100, 50, 1)
 
 
 def test_an_annotation_for_another_size_is_refused() -> None:
-    with pytest.raises(BoxesRefused, match="the annotation is for 100x50 pixels, the image has 50x100"):
+    with pytest.raises(Refused, match="the annotation is for 100x50 pixels, the image has 50x100"):
         fit_boxes(item((10, 5, 60, 45, "cat")), 50, 100, 1)
 
 
@@ -73,7 +74,7 @@ def test_a_box_turns_as_the_pixels_do(orientation: int) -> None:
     rows, columns = painted.any(axis=1).nonzero()[0], painted.any(axis=0).nonzero()[0]
     height, width = painted.shape
     expected = columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
-    assert turned((0.1, 0.1, 0.6, 0.9), orientation) == pytest.approx(expected)
+    assert turn_upright((0.1, 0.1, 0.6, 0.9), orientation) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])

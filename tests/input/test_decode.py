@@ -8,14 +8,14 @@ from bakeoff.errors import OutOfRange
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
-from bakeoff.input.clip import chosen_frames
-from bakeoff.input.view import View
+from bakeoff.input.decode import choose_frames
+from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
 from changed_pictures import key
 
 
 def chosen(sampling: Sampling, wanted: int, available: int, number: int | None = None) -> tuple[list[int], list[bool]]:
-    found = chosen_frames(sampling, wanted, tf.constant(available), None if number is None else key(number))
+    found = choose_frames(sampling, wanted, tf.constant(available), None if number is None else key(number))
     return found[0].numpy().tolist(), found[1].numpy().tolist()
 
 

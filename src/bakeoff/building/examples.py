@@ -1,0 +1,125 @@
+"""Items that become records: those that passed the check, the classes they have, and the shard each is in.
+
+Examples are spread over shards by a hash of their names, so that one example more or less changes one or two shards,
+not all. With 8 shards the last three bits choose; a ninth takes half of the first one's (those with the next bit set),
+a tenth half of the second's, and so on (linear hashing).
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.writing import EXAMPLES_PER_SHARD
+from bakeoff.errors import DataError
+from bakeoff.records.record import SPLITS
+from bakeoff.sources.dataset import Dataset, Part, hash_place
+from bakeoff.sources.labels import read_labels, require_known, require_same_labels
+from bakeoff.sources.raw_files import make_printable
+
+MOST_BYTES = 200_000_000  # of a shard
+BITS = 16  # of the hash; so many shards at most
+DIGITS = re.compile("[0-9]+")
+
+
+def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
+    """List the items that can become records, with what their side and shard depend on."""
+    passed = (
+        "SELECT source, items.content, verdicts.content, sha256, likeness FROM items JOIN verdicts USING (name) "
+        "WHERE reason IS NULL ORDER BY name"
+    )
+    with catalogue.changing() as table:
+        table.execute("DELETE FROM examples")
+        table.execute("DELETE FROM labels")
+        for source, packed_item, packed_verdict, sha256, likeness in table.execute(passed):
+            item, verdict = json.loads(packed_item), json.loads(packed_verdict)  # a few of their keys are enough
+            name, rule = item["name"], datasets[source].split
+            group = item.get("group") or rule.find_group(name)
+            if group is None:
+                group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
+            natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
+            table.execute(
+                "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
+                (
+                    name, source, f"{source}:{group}", item.get("split"), natural, hash_place(0, name),
+                    verdict["bytes"], sha256, likeness,
+                ),
+            )  # fmt: skip
+            labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
+            table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
+
+
+def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str], list[str]]:
+    """Return the labels in the order of their ids, and a warning for each that nothing has.
+
+    The order is the labels file's, else the dataset's own, else sorted.
+    """
+    tasks = {part.name: (part.dataset.task, part.dataset.multi_label) for part in parts}
+    if len(set(tasks.values())) > 1:
+        different = ", ".join(f"{name} is for {task}" for name, (task, _) in tasks.items())
+        raise DataError(f"data.merge: datasets must be for the same task; {different}")
+    found: list[set[str]] = [set() for _ in parts]
+    held = "SELECT DISTINCT source, label FROM labels JOIN examples USING (name)"
+    for source, label in catalogue.table.execute(held):
+        found[source].add(label)
+    labels = {part.name: _order_labels(part.dataset, found[source]) for source, part in enumerate(parts)}
+    require_same_labels(labels)
+    classes = labels[parts[0].name]
+    if not classes:
+        raise DataError(f"{parts[0].dataset.path}: no example has a label")
+    every = set[str]().union(*found)
+    return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
+
+
+def _order_labels(dataset: Dataset, found: set[str]) -> list[str]:
+    root = dataset.folder()
+    declared = dataset.declared_classes(root)
+    if dataset.labels:
+        known = read_labels(root, dataset.labels)
+        require_known({*found, *(declared or ())}, known, root, dataset.labels)
+        return known
+    return sorted(found) if declared is None else declared
+
+
+def choose_shards(catalogue: Catalogue, datasets: Sequence[Dataset]) -> dict[str, int]:
+    """Give every example its shard; return how many each split has."""
+    counts = {}
+    spread = f"SELECT place & {(1 << BITS) - 1}, COUNT(*), SUM(bytes) FROM examples WHERE side = ? GROUP BY 1"
+    with catalogue.changing() as table:
+        for side in SPLITS:
+            rows = table.execute(spread, [side]).fetchall()
+            # Of merged datasets with numbers of their own the largest counts.
+            wanted = max((getattr(dataset.shards, side) or 0 for dataset in datasets), default=0)
+            counts[side] = count = wanted or count_shards(rows)
+            examples = sum(row[1] for row in rows)
+            if count > examples:
+                raise DataError(
+                    f"data.shards.{side}: must be at most the {examples} examples of the split, got {count}"
+                )
+            table.create_function(
+                "shard_of", 1, lambda place, count=count: find_shard(place, count), deterministic=True
+            )
+            table.execute("UPDATE examples SET shard = shard_of(place) WHERE side = ?", [side])
+        table.execute("CREATE INDEX IF NOT EXISTS by_shard ON examples (side, shard, place)")
+    return counts
+
+
+def count_shards(rows: Sequence[tuple[int, int, int]]) -> int:
+    """For (hash, examples, bytes): about 1,024 examples a shard, and none above 200 MB if that can be had."""
+    count = max(1, -(-sum(row[1] for row in rows) // EXAMPLES_PER_SHARD))
+    while count < 1 << BITS:
+        sizes = [0] * count
+        for place, _, size in rows:
+            sizes[find_shard(place, count)] += size
+        if max(sizes) <= MOST_BYTES:
+            return count
+        count += max(1, count // 8)
+    return 1 << BITS
+
+
+def find_shard(place: int, count: int) -> int:
+    """Return which of `count` shards an example is in, by the hash of its name."""
+    wide = 1 << (count - 1).bit_length()
+    low = place & wide - 1
+    return low if low < count else low - wide // 2
