@@ -106,13 +106,15 @@ def repeated_events(workspace: Workspace) -> list[tuple[int, str]]:
     import tensorflow as tf
     from tensorflow.core.util.event_pb2 import Event
 
+    state = json.loads((workspace.folder / "models/train/state.json").read_text(encoding="utf-8"))
+    folder = workspace.folder / ".bakeoff/runs" / state["lineage"]["fingerprint"] / "tensorboard"
     events = [
         (event.step, value.tag)
-        for file in sorted((workspace.folder / "models/train/tensorboard").glob("*tfevents*"))
+        for file in sorted(folder.glob("*tfevents*"))
         for event in (Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(file)))
         for value in event.summary.value
     ]
-    if not (workspace.folder / "models/train/tensorboard").is_dir():
+    if not folder.is_dir():
         return []
     lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]

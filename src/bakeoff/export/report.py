@@ -1,4 +1,4 @@
-"""`models/export/export.json`: each file's metrics beside the network's, its size and how long an answer takes.
+"""`models/export/export.json`: each file's metrics beside the network's, and its size.
 
 What files answer on validation examples is judged as the network itself is judged.
 {"headline": "mAP_50", "examples": 150, "of": 150, "weights": "best", "network": {"mAP_50": 0.821, ...},

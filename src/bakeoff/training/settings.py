@@ -41,7 +41,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Phase:
-    """What a leg does otherwise than the run's `train` and `lr` groups say."""
+    """What a phase does otherwise than the run's `train` and `lr` groups say."""
 
     name: str
     steps: int | None = None  # either these
@@ -73,9 +73,9 @@ class Patience:
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """A leg ends when `patience` looks in a row brought nothing better, by more than `min_change`."""
+    """A phase ends when `patience` looks in a row brought nothing better, by more than `min_change`."""
 
-    patience: int = 0  # looks at validation; 0: it never ends a leg
+    patience: int = 0  # looks at validation; 0: it never ends a phase
     min_change: float = 0.0
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class Train:
     batch_size: int | Literal["auto"]  # auto: the largest that fits memory.budget, found by trying
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
-    phases: tuple[Phase, ...] = ()  # legs, each with its own length or an equal share of the run's
+    phases: tuple[Phase, ...] = ()  # each with its own length or an equal share of the run's
     init: Init = field(default_factory=Init)
     trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging

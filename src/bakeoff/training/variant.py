@@ -16,7 +16,7 @@ WHOLE_RUN = "all"  # the name of the one phase of a run without phases
 
 @dataclass(frozen=True)
 class Span:
-    """Where a leg lies in the run; part of what render_config derives."""
+    """Where a phase lies in the run; part of what render_config derives."""
 
     name: str
     first_step: int  # of the run

@@ -58,7 +58,7 @@ def digest(network: keras.Model) -> str:
 
 def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key: str) -> None:
     """Everything if there are no patterns."""
-    # Whatever the leg before froze; Keras passes a value on only where it changes.
+    # Whatever the phase before froze; Keras passes a value on only where it changes.
     network.trainable = False
     network.trainable = True
     if not patterns:
