@@ -10,12 +10,16 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
 UV := $(shell uv --version 2>/dev/null)
 READY := .venv/ready
+# A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
+SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro test proofs check format ui lock
+.PHONY: help repro test quick durations proofs check format ui lock
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
 	@echo "make test     set up the environment, run the test suite"
+	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
+	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
@@ -27,7 +31,13 @@ repro: $(READY)
 	dvc repro
 
 test: $(READY)
-	python -m pytest -n 2 --dist loadfile
+	python -m pytest $(SIDE_BY_SIDE)
+
+quick: $(READY)
+	python tests/quick.py $(SIDE_BY_SIDE)
+
+durations: $(READY)
+	python -m pytest $(SIDE_BY_SIDE) --write-durations
 
 proofs: $(READY)
 	python -m pytest -m slow -rP

@@ -16,9 +16,25 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
 from bakeoff.sources.dataset import Dataset, Part
 from built import Build, Built
+from durations import Recorder, load_durations, sort_longest_first
 
 if TYPE_CHECKING:
     from bakeoff.input.store import Store
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-durations", action="store_true", help="measure test files, for tests/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("write_durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Side by side, long files must not begin last."""
+    if hasattr(config, "workerinput"):
+        sort_longest_first(items, load_durations())
 
 
 @dataclass(frozen=True)
