@@ -1,0 +1,1 @@
+"""Items of sources -> checked records in shards, and a report."""

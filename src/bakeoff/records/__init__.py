@@ -1,0 +1,1 @@
+"""What a record is, and the shards, indexes and manifest that hold records."""
