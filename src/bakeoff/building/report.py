@@ -6,7 +6,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -131,9 +131,7 @@ def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
 
 def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
     """Eight bytes an image; the only thing that grows with their number."""
-    rows: Iterable[tuple[int]] = catalogue.table.execute(
-        "SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side]
-    )
+    rows = catalogue.table.execute("SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side])
     return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
 
 

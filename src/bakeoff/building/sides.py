@@ -83,8 +83,7 @@ def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> st
         return "given"
     if rule.by != "auto":
         return rule.by
-    counted = "SELECT COUNT(given), COUNT(*) FROM examples WHERE source = ?"
-    given, every = table.execute(counted, [source]).fetchone()
+    given, every = table.execute("SELECT COUNT(given), COUNT(*) FROM examples WHERE source = ?", [source]).fetchone()
     if 0 < given < every:
         missing = "SELECT MIN(name) FROM examples WHERE source = ? AND given IS NULL"
         [name] = table.execute(missing, [source]).fetchone()
@@ -96,13 +95,9 @@ def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> st
 
 
 def _given(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str]:
-    rule, warnings = dataset.split, []
-    if rule.validation_list:
-        warnings = _by_lists(table, source, dataset)
-    has_validation = table.execute(
-        "SELECT 1 FROM examples WHERE source = ? AND given = ?", (source, VALIDATION)
-    ).fetchone()  # fmt: skip
-    if not has_validation:
+    warnings = _by_lists(table, source, dataset) if dataset.split.validation_list else []
+    of_side = "SELECT 1 FROM examples WHERE source = ? AND given = ?"
+    if not table.execute(of_side, (source, VALIDATION)).fetchone():
         table.execute("UPDATE examples SET given = ? WHERE source = ? AND given = ?", (VALIDATION, source, TEST))
     table.execute("UPDATE examples SET left_out = ? WHERE source = ? AND given = ?", (UNUSED_TEST, source, TEST))
     table.execute("UPDATE examples SET side = given WHERE source = ? AND left_out IS NULL", [source])
@@ -167,9 +162,8 @@ def _fraction(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
         "ORDER BY rarity(label), label LIMIT 1), '')"
     )
     table.execute("DELETE FROM decided")
-    for stratum, examples, units in table.execute(
-        "SELECT stratum, SUM(size), COUNT(*) FROM units GROUP BY stratum"
-    ).fetchall():  # fmt: skip
+    strata = table.execute("SELECT stratum, SUM(size), COUNT(*) FROM units GROUP BY stratum").fetchall()
+    for stratum, examples, units in strata:
         _divide(table, stratum, examples, units, rule.validation)
     table.execute("UPDATE units SET side = (SELECT side FROM decided WHERE key = unit)")
     if not table.execute("SELECT 1 FROM units WHERE side = ?", [VALIDATION]).fetchone():
@@ -203,9 +197,8 @@ def _divide(table: sqlite3.Connection, stratum: str, examples: int, units: int, 
 def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> list[str]:
     """Moves a group where a class of two or more is on one side only. Returns the classes that cannot be helped."""
     held: dict[str, Counter[str]] = defaultdict(Counter)
-    for label, side, number in table.execute(
-        "SELECT label, side, COUNT(*) FROM unit_labels JOIN units USING (unit) GROUP BY label, side"
-    ):
+    sides = "SELECT label, side, COUNT(*) FROM unit_labels JOIN units USING (unit) GROUP BY label, side"
+    for label, side, number in table.execute(sides):
         held[label][side] = number
     for label in sorted(counts, key=lambda label: (counts[label], label)):
         for missing, other in ((VALIDATION, TRAIN), (TRAIN, VALIDATION)):

@@ -39,9 +39,8 @@ def stop_runs(arguments: argparse.Namespace) -> None:
     for run in runs:
         (run.folder / STOP_FILE).touch()
         say(f"{run.label}: {NOT_BEGIN if run.waits else END}")
-    if arguments.wait:
-        if State.FAILED in [_wait_for(run).state for run in runs]:
-            sys.exit(SOME_FAILED)
+    if arguments.wait and State.FAILED in [_wait_for(run).state for run in runs]:
+        sys.exit(SOME_FAILED)
 
 
 def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:

@@ -65,13 +65,11 @@ def check(
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
     if model.task != manifest.task:
         fitting = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if cls.task == manifest.task))
-        problems.add(
-            "model", f"is for {model.task}, the records are for {manifest.task}; choose an option of kind {fitting}"
-        )
+        tasks = f"is for {model.task}, the records are for {manifest.task}"
+        problems.add("model", f"{tasks}; choose an option of kind {fitting}")
     if manifest.multi_label and getattr(model, "background", False):
-        problems.add(
-            "model.background", "must be false where examples have several labels: one without any is background"
-        )
+        rule = "must be false where examples have several labels: one without any is background"
+        problems.add("model.background", rule)
 
 
 def _check_formats(export: Export, model: Network, problems: Problems) -> None:

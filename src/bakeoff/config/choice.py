@@ -52,8 +52,6 @@ class Layer:
 
 @dataclass(frozen=True)
 class Choice:
-    """What params.yaml says of one group."""
-
     use: str
     changes: tuple[dict[str, Any], ...]  # of the preset, of params.yaml: later ones win
     by_preset: bool

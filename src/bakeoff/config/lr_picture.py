@@ -69,7 +69,6 @@ def draw_curve(
 
 
 def _decades(values: Sequence[float]) -> svg.Scale:
-    """From one power of ten to another."""
     logarithms = [math.log10(value) for value in values if value > 0] or [0.0]
     high = math.ceil(max(logarithms) - 1e-9)
     low = max(high - MOST_DECADES, min(high - 1, math.floor(min(logarithms) + 1e-9)))

@@ -124,10 +124,8 @@ def choose_source(params: Path, conf: Path) -> ChosenSource:
     parts = [Part(name, _compose_option(params, conf, name)) for name in source.merge]
     for part in parts:
         if not isinstance(part.dataset, Dataset):
-            kind = type(part.dataset).__name__
-            raise ConfigError(
-                f"{params.as_posix()}: data.merge: must name options that read files, {part.name} is {kind}"
-            )
+            rule = f"must name options that read files, {part.name} is {type(part.dataset).__name__}"
+            raise ConfigError(f"{params.as_posix()}: data.merge: {rule}")
         trees.append(settings_tree(part.dataset, SOURCES))
     return ChosenSource(parts, _digest(trees))
 

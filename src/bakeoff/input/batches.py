@@ -53,10 +53,8 @@ def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
         return fit(parse(data), shape.view) | {"number": tf.ensure_shape(number, [])}
 
-    chosen = np.arange(store.examples) if numbers is None else numbers
-    rows = _prepare(
-        tf.data.Dataset.from_tensor_slices(chosen.astype(np.int64)), shape, make_evaluation_reader(store), prepare
-    )
+    chosen = (np.arange(store.examples) if numbers is None else numbers).astype(np.int64)
+    rows = _prepare(tf.data.Dataset.from_tensor_slices(chosen), shape, make_evaluation_reader(store), prepare)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 

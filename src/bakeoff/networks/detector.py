@@ -126,8 +126,6 @@ class HardExamples:
 
 @dataclass(frozen=True)
 class Suppression:
-    """Which of the raw boxes are detections."""
-
     min_score: float = 0.01
     max_overlap: float = 0.5
     max_detections: int = 50

@@ -66,10 +66,8 @@ def _heads(levels: list[Tensor], ssd: "Ssd", num_classes: int) -> tuple[Tensor, 
     boxes, classes = [], []
     for stride, x in zip(ssd.strides, levels, strict=True):
         for number, layer in enumerate(shared):
-            norm = keras.layers.BatchNormalization(
-                momentum=ssd.batch_norm_momentum, name=f"head.stride{stride}.norm{number}"
-            )
-            x = keras.layers.ReLU()(norm(layer(x)))
+            name, momentum = f"head.stride{stride}.norm{number}", ssd.batch_norm_momentum
+            x = keras.layers.ReLU()(keras.layers.BatchNormalization(momentum=momentum, name=name)(layer(x)))
         boxes.append(to_boxes(x))
         classes.append(to_classes(x))
     answers = ssd.loss.outputs(num_classes)

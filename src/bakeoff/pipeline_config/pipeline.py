@@ -38,21 +38,17 @@ def format_pipeline(run: Run, manifest: Manifest) -> str:
         "model": describe_model(network, len(manifest.classes), count_background=run.export.count_background),
         "train_config": describe_training(run),
         "train_input_reader": {"shuffle": True} | _describe_reader(run, manifest, TRAIN),
-        "eval_config": _describe_evaluation(run),
+        "eval_config": {
+            "metrics_set": ["coco_detection_metrics"],
+            "batch_size": Noted("One at a time, for its readers drop the images that don't fill the last batch.", 1),
+            "num_visualizations": run.evaluate.pictures,
+            "min_score_threshold": run.evaluate.picture_min_score,
+            "use_moving_averages": run.train.ema_decay > 0,
+        },
         "eval_input_reader": [{"shuffle": False, "num_epochs": 1} | _describe_reader(run, manifest, VALIDATION)],
     }
     parts = ["\n".join(format_comment(HEAD)), *(format_text({name: part}) for name, part in tree.items())]
     return "\n\n".join(parts) + "\n"
-
-
-def _describe_evaluation(run: Run) -> Tree:
-    return {
-        "metrics_set": ["coco_detection_metrics"],
-        "batch_size": Noted("One at a time, for its readers drop the images that don't fill the last batch.", 1),
-        "num_visualizations": run.evaluate.pictures,
-        "min_score_threshold": run.evaluate.picture_min_score,
-        "use_moving_averages": run.train.ema_decay > 0,
-    }
 
 
 def _describe_reader(run: Run, manifest: Manifest, name: str) -> Tree:

@@ -123,7 +123,6 @@ def _describe_stairs(first: float, later: list[tuple[int, float]], *, warmup: bo
 
 
 def _start(schedule: Constant | Cosine | Exponential | Polynomial, factor: float) -> float:
-    """Return the rate that a warm-up begins with."""
     start = schedule.warmup_from
     return _round(schedule(0) * factor) if start is None else _times(start, factor)
 

@@ -94,7 +94,6 @@ def _describe_optimizer(optimizer: Optimizer, rate: Tree, *, ema_decay: float) -
 
 
 def _explain_optimizer(optimizer: Momentum | RmsProp | Adam) -> str:
-    """Say what of the variant the block does not hold."""
     missing = []
     if isinstance(optimizer, Momentum) and optimizer.nesterov:
         missing.append("nesterov: true (its momentum is the plain one)")

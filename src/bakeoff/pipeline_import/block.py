@@ -92,7 +92,6 @@ class Block:
         return Block(getattr(self._message, name), place, self.key_of(name))
 
     def inners(self, name: str) -> "list[Block]":
-        """Return the blocks of a repeated field."""
         self._place.used.add(name)
         pairs = zip(getattr(self._message, name), self._place.fields.get(name, []), strict=True)
         return [Block(message, place, self.key_of(name)) for message, place in pairs]

@@ -11,13 +11,8 @@ from bakeoff.pipeline_import.block import Block, Report
 VALIDATE_EVERY_LINE = re.compile(rf"^ *# {re.escape(VALIDATE_EVERY)}: ([0-9]{{1,9}})$", re.MULTILINE)
 PLACEHOLDER = "TO_BE_CONFIGURED"
 NEARLY = 1e-6  # relative; what a float32 may be off
-EXPONENTIAL = {  # ours: theirs
-    "peak": "initial_learning_rate",
-    "decay_factor": "decay_factor",
-    "decay_steps": "decay_steps",
-    "staircase": "staircase",
-    "floor": "min_learning_rate",
-}
+SAME_OF_STAIRS = ("decay_factor", "decay_steps", "staircase")
+EXPONENTIAL = {"peak": "initial_learning_rate", "floor": "min_learning_rate"} | {key: key for key in SAME_OF_STAIRS}
 
 Settings = dict[str, Any]
 
@@ -50,7 +45,6 @@ def read_training(train: Block, text: str, report: Report) -> dict[str, Settings
 
 
 def _read_start(train: Block, report: Report) -> Settings:
-    """Return settings of `train.init`."""
     path, kind = train.get("fine_tune_checkpoint"), train.get("fine_tune_checkpoint_type")
     if not path:
         return {}

@@ -31,11 +31,9 @@ def require_known(labels: Iterable[str], known: list[str], root: Path, name: str
     missing = sorted(set(labels) - set(known))
     if missing:
         nearest = {label: _find_nearest(label, known) for label in missing[:5]}
-        pairs = (
-            f"{make_printable(label)!r}" + (f" (it has {near!r})" if near else "") for label, near in nearest.items()
-        )
+        told = (f"{make_printable(one)!r}" + (f" (it has {near!r})" if near else "") for one, near in nearest.items())
         raise DataError(
-            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(pairs)}; "
+            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(told)}; "
             "add what is missing, in its place, or correct the data"
         )
 

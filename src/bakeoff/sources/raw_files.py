@@ -56,11 +56,8 @@ def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]
 
     Holds one folder's names at a time. Hidden files are no part of a dataset.
     """
-    names: list[tuple[str, bool, bool]] = []
     with os.scandir(root / inside) as entries:
-        for entry in entries:
-            if not entry.name.startswith("."):
-                names.append((entry.name, entry.is_dir(), entry.is_symlink()))
+        names = [(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
     for name, is_folder, is_link in sorted(names):
         path = f"{inside}/{name}" if inside else name
         if is_link and not stays_inside(root, path):

@@ -99,9 +99,8 @@ def _locate_image(root: Path, images: str, annotations: str, path: str, named: s
         if candidate and (root / beside).is_file():
             return locate(root, beside)
     if named:
-        image, problem = locate(
-            root, PurePosixPath(named.replace("\\", "/")).name if "/" not in named else named, images
-        )
+        name = named if "/" in named else PurePosixPath(named.replace("\\", "/")).name
+        image, problem = locate(root, name, images)
         return image, problem and f"the image that {make_printable(path)} names: {problem}"
     return path, "the annotation has no image of its name and names none"
 

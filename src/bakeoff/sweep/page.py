@@ -6,7 +6,7 @@ from pathlib import Path
 from bakeoff.effects.section import draw_section
 from bakeoff.effects.trial import Question, Trial
 from bakeoff.pages import template
-from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.manifest import JobState, Manifest
 from bakeoff.sweep.standing import best, ranked
 
 
@@ -26,7 +26,7 @@ def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
             f"{job.number}: {job.experiment}",
             {key: value.strip("'\"") for key, value in job.varied.items()},
             () if job.value is None else (job.value,),
-            _state(job),
+            f"{job.state}: {job.why}" if job.why else job.state.value,
             job.state == JobState.DONE,
         )
         for job in manifest.jobs
@@ -34,7 +34,3 @@ def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
     keys = dict.fromkeys(key for trial in trials for key in trial.values)
     is_higher_better = manifest.search is None or manifest.search.direction != "min"
     return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "", is_higher_better)
-
-
-def _state(job: SweepJob) -> str:
-    return f"{job.state}: {job.why}" if job.why else job.state.value

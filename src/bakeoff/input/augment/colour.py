@@ -59,9 +59,8 @@ class Colour:
                 changed = self._change_at_once(image, amounts)
             image = tf.ensure_shape(tf.clip_by_value(changed, 0.0, 255.0), image.shape)
         if self.grey:
-            image = tf.ensure_shape(
-                tf.cond(draw(of_grey) < self.grey, lambda: _take_colour(image), lambda: image), image.shape
-            )
+            changed = tf.cond(draw(of_grey) < self.grey, lambda: _take_colour(image), lambda: image)
+            image = tf.ensure_shape(changed, image.shape)
         return image, boxes
 
     def _change_at_once(self, image: "tf.Tensor", amounts: "tf.Tensor") -> "tf.Tensor":

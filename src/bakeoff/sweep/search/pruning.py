@@ -27,6 +27,7 @@ TRIALS_FIRST = 5  # that come to their end before the median counts
 ONE_OF = 3  # goes on at each rung of successive halving
 SECONDS_BETWEEN_LOOKS = 1.0
 HISTORY = "history.jsonl"  # of a run that tells nobody
+AllLooks = Mapping[int, Sequence[Look]]  # by trial
 IN_WORK = workspace.TRAINED.with_name(f"{workspace.TRAINED.name}.partial")
 
 
@@ -84,18 +85,14 @@ def number_in(values: Mapping[str, Any], metric: str) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def why_give_up(
-    search: Search, jobs: Sequence[SweepJob], looks: Mapping[int, Sequence[Look]], number: int
-) -> str | None:
+def why_give_up(search: Search, jobs: Sequence[SweepJob], looks: AllLooks, number: int) -> str | None:
     """`looks` of each trial by its number, also of those that run; asked after each new one of trial `number`."""
     others = [job for job in jobs if job.number != number]
     judge = _judge_by_halving if search.kind == "asha" else _judge_by_median
     return judge(search, others, looks, looks[number])
 
 
-def _judge_by_median(
-    search: Search, others: Sequence[SweepJob], looks: Mapping[int, Sequence[Look]], own: Sequence[Look]
-) -> str | None:
+def _judge_by_median(search: Search, others: Sequence[SweepJob], looks: AllLooks, own: Sequence[Look]) -> str | None:
     study = _study(search, MedianPruner(n_startup_trials=TRIALS_FIRST, n_min_trials=TRIALS_FIRST))
     step, there = own[-1][0], []
     for job in others:
@@ -109,9 +106,7 @@ def _judge_by_median(
     return f"{search.short} {best:.3f} until step {step:,}, median {statistics.median(there):.3f}"
 
 
-def _judge_by_halving(
-    search: Search, others: Sequence[SweepJob], looks: Mapping[int, Sequence[Look]], own: Sequence[Look]
-) -> str | None:
+def _judge_by_halving(search: Search, others: Sequence[SweepJob], looks: AllLooks, own: Sequence[Look]) -> str | None:
     """Who came to a rung competes there, whatever became of it later."""
     first = max(1, min(seen[0][0] for seen in looks.values() if seen))
     step, value = own[-1]
