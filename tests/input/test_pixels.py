@@ -1,18 +1,20 @@
 """Examples as a network gets them: fitted, resampled, changed at random."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.input import augment as augmentations
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.augment.crop import Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
-from bakeoff.input.augment.scene import make_key
+from bakeoff.input.augment.scene import Scene, make_key
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.pixels import KERNELS, resample, resample_whole
@@ -254,6 +256,30 @@ def test_box_moves_with_its_pixels(kind: str) -> None:
 
 
 WHOLE = [0.0, 0.0, 40.0, 30.0]
+
+
+@dataclass(frozen=True)
+class Lower:
+    """A change as docs/guide.md says how to add one: it shows the lower half."""
+
+    cuts: ClassVar[bool] = True
+    shows_beyond: ClassVar[bool] = False
+
+    def apply(self, scene: Scene, key: tf.Tensor) -> Scene:
+        return scene.through(tf.constant([0.5, 0.0, 1.0, 1.0]), min_seen=0.5)
+
+
+@dataclass(frozen=True)
+class WithLower(Augment):
+    lower: Lower | None = None
+
+
+def test_a_new_change_needs_its_class_a_field_and_its_name_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (augmentations, pixels):
+        monkeypatch.setattr(module, "MOVES", (*augmentations.MOVES, "lower"))
+    image = noise(40, 20, 3)
+    found = distorted({"image": image}, 20, WithLower(lower=Lower()), number=0)["image"]
+    np.testing.assert_allclose(found, image[20:], atol=1e-3)
 
 
 @pytest.mark.parametrize("size", [16, 64])

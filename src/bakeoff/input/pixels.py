@@ -42,9 +42,8 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
     size = _size_of(example)
     boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
     scene = show_whole(size, boxes, classes)
-    for name in MOVES:
-        if move := getattr(augment, name):
-            scene = move.apply(scene, keys[name])
+    for name, move in augment.moves.items():
+        scene = move.apply(scene, keys[name])
     region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
     image, boxes = _resize(region, corners, view.size, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
     for name in REPAINTS:

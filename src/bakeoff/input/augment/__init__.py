@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
 GREY = (127.5, 127.5, 127.5)  # zero to the network
-MOVES = ("expand", "crop", "zoom")  # `apply(scene, key)` changes what part of the image is shown, before it is resized
+# `apply(scene, key)` changes what part of the image is shown, before it is resized; `cuts` and `shows_beyond` say how.
+MOVES = ("expand", "crop", "zoom")
 REPAINTS = ("turn", "colour")  # `apply(image, boxes, key)` changes the pixels, at the network's size
 
 
@@ -53,14 +54,18 @@ class Augment:
         require(bool(self.resize), "resize", list(self.resize), "at least one way to resize")
 
     @property
+    def moves(self) -> dict[str, Expand | Crop | SsdCrop | Zoom]:
+        return {name: getattr(self, name) for name in MOVES if getattr(self, name)}
+
+    @property
     def cuts(self) -> bool:
         """Whether less than the whole image may be shown."""
-        return self.crop is not None or self.zoom.smallest < 1 or self.zoom.stretch > 1
+        return any(move.cuts for move in self.moves.values())
 
     @property
     def shows_beyond(self) -> bool:
         """Whether something beside the image may be shown."""
-        return self.expand is not None or self.zoom.largest > 1 or self.zoom.stretch > 1
+        return any(move.shows_beyond for move in self.moves.values())
 
     @property
     def added(self) -> dict[str, Change]:

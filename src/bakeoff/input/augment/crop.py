@@ -5,7 +5,7 @@ ways to crop for each example; its own seven are those of the Object Detection A
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.errors import require
 
@@ -25,6 +25,8 @@ def _require_range(low: float, low_key: str, high: float, high_key: str, *, most
 
 @dataclass(frozen=True)
 class Crop:
+    cuts: ClassVar[bool] = True
+    shows_beyond: ClassVar[bool] = False
     min_object_covered: float = 0.1  # of at least one box so much must be inside; of an image without boxes, of itself
     min_aspect_ratio: float = 0.75  # width by height of the crop, in pixels
     max_aspect_ratio: float = 1.33
@@ -64,6 +66,8 @@ SSD_WAYS = tuple(
 
 @dataclass(frozen=True)
 class SsdCrop:
+    cuts: ClassVar[bool] = True
+    shows_beyond: ClassVar[bool] = False
     ways: tuple[Crop, ...] = SSD_WAYS  # one is drawn
 
     def __post_init__(self) -> None:

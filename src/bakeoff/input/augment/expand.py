@@ -1,7 +1,7 @@
 """Put the image on a larger canvas, as SSD's training does to see smaller objects."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expand:
+    cuts: ClassVar[bool] = False
+    shows_beyond: ClassVar[bool] = True
     probability: float = 0.5
     smallest: float = 1.0  # side of the canvas, in sides of the image
     largest: float = 4.0

@@ -28,6 +28,14 @@ class Zoom:
     def is_on(self) -> bool:
         return self != Zoom()
 
+    @property
+    def cuts(self) -> bool:
+        return self.smallest < 1 or self.stretch > 1
+
+    @property
+    def shows_beyond(self) -> bool:
+        return self.largest > 1 or self.stretch > 1
+
     def apply(self, scene: "Scene", key: "tf.Tensor") -> "Scene":
         return scene.through(self.draw_window(key), MIN_SEEN) if self.is_on else scene
 
