@@ -10,6 +10,7 @@ import pytest
 
 from bakeoff.runs.status import read_status
 from faults.kills import curve, killed, prepared, repeated, trained
+from faults.repros import compare_repros
 from workspace_copy import Workspace
 
 pytestmark = [
@@ -29,6 +30,11 @@ def test_killed_at_random_moments_training_ends_in_the_same_weights(variant: str
     assert state["resumed_at_steps"]
     assert state["weights_sha256"] == expected["weights_sha256"]
     assert curve(cut) == curve(whole) and repeated(cut) == []
+
+
+def test_a_plain_repro_that_is_killed_at_any_moment_ends_in_the_same_files(tmp_path: Path) -> None:
+    """Also while DVC itself writes; no hand is needed before the next."""
+    assert compare_repros(tmp_path, 20, random.Random(0))
 
 
 @pytest.fixture

@@ -57,21 +57,26 @@ def test_options_are_merged_by_name(workspace: Workspace) -> None:
     )  # fmt: skip
 
 
-def test_dvc_notices_a_changed_an_added_and_a_removed_file(workspace: Workspace) -> None:
+@pytest.mark.parametrize("place", ["data/raw/animals", "data/raw/deep/down"])
+def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str, workspace: Workspace) -> None:
+    (workspace.folder / place).parent.mkdir(exist_ok=True)
+    (workspace.folder / "data/raw/animals").rename(workspace.folder / place)
+    workspace.edit("params.yaml", "data/raw/animals", place)
     assert workspace.repro("build_records") == {"build_records"}
     assert workspace.repro("build_records") == set()
     digests = [json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"]]
-    raw = workspace.folder / "data/raw/animals"
+    raw = workspace.folder / place
     changes = (
         lambda: write(raw / "cat/003.jpg", encoded(500)),
         lambda: write(raw / "cat/new.jpg", encoded(501)),
         lambda: (raw / "dog/004.jpg").unlink(),
+        lambda: (raw / "dog/005.jpg").replace(raw / "dog/006.jpg"),
     )
     for change in changes:
         change()
         assert workspace.repro("build_records") == {"build_records"}
         digests.append(json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"])
-    assert len(set(digests)) == 4
+    assert len(set(digests)) == 5
 
 
 def test_an_experiment_in_a_copy_has_the_data_after_dvc_add_and_says_so_before(workspace: Workspace) -> None:

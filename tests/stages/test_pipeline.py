@@ -63,6 +63,22 @@ def test_nothing_runs_twice(workspace: Workspace) -> None:
     assert workspace.repro() == set()
 
 
+def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace: Workspace) -> None:
+    def changed() -> list[str]:
+        status = json.loads(workspace.run("dvc", "status", "--json", "train").stdout or "{}")
+        return [path for entry in status.get("train", []) for path in entry.get("changed deps", {})]
+
+    assert changed() == []
+    weights = workspace.folder / "data/weights/mine.weights.h5"
+    weights.write_bytes(b"one")
+    assert changed() == ["data/weights"]
+    workspace.run("dvc", "commit", "--force", "train")
+    assert changed() == []
+    (weights.parent / "other").write_bytes(b"two")
+    (weights.parent / "other").replace(weights)
+    assert changed() == ["data/weights"]
+
+
 def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(workspace: Workspace) -> None:
     def ahead(*overrides: str) -> dict[str, str]:
         return json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json", *overrides).stdout)["stages"]
