@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from bakeoff.cli.terminal import align, format_duration, format_size
@@ -51,15 +52,13 @@ def show_status(arguments: argparse.Namespace) -> None:
         _show(lines, is_table=lines_of is table_lines and not arguments.json)
         return
     looks = _looks(look, until_ended=fingerprint is not None)
-    try:
+    with suppress(KeyboardInterrupt):  # the way to end it
         if arguments.json:
             _follow(looks)
         elif sys.stdout.isatty():
             _redraw(looks, lines_of)
         else:
             _tell(looks)
-    except KeyboardInterrupt:
-        pass  # the way to end it
 
 
 def _show(lines: list[str], *, is_table: bool) -> None:

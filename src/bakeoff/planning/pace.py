@@ -59,6 +59,14 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     return Pace(seconds, "measured just now")
 
 
+def remember_paces(run: Variant, history: Sequence[str]) -> None:
+    """Keep how long the steps of a training took, for whoever plans a run like it."""
+    for leg in plan_phases(run):
+        seconds = pace_of(leg, history, leg.span.batch_size * run.train.accumulate_batches)
+        if seconds is not None:
+            remember(workspace.paces(), _key_of(run, leg), seconds)
+
+
 def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase) -> str:
     """Return a key that is equal for steps that take equally long on one machine. Which patterns are trained counts,
     the rate does not."""

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from bakeoff.errors import said_plainly
 from bakeoff.files import building
 from bakeoff.input.store import BadRecords
 from bakeoff.planning.estimate import OnDisk
-from bakeoff.planning.pace import pace_key, pace_of, remember
+from bakeoff.planning.pace import remember_paces
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
@@ -267,14 +266,6 @@ def _count_devices(run: Run) -> int:
     from bakeoff.training.devices import device_count
 
     return device_count("all")
-
-
-def remember_paces(run: Run, history: Sequence[str]) -> None:
-    """Keep how long steps took, for whoever plans a run like this one."""
-    for phase in plan_phases(run):
-        seconds = pace_of(phase, history, phase.span.batch_size * run.train.accumulate_batches)
-        if seconds is not None:
-            remember(workspace.paces(), pace_key(run.model, run.derived.num_classes, run.train, phase), seconds)
 
 
 def evaluate_here() -> None:
