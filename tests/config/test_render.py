@@ -79,6 +79,7 @@ def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Path) -> Rend
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).touch()
     Path("data/raw/linked").symlink_to(tmp_path / "elsewhere/photos")
+    Path("data/weights/linked.h5").symlink_to(tmp_path / "elsewhere/w.h5")  # as DVC makes it with cache.type symlink
 
     def run(lines: dict[str, str] | None = None, files: dict[str, str] | None = None, params: str = PARAMS) -> Path:
         for key, line in (lines or {}).items():
@@ -275,7 +276,7 @@ BROKEN = {
         "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
     ),
     "warm start that matches nothing": (
-        {"train": "train: {use: demo, steps: 400, init: {weights: data/weights/w.h5, warm_start: [logits]}}"},
+        {"train": "train: {use: demo, steps: 400, init: {weights: data/weights/linked.h5, warm_start: [logits]}}"},
         "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
     ),
     "first weights that are not there": (

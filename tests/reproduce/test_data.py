@@ -39,6 +39,15 @@ def test_data_that_neither_git_nor_dvc_has_is_taken_as_it_is_now_and_that_is_sai
     assert (photos / "cat/1.jpg").read_bytes() == b"a cat"  # the fresh workspace went away, what it linked did not
 
 
+def test_data_that_is_taken_as_it_is_is_no_link_to_a_folder(commit: str, photos: Path) -> None:
+    """Which render_config refuses, for DVC sees nothing through it."""
+    with fresh_workspace(commit, None, keep=False) as folder:
+        bring(IMAGES, {}, folder, print)
+        taken = folder / "data/raw/photos"
+        assert (taken / "cat/1.jpg").read_bytes() == b"a cat"
+        assert not any(path.is_symlink() for path in (taken, *taken.rglob("*")))
+
+
 def test_data_that_is_nowhere_is_named_before_anything_runs(commit: str) -> None:
     [(said, is_fatal)], _ = brought(IMAGES, commit)
     assert is_fatal

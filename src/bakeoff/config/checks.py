@@ -192,7 +192,9 @@ def check_first_weights(init: Init, problems: Problems) -> None:
 
 
 def _require_in(watched: Path, path: Path, key: str, kind: str, problems: Problems) -> None:
-    if path.resolve().is_relative_to(watched.resolve()):
+    # DVC reads through a link to a file, as it makes them itself, but sees nothing through one to a folder.
+    place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    if place.is_relative_to(watched.resolve()):
         return
     rule = f"must be {kind} in {watched.as_posix()}/, where DVC sees every edit, got {path.as_posix()!r}"
     if Path(os.path.abspath(path)).is_relative_to(Path.cwd() / watched):

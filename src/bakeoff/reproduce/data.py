@@ -10,9 +10,8 @@ from bakeoff import dvc
 from bakeoff.reproduce.fresh import has_remote, run_command
 from bakeoff.reproduce.missing import Lack
 from bakeoff.tracking.result import parse_yaml, read_text
-from bakeoff.workspace import fetched, in_flight, main_workspace, runs
+from bakeoff.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 
-RAW = "data/raw"
 BUILT_IN = ("none", "imagenet")  # of train.init.weights: nothing that lies here
 ID_LENGTH = 32
 
@@ -22,17 +21,20 @@ def bring(
 ) -> list[Lack]:
     """Bring everything that can be brought; name what cannot, and what is not surely as it was."""
     paths = _data_paths(run_yaml, workspace)
-    why_not = _pull(paths, workspace, show)
+    init = (run_yaml.get("train") or {}).get("init") or {}
+    files = [str(init[key]) for key in ("weights", "names") if init.get(key)]
+    why_not = _pull([*paths, *files], workspace, show)
     return [
         *(lack for path in paths for lack in _as_it_is(path, workspace, "its data", why_not)),
-        *_first_weights(run_yaml, workspace),
+        *_first_weights(init, workspace, why_not),
         *_parent(run_yaml, state, workspace),
     ]
 
 
 def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
     """Bring raw data that DVC has, by .dvc files of that commit which name what the run read; say where it is not."""
-    found = {file: _outs(file) for file in sorted((workspace / RAW).rglob("*.dvc"))}
+    folders = (workspace / RAW, workspace / WEIGHTS)
+    found = {file: _outs(file) for folder in folders for file in sorted(folder.rglob("*.dvc"))}
     wanted = [workspace / path for path in paths]
     named = {
         file.relative_to(workspace).as_posix(): outs
@@ -78,12 +80,14 @@ def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") ->
         yield Lack(f"{path}: {what} is neither in git nor {why_not}, nor is it here; `dvc push` it where it is", True)
         return
     there.parent.mkdir(parents=True, exist_ok=True)
-    _link(here.resolve(), there)
+    if here.is_dir():  # real folders: DVC, and so a stage, sees nothing through a link to one
+        shutil.copytree(here, there, copy_function=_hard_link)
+    else:
+        _hard_link(here, there)
     yield Lack(f"{path}: {what} is neither in git nor {why_not}, so it is taken as it is now")
 
 
-def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
-    init = (run_yaml.get("train") or {}).get("init") or {}
+def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> Iterator[Lack]:
     weights = str(init.get("weights") or "none")
     if weights in BUILT_IN:
         return
@@ -98,7 +102,7 @@ def _first_weights(run_yaml: Mapping[str, Any], workspace: Path) -> Iterator[Lac
         shutil.copytree(kept, place, copy_function=_link)
         return
     for path in filter(None, (weights, init.get("names"))):
-        yield from _as_it_is(os.path.expanduser(str(path)), workspace, "what its first weights come from")
+        yield from _as_it_is(os.path.expanduser(str(path)), workspace, "what its first weights come from", why_not)
 
 
 def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
@@ -117,6 +121,14 @@ def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Pa
         place = workspace / runs().relative_to(main_workspace()) / fingerprint
         shutil.copytree(in_flight(fingerprint), place, ignore=shutil.ignore_patterns("lock"))
         yield Lack(f"train.continue_from: the last checkpoint of run {fingerprint} is taken as it is now")
+
+
+def _hard_link(source: str | Path, place: str | Path) -> str:
+    try:
+        os.link(Path(source).resolve(), place)
+    except OSError:  # on another disk
+        shutil.copyfile(source, place)
+    return str(place)
 
 
 def _link(source: str | Path, place: str | Path) -> str:
