@@ -99,7 +99,7 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
             return
         place = workspace / kept.relative_to(main_workspace())
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(kept, place, copy_function=_link)
+        shutil.copytree(kept, place, copy_function=_hard_link)
         return
     for path in filter(None, (weights, init.get("names"))):
         yield from _as_it_is(os.path.expanduser(str(path)), workspace, "what its first weights come from", why_not)
@@ -128,12 +128,4 @@ def _hard_link(source: str | Path, place: str | Path) -> str:
         os.link(Path(source).resolve(), place)
     except OSError:  # on another disk
         shutil.copyfile(source, place)
-    return str(place)
-
-
-def _link(source: str | Path, place: str | Path) -> str:
-    try:
-        os.symlink(Path(source).resolve(), place, target_is_directory=Path(source).is_dir())
-    except OSError:  # Windows, without the right to
-        (shutil.copytree if Path(source).is_dir() else shutil.copyfile)(source, place)
     return str(place)

@@ -139,7 +139,12 @@ def _train(
     phases, work = plan_phases(run), desk.work
     write_identity(start.identity, start.folder)
     found, remarks = taken_up(start.parent, work, run.train, start.identity, [one.span.end_step for one in phases])
-    limit = TimeLimit(run.train.max_minutes, Clock(found.facts["seconds"]), validation.seconds, lambda: _saving(work))
+    limit = TimeLimit(
+        run.train.max_minutes,
+        Clock(found.facts["seconds"]),
+        validation.seconds,
+        lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
+    )
     for line in [*in_words(first), *remarks, *found.describe(run.derived.steps, work.folder)]:
         say(f"train: {line}")
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
@@ -222,11 +227,6 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict
         "peak_device_bytes": device_peak_bytes(),
         "device_estimate_bytes": derived.device_estimate_bytes,
     }
-
-
-def _saving(work: Work) -> float:
-    """Return the seconds that what is written after the last step may take."""
-    return CHECKPOINTS_AT_THE_END * work.slowest_write
 
 
 def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:

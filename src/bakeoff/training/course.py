@@ -80,8 +80,7 @@ class Outcome:
 
     def summary(self, headline: str, phases: Sequence[TrainingPhase]) -> dict[str, Any]:
         """Return what `state.json` holds of it. If nobody validated, the last weights are the best."""
-        at = self.best_position
-        best = self.standings[at.phase].best if at else Best(self.position.step)
+        best = self.standings[at.phase].best if (at := self.best_position) else Best(self.position.step)
         return {
             "state": "STOPPED" if self.ended_by == "stop" else "SUCCEEDED",
             "ended_by": self.ended_by,
