@@ -37,10 +37,12 @@ def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_id_of(state: Mapping[str, Any]) -> str | None:
-    """Return our id of the run that made a result, by its `state.json`. A result that was trained elsewhere has an id
-    that follows from what it is, so that every command gives it the same."""
+    """Return our id of the run that made a result, by its `state.json`; earlier versions wrote the id into it.
+
+    A result that was trained elsewhere has an id that follows from what it is, so that every command gives it the same.
+    """
+    if run_id := with_measured(state).get("run_id"):
+        return run_id
     fingerprint = (state.get("lineage") or {}).get("fingerprint")
-    if fingerprint is None:
-        return state.get("run_id")  # as earlier versions wrote it
     made_from = f"{fingerprint} {state.get('weights_sha256')}"
-    return read_measured(fingerprint).get("run_id") or hashlib.sha256(made_from.encode()).hexdigest()[:32]
+    return hashlib.sha256(made_from.encode()).hexdigest()[:32] if fingerprint else None
