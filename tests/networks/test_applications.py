@@ -1,5 +1,6 @@
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import keras
@@ -20,6 +21,18 @@ SMALL = {
     "efficientnet_v2_b0": EfficientNetV2B0(input_size=32),
 }
 every_one = pytest.mark.parametrize("settings", SMALL.values(), ids=SMALL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    changed.cache_clear()
+
+
+@cache
+def changed(settings: Settings) -> keras.Model:
+    """A network whose weights no test changes."""
+    return dataclasses.replace(settings, batch_norm_momentum=0.83, dropout=0.75).build(2)
 
 
 @pytest.mark.parametrize(
@@ -105,15 +118,13 @@ def test_every_weight_gets_a_gradient(settings: Settings) -> None:
 
 @every_one
 def test_momentum_reaches_every_batch_norm(settings: Settings) -> None:
-    network = dataclasses.replace(settings, batch_norm_momentum=0.83).build(2)
-    norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    norms = [layer for layer in changed(settings).layers if isinstance(layer, keras.layers.BatchNormalization)]
     assert len(norms) > 30 and {layer.momentum for layer in norms} == {0.83}
 
 
 @every_one
 def test_dropout_acts_on_the_features_in_training_only(settings: Settings) -> None:
-    network = dataclasses.replace(settings, dropout=0.75).build(2)
-    dropout = network.get_layer("dropout")
+    dropout = changed(settings).get_layer("dropout")
     features = np.ones((1, 4000), np.float32)
     np.testing.assert_array_equal(dropout(features, training=False), features)
     assert 0.7 < np.mean(np.asarray(dropout(features, training=True)) == 0) < 0.8
@@ -121,7 +132,7 @@ def test_dropout_acts_on_the_features_in_training_only(settings: Settings) -> No
 
 @every_one
 def test_names_of_weights_do_not_depend_on_what_was_built_before(settings: Settings) -> None:
-    first, second = ([weight.path for weight in settings.build(2).weights] for _ in range(2))
+    first, second = ([weight.path for weight in network.weights] for network in (changed(settings), settings.build(2)))
     assert first == second and len(set(first)) == len(first)
 
 

@@ -1,5 +1,7 @@
 """Backbones against keras.applications' own networks, and against what is published of them."""
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import keras
@@ -19,21 +21,35 @@ OF_KERAS = {
 }
 every_backbone = pytest.mark.parametrize("name", sorted(OF_KERAS))
 SIZE = 64
+RULE = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01)
+SPREAD = Convolutions(initial_deviation=0.02)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    built.cache_clear()
+    of_keras.cache_clear()
 
 
 def layers_of(name: str) -> list[str]:
     return list(dict.fromkeys([*PYRAMID_LAYERS[name].values(), *MULTIBOX_LAYERS.get(name, ())]))
 
 
+@cache
 def built(name: str, rule: Convolutions | None = None, *, lite: bool = False, **settings: Any) -> keras.Model:
+    """Once for all tests; one that changes its weights must be the only one to look at them."""
+    keras.utils.set_random_seed(0)
     image = keras.Input((SIZE, SIZE, 3))
     backbone = Backbone(name=name, **settings)
     maps = feature_maps(image, backbone, rule or Convolutions(), layers_of(name), lite=lite)
     return keras.Model(image, dict(zip(layers_of(name), maps, strict=True)))
 
 
-def of_keras(name: str, **options: Any) -> keras.Model:
-    return OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3), **options)
+@cache
+def of_keras(name: str) -> keras.Model:
+    keras.utils.set_random_seed(4)
+    return OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3))
 
 
 def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
@@ -45,7 +61,7 @@ def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
     [("mobilenet_v1", 3_228_864, 27), ("mobilenet_v2", 2_257_984, 52), ("resnet50", 23_587_712, 53)],
 )
 def test_backbone_has_the_published_layers_and_parameters(name: str, parameters: int, convolutions: int) -> None:
-    network = built(name)
+    network = built(name, RULE)
     kernels = [weight for weight in network.weights if weight.path.endswith("kernel")]
     assert (network.count_params(), len(kernels)) == (parameters, convolutions)
     assert shapes(network) == shapes(of_keras(name))
@@ -54,8 +70,7 @@ def test_backbone_has_the_published_layers_and_parameters(name: str, parameters:
 @every_backbone
 def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: str) -> None:
     """Loaded by layer name; the network itself brings 0..255 to what those weights expect."""
-    keras.utils.set_random_seed(4)
-    theirs, ours = of_keras(name), built(name, override_hyperparameters=False)
+    theirs, ours = of_keras(name), built(name, RULE, override_hyperparameters=False)
     draw = np.random.default_rng(4)
     for layer in theirs.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
@@ -76,18 +91,17 @@ def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: st
 
 @every_backbone
 def test_levels_halve_the_image_once_more_each(name: str) -> None:
-    outputs = built(name, depth_multiplier=0.25).output
+    outputs = built(name, SPREAD, depth_multiplier=0.5).output
     for level, layer in PYRAMID_LAYERS[name].items():
         assert outputs[layer].shape[1:3] == (SIZE // 2**level, SIZE // 2**level)
 
 
 @every_backbone
 def test_batch_norm_follows_the_settings(name: str) -> None:
-    rule = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01)
-    norms = [layer for layer in built(name, rule).layers if isinstance(layer, keras.layers.BatchNormalization)]
+    norms = [layer for layer in built(name, RULE).layers if isinstance(layer, keras.layers.BatchNormalization)]
     assert len(norms) in (27, 52, 53)
     assert {(norm.momentum, norm.epsilon) for norm in norms} == {(0.9, 0.01)}
-    kept = built(name, rule, override_hyperparameters=False).layers
+    kept = built(name, RULE, override_hyperparameters=False).layers
     own = {layer.epsilon for layer in of_keras(name).layers if isinstance(layer, keras.layers.BatchNormalization)}
     assert {
         (layer.momentum, layer.epsilon) for layer in kept if isinstance(layer, keras.layers.BatchNormalization)
@@ -108,10 +122,9 @@ def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
 
 @every_backbone
 def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) -> None:
-    keras.utils.set_random_seed(0)
     kernels = [
         weight.numpy()
-        for weight in built(name, Convolutions(initial_deviation=0.02), depth_multiplier=0.5).weights
+        for weight in built(name, SPREAD, depth_multiplier=0.5).weights
         if weight.path.endswith("kernel") and np.prod(weight.shape) > 2000
     ]
     np.testing.assert_allclose([kernel.std() for kernel in kernels], 0.02, rtol=0.1)
