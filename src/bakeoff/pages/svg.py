@@ -108,9 +108,9 @@ class Scale:
     is_logarithmic: bool = False
 
     @classmethod
-    def around(cls, numbers: Iterable[float], *, is_logarithmic: bool = False) -> "Scale":
+    def around(cls, numbers: Iterable[float]) -> "Scale":
         known = list(numbers)
-        return cls(min(known), max(known), is_logarithmic)
+        return cls(min(known), max(known))
 
     def share(self, number: float) -> float:
         """The middle if there is but one number; the bottom for what has no logarithm."""
@@ -140,15 +140,13 @@ class Scale:
         return [(self.share(number), f"{number:.6g}") for number in self.round_numbers()]
 
 
-def fit_words(
-    words: Sequence[tuple[float, str]], *, width: float, letter: float, rows: int = 2
-) -> Iterator[tuple[int, float, int]]:
-    """Place words from left to right: yield the number of each, where it begins, and in which row.
+def fit_words(words: Sequence[tuple[float, str]], *, width: float, letter: float) -> Iterator[tuple[int, float, int]]:
+    """Place words from left to right: yield the number of each, where it begins, and in which of two rows.
 
     `words` are (where it should begin, word). One that would lie on another goes a row down, or is left out. `letter`
     is about the width of a letter; none ends beyond `width`.
     """
-    ends = [-math.inf] * rows
+    ends = [-math.inf] * 2
     for number, (wanted, word) in enumerate(words):
         start = min(wanted, width - letter * len(word))
         row = next((row for row, end in enumerate(ends) if end <= start), None)

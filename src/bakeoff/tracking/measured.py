@@ -2,8 +2,7 @@
 
 {"run_id": "0b9f...", "seconds": 112.4, "peak_memory_bytes": 903000064, "resumed_at_steps": [40], ...}
 
-No output holds these, so that a variant's outputs repeat to the byte. Where a result came by `dvc pull`, there is no
-such file, and nothing of this is known.
+No output holds these, so that outputs repeat to the byte. Of a result that came by `dvc pull` none of this is known.
 """
 
 import hashlib
