@@ -1,5 +1,6 @@
 """The house keeps its plan: who may import whom, what each stage depends on, what the README shows."""
 
+import ast
 import dataclasses
 import re
 import subprocess
@@ -102,6 +103,17 @@ def test_the_table_names_the_rooms_that_a_stage_runs(stage: str) -> None:
 def test_a_library_is_imported_only_in_its_rooms(library: str) -> None:
     users = {room_of(file) for file in SOURCES if any(name.split(".")[0] == library for name in imported_modules(file))}
     assert users <= ONLY_IN[library]
+
+
+def test_no_file_and_no_function_grows_past_one_sitting() -> None:
+    long = [f"{file.relative_to(SRC)}" for file in SOURCES if file.read_text(encoding="utf-8").count("\n") > 300]
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                given = [one.arg for one in (*node.args.args, *node.args.kwonlyargs) if one.arg not in ("self", "cls")]
+                if len(given) > 8 or (node.end_lineno or 0) - node.lineno >= 60:
+                    long.append(f"{file.relative_to(SRC)}:{node.lineno}: {node.name}")
+    assert long == []
 
 
 def test_stages_in_dvc_yaml_are_the_modules_in_stages() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bakeoff.sweep.manifest import JobState
-from bakeoff.sweep.page import trials_of, write_page
+from bakeoff.sweep.parent_run import trials_of, write_page
 from bakeoff.sweep.search.settings import Search
 from bakeoff.sweep.standing import ranked
 from made_sweeps import ID, sweep, sweep_job

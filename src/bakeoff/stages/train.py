@@ -137,16 +137,9 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    write_identity(start.identity, start.folder)
-    found, remarks = taken_up(start.parent, work, run.train, start.identity, [one.span.end_step for one in phases])
-    limit = TimeLimit(
-        run.train.max_minutes,
-        Clock(found.facts["seconds"]),
-        validation.seconds,
-        lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
-    )
-    for line in [*in_words(first), *remarks, *found.describe(run.derived.steps, work.folder)]:
-        say(f"train: {line}")
+    found = _take_up(run, start, work, in_words(first))
+    clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
+    limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, run_id=work.run_id)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags):
@@ -184,6 +177,16 @@ def _train(
         copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
         copy.weights(out, state)
     return state, measured
+
+
+def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
+    """Find where the run goes on, and say it after the remarks."""
+    write_identity(start.identity, start.folder)
+    ends = [phase.span.end_step for phase in plan_phases(run)]
+    found, more = taken_up(start.parent, work, run.train, start.identity, ends)
+    for line in [*remarks, *more, *found.describe(run.derived.steps, work.folder)]:
+        say(f"train: {line}")
+    return found
 
 
 def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Path) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """What MLflow hears of a sweep: a run with its question, its manifest and its results, above the runs of its points."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bakeoff.effects.section import draw_section
+from bakeoff.effects.trial import Question, Trial
+from bakeoff.pages import template
 from bakeoff.run.options import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
-from bakeoff.sweep.page import write_page
-from bakeoff.sweep.standing import best, write_results
+from bakeoff.sweep.standing import best, ranked, write_results
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.sync import send_beside
@@ -108,3 +111,29 @@ def _experiment(folder: Path) -> str | None:
     """It is among the first that a run tells."""
     tags = (entry["values"] for entry, _ in entries(folder) if entry and entry["kind"] == "tags")
     return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
+
+
+def write_page(manifest: Manifest, file: Path) -> None:
+    trials, question = trials_of(manifest)
+    template.write_page(
+        file, "sweep.html.jinja", title=manifest.id, manifest=manifest,
+        began=time.strftime("%Y-%m-%d %H:%M", time.localtime(manifest.began)),
+        best=best(manifest), metric=question.metric, points=ranked(manifest), effects=draw_section(trials, question),
+    )  # fmt: skip
+
+
+def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
+    """By the words in which points differ, as they were asked for."""
+    trials = [
+        Trial(
+            f"{job.number}: {job.experiment}",
+            {key: value.strip("'\"") for key, value in job.varied.items()},
+            () if job.value is None else (job.value,),
+            f"{job.state}: {job.why}" if job.why else job.state.value,
+            job.state == JobState.DONE,
+        )
+        for job in manifest.jobs
+    ]
+    keys = dict.fromkeys(key for trial in trials for key in trial.values)
+    is_higher_better = manifest.search is None or manifest.search.direction != "min"
+    return trials, Question(tuple(keys), manifest.jobs[0].headline if manifest.jobs else "", is_higher_better)
