@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.step import Step
+from slope import adam
 
 
 def noise(settings: Any, count: int) -> np.ndarray:
@@ -43,7 +44,7 @@ def learned(
     """The losses on the way and the labels given in the end."""
     keras.utils.set_random_seed(1)
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
-    step = Step(network, keras.optimizers.Adam(), task)
+    step = Step(network, adam(network), task)
     targets = {"label": tf.constant(labels, tf.int64)}
     batch = {"image": tf.constant(examples)} | targets
     losses = [float(step([batch], tf.constant(rate))["train/loss"]) for _ in range(steps)]

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from bakeoff.tasks.detection import Detection
 from bakeoff.training.step import Step
+from slope import adam
 
 CLASSES = ("white", "black")
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class
@@ -47,7 +48,7 @@ def learn_by_heart(
 ) -> list[float]:
     """The losses on the way, without what the weights themselves cost."""
     targets = targets_of(truth, task)
-    step = Step(network, keras.optimizers.Adam(), task)
+    step = Step(network, adam(network), task)
     batch = {"image": tf.constant(images)} | targets
     losses = [step([batch], tf.constant(rate)) for _ in range(steps)]
     return [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in losses]

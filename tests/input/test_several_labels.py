@@ -16,6 +16,7 @@ from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
 from bakeoff.tasks.task import compile_answer, judge, task_of
 from bakeoff.training.step import Step
+from slope import adam
 
 CLASSES = ("ant", "bee", "cow")
 LABELS: Sequence[tuple[str, ...]] = [("cow", "ant"), (), ("bee",), ("ant", "bee", "cow"), ("ant",), ("cow",)]
@@ -71,7 +72,7 @@ def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[
     batches = training_batches(
         store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
     )
-    step = Step(network, keras.optimizers.Adam(), learned)
+    step = Step(network, adam(network), learned)
     for batch in batches:
         assert batch["labels"].shape == (3, 3)
         step([batch], tf.constant(0.01))

@@ -10,6 +10,7 @@ from bakeoff.networks.blocks import channels
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.step import Step
+from slope import adam
 
 IMAGES = Cnn(input_size=16, width=0.25)
 CLIPS = ClipCnn(input_size=16, frames=4, width=0.25)
@@ -78,7 +79,7 @@ def trained(
     """The losses on the way and the labels given in the end."""
     keras.utils.set_random_seed(3)
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
-    step = Step(network, keras.optimizers.Adam(), task)
+    step = Step(network, adam(network), task)
     targets = {"label": tf.constant(labels, tf.int64)}
     batch = {"image": tf.constant(images)} | targets
     losses = [float(step([batch], tf.constant(0.01))["train/loss"]) for _ in range(steps)]

@@ -15,6 +15,7 @@ from bakeoff.training.weight_files import read_table
 from bakeoff.training.weights import digest
 from classifier_trials import learned, noise, untouched_weights
 from imports import ROOT
+from slope import adam
 
 SMALL = S3dG(input_size=32, frames=4, depth_multiplier=0.125, min_depth=4)
 
@@ -218,8 +219,8 @@ def test_network_tells_a_clip_from_its_reverse() -> None:
 def test_training_twice_gives_the_same_weights_to_the_bit() -> None:
     keras.utils.set_random_seed(5)
     settings = S3dG(input_size=32, frames=8, depth_multiplier=0.125, min_depth=4, dropout=0.5)
-    network, optimizer = settings.build(2), keras.optimizers.Adam()
-    optimizer.build(network.trainable_variables)
+    network = settings.build(2)
+    optimizer = adam(network)
     everything = [*network.variables, *optimizer.variables]  # also the state of the dropout
     start = [variable.numpy() for variable in everything]
     step = Step(network, optimizer, Classification(settings, "ab"))
