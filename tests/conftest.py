@@ -1,6 +1,7 @@
 """Small records, the stores that read them, and TensorFlow's deterministic mode, for the tests of several rooms."""
 
 import io
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("write_durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
 

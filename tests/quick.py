@@ -31,7 +31,7 @@ def main() -> int:
     what = f"{len(changed)} changed files reach" if changed else "nothing changed; of all,"
     print(f"quick: {what} {len(steps)} test files, {len(chosen)} run now", flush=True)
     for file in [file for file in left if steps[file] == MIRRORED] if changed else []:
-        print(f"quick: {file.relative_to(ROOT)} takes longer than there is time; run it by itself", flush=True)
+        print(f"quick: {file.relative_to(ROOT)} does not fit into the minute; run it by itself", flush=True)
     if not chosen:
         return 0
     names = [str(file.relative_to(ROOT)) for file in chosen]
