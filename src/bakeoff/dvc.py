@@ -1,10 +1,11 @@
 """DVC, run by the python that runs this, and what lies in its cache, read without it.
 
-The command `dvc` of this project's environment is `main` here: DVC itself, after what a kill left half written in its
-run cache is cleared away, on which it would fail from then on.
+The command `dvc` of this project's environment is `main` here: DVC itself, after what a kill left half written is
+mended, on which it would fail from then on: entries of its run cache, and dvc.lock.
 """
 
 import configparser
+import filecmp
 import json
 import os
 import subprocess
@@ -14,10 +15,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import yaml
+
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import write_whole
 from bakeoff.workspace import main_workspace
 
-SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of the run cache
+SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of the run cache, or dvc.lock
+LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found the first
 RUN_STAGES = {"repro", "exp"}
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
 
@@ -79,10 +84,9 @@ def cached_runs() -> list[Path]:
 
 
 def clear_half_written(cache: Path) -> None:
-    """Remove what a kill left in the run cache, which DVC takes for a whole entry.
+    """Remove what a kill left in the run cache, which DVC takes for a whole entry: a file, or a folder without one.
 
-    It is a file, or a folder in which there is none yet. A young one may be of a process that writes it now, and is
-    waited for.
+    A young one may be of a process that writes it now, and is waited for.
     """
     runs = cache / "runs"
     while left := [*runs.glob("*/*/*.tmp"), *filter(_is_empty, runs.glob("*/*"))]:
@@ -94,16 +98,35 @@ def clear_half_written(cache: Path) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    try:
+    with suppress(OSError):  # it has just gone
         return not any(folder.iterdir())
-    except OSError:  # it has just gone
-        return False
+    return False
+
+
+def mend_lock() -> None:
+    """Put a half-written dvc.lock back as the last command found it; what stages made since is in the run cache."""
+    while LOCK.is_file() and not (KEPT_LOCK.is_file() and filecmp.cmp(LOCK, KEPT_LOCK, shallow=False)):
+        if _is_whole(text := LOCK.read_text("utf-8")):
+            write_whole(KEPT_LOCK, text)
+        elif time.time() - LOCK.stat().st_mtime < SECONDS_TO_WRITE:  # of a process that writes it now
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        else:
+            print("dvc.lock was left half written; it is again as before the last command", file=sys.stderr)
+            KEPT_LOCK.replace(LOCK) if KEPT_LOCK.is_file() else LOCK.unlink()
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether it is no beginning of a longer one. A merge's conflict is: DVC says what is wrong with it."""
+    with suppress(yaml.YAMLError):
+        return "<<<<<<< " in text or (text.endswith("\n") and not text.endswith(":\n") and bool(yaml.safe_load(text)))
+    return False
 
 
 def main() -> None:
     """Run DVC with this process's arguments."""
     if RUN_STAGES & set(sys.argv[1:2]) and Path("dvc.yaml").is_file():
         clear_half_written(cache())
+        mend_lock()
     from dvc.cli import main as run_dvc
 
     sys.exit(run_dvc())

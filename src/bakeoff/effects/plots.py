@@ -152,8 +152,9 @@ def draw_panel(effect: Effect, question: Question) -> Element:
     numbers = [point.number or 0.0 for point in effect.points]
     ends = [group.mean + side * (group.spread or 0.0) for group in effect.groups for side in (-1, 1)]
     scale, chance = Scale.around([*numbers, *ends]), random.Random(effect.key)
+    scatter = SCATTER if len(effect.axis.places) < len(effect.points) / 2 else 0.0
     dots = [
-        (_x(effect.axis.place(point.values.get(effect.key)), effect) + _scatter(effect, chance),
+        (_x(effect.axis.place(point.values.get(effect.key)), effect) + chance.uniform(-scatter, scatter),
          PANEL.y(scale.share(number)))
         for point, number in zip(effect.points, numbers, strict=True)
     ]  # fmt: skip
@@ -207,7 +208,3 @@ def _x(share: float, effect: Effect) -> float:
     room = 0.5 / max(1, len(effect.axis.places)) if not effect.axis.is_numeric else 0.06
     share = 1 - share if not effect.axis.is_numeric else share  # the first, which is on top upright, is on the left
     return PANEL.x(room + (1 - 2 * room) * share)
-
-
-def _scatter(effect: Effect, chance: random.Random) -> float:
-    return chance.uniform(-SCATTER, SCATTER) if len(effect.axis.places) < len(effect.points) / 2 else 0.0

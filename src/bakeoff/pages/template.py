@@ -52,13 +52,5 @@ def _environment() -> "Environment":
     style, script = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT))
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
     found.globals |= {"style": style, "script": script, "script_digest": digest}
-    found.filters |= {"fixed": _fix, "count": _count}
+    found.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return found
-
-
-def _fix(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}"
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"

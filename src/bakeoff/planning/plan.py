@@ -65,10 +65,12 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     because = derived.batch_size_because
+    # Detectors answer it for every anchor, as the absence of all classes or as a class of its own.
+    has_background = run.model.task == "detection" or bool(getattr(run.model, "background", False))
     return Plan(
         name=run.name, variant=run.variant, task=derived.task,
         examples={split: content.examples for split, content in manifest.splits.items()},
-        classes=list(manifest.classes), background=_has_background(run),
+        classes=list(manifest.classes), background=has_background,
         steps=derived.steps, epochs=derived.epochs, batch_size=run.train.batch,
         batch_why=because if because != "stated" else f"set in {variant.composed.place_of('train.batch_size')}",
         phases=[_phase(leg, run, facts) for leg in plan_phases(run)],
@@ -105,8 +107,3 @@ def _key_rates(leg: TrainingPhase) -> dict[str, float]:
     turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}
     first = span.first_step
     return {f"step {first + step:,} ({turns[step]})": leg.rate(first + step) for step in sorted(turns)}
-
-
-def _has_background(run: Run) -> bool:
-    """Detectors answer it for every anchor, as the absence of all classes or as a class of its own."""
-    return run.model.task == "detection" or bool(getattr(run.model, "background", False))

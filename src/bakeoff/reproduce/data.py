@@ -34,7 +34,8 @@ def bring(
 def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
     """Bring raw data that DVC has, by .dvc files of that commit which name what the run read; say where it is not."""
     folders = (workspace / RAW, workspace / WEIGHTS)
-    found = {file: _outs(file) for folder in folders for file in sorted(folder.rglob("*.dvc"))}
+    files = [file for folder in folders for file in sorted(folder.rglob("*.dvc"))]
+    found = {file: [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])] for file in files}
     wanted = [workspace / path for path in paths]
     named = {
         file.relative_to(workspace).as_posix(): outs
@@ -56,10 +57,6 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
     errors = (line.removeprefix("ERROR: ").partition(" - ")[0] for line in words if line.startswith("ERROR"))
     reason = next(errors, "it did not say why")
     return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
-
-
-def _outs(file: Path) -> list[Path]:
-    return [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])]
 
 
 def _data_paths(run_yaml: Mapping[str, Any], workspace: Path) -> list[str]:

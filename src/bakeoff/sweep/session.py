@@ -90,14 +90,12 @@ def _find_running(pid: int) -> psutil.Process | None:
 
 
 def _session_of(pid: int) -> int | None:
-    try:
+    with suppress(OSError):
         return os.getsid(pid)
-    except OSError:
-        return None
+    return None
 
 
 def _family(pid: int) -> list[int]:
-    try:
+    with suppress(psutil.Error):
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-    except psutil.Error:
-        return []
+    return []
