@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import yaml
-
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_whole
 from bakeoff.workspace import main_workspace
@@ -117,6 +115,8 @@ def mend_lock() -> None:
 
 def _is_whole(text: str) -> bool:
     """Return whether it is no beginning of a longer one. A merge's conflict is: DVC says what is wrong with it."""
+    import yaml
+
     with suppress(yaml.YAMLError):
         return "<<<<<<< " in text or (text.endswith("\n") and not text.endswith(":\n") and bool(yaml.safe_load(text)))
     return False
