@@ -4,6 +4,7 @@ The notices come from C++ before any log level is read, so standard error is put
 takes. Whoever sets TF_CPP_MIN_LOG_LEVEL sees everything.
 """
 
+import gc
 import os
 import sys
 import tempfile
@@ -14,9 +15,12 @@ from importlib import import_module
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
 # Keras loads them where they are installed, for what nothing here calls: a third of the time that loading takes.
 NOT_NEEDED = ("matplotlib", "pandas", "sklearn")
+# A network and its graphs are a million objects that stay. Looking through them every 700 takes a tenth of a stage.
+NEW_OBJECTS_BEFORE_A_LOOK = 50_000
 
 
 def load_tensorflow() -> None:
+    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
     with left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
             import_module("tensorflow")

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import keras
 import numpy as np
@@ -13,6 +14,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.export.lite_metadata import DEVIATION, MEAN
+from bakeoff.graphs import compile_graph
 from bakeoff.networks.detector import Detector
 from bakeoff.run.options import Export
 from bakeoff.tasks.classification import Classification, SeveralLabels
@@ -29,7 +31,7 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
     shape = [1, *network.input_shape[1:]]
     inner = of_unit_range(network)
 
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
+    @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
     def raw(image: tf.Tensor) -> list[tf.Tensor]:
         outputs = inner(image)
         if isinstance(task, Detection):
@@ -41,7 +43,7 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
     frozen = convert_variables_to_constants_v2(raw.get_concrete_function())
     detections = post_process(task.model, num_classes, settings) if isinstance(task, Detection) else None
 
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
+    @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
     def answer(image: tf.Tensor) -> dict[str, tf.Tensor]:
         found = frozen(image)
         return dict(zip(output_names(task), detections(*found) if detections else found, strict=True))
@@ -77,7 +79,7 @@ def post_process(
     anchors = centre_boxes(model.anchor_boxes())
     most = settings.max_detections
 
-    @tf.function(experimental_implements=_signature(model, num_classes, settings))
+    @partial(compile_graph, experimental_implements=_signature(model, num_classes, settings))
     def replaced(boxes: tf.Tensor, scores: tf.Tensor, anchors: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The converter puts the operation in its place and looks at nothing in it but the shapes."""
         return tf.zeros([1, most, 4]), tf.zeros([1, most]), tf.zeros([1, most]), tf.zeros([1])

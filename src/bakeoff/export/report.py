@@ -20,6 +20,7 @@ import tensorflow as tf
 from bakeoff.errors import DataError
 from bakeoff.export.lite_model import Found, LiteModel
 from bakeoff.export.saved_model import SavedModel
+from bakeoff.graphs import compile_graph
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -133,7 +134,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
             "count": tf.shape(kept)[0],
         }
 
-    @tf.function
+    @compile_graph
     def answers(images: tf.Tensor) -> Tensors:
         outputs = network(images, training=False)
         if settings.per_class_suppression:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
 from bakeoff.errors import DataError, one_line
 from bakeoff.export.lite_model import Found
+from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
 from bakeoff.tasks.task import Task, Tensors
@@ -36,18 +38,18 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     """
     texts = tf.constant(["", *classes])  # by id; no text for what is padding
     of_clips = len(network.input_shape) == 5
-    shape = [*[None] * (len(network.input_shape) - 1), 3]
+    images_of, files_of = [*[None] * (len(network.input_shape) - 1), 3], [None, None] if of_clips else [None]
 
-    @tf.function
+    @compile_graph
     def answer(fitted: tf.Tensor) -> Tensors:
         found = task.predict(network(fitted, training=False))
         return found | {"labels": tf.gather(texts, _ids(found, len(classes)))}
 
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.uint8, name="images")])
+    @partial(compile_graph, input_signature=[tf.TensorSpec(images_of, tf.uint8, name="images")])
     def of_pixels(images: tf.Tensor) -> Tensors:
         return answer(_each(images, lambda image: pixels.fit({"image": image}, view)["image"]))
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None] if of_clips else [None], tf.string, name="encoded")])
+    @partial(compile_graph, input_signature=[tf.TensorSpec(files_of, tf.string, name="encoded")])
     def of_files(encoded: tf.Tensor) -> Tensors:
         def fitted(files: tf.Tensor) -> tf.Tensor:
             first = tf.io.decode_image(files[0] if of_clips else files, channels=3, expand_animations=False)
@@ -56,7 +58,7 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
 
         return answer(_each(encoded, fitted))
 
-    @tf.function(input_signature=[])
+    @partial(compile_graph, input_signature=[])
     def labels() -> Tensors:
         return {"labels": texts[1:]}
 

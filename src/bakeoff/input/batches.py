@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.graphs import as_written
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.scene import make_key
 from bakeoff.input.decode import Example, choose_parser
@@ -64,7 +65,7 @@ def _prepare(
     """Let examples be read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
     read_batches = numbers.batch(shape.batch_size).map(
         # Were it not declared free of state, deterministic mode would take all threads and prefetching away.
-        lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False)
+        as_written(lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False))
     )
     options = tf.data.Options()
     # There is nothing to tune, and the end of an iterator may wait for the tuning thread to wake up: up to 60 s.
@@ -74,7 +75,7 @@ def _prepare(
         .prefetch(1)  # so that nobody who decodes waits for Python
         .unbatch()
         .map(
-            lambda key, data: prepare(key, tf.ensure_shape(data, [])),
+            as_written(lambda key, data: prepare(key, tf.ensure_shape(data, []))),
             num_parallel_calls=shape.decode_threads,
             deterministic=True,
         )

@@ -1,6 +1,7 @@
 """What `predict` needs of a model, whatever it is stored as."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 from bakeoff.export.lite_model import Found, LiteModel
 from bakeoff.export.saved_model import SavedModel, first_of
+from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
@@ -56,7 +58,7 @@ class TrainedModel:
         model, network = trained.model, _restore(trained)
         self.task, self.labels = model.task, trained.labels
         task, fit = task_of(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
-        self._answer = tf.function(
+        self._answer = compile_graph(
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],
         )
@@ -79,7 +81,7 @@ def opened(source: Path | Trained) -> Model:
 
 
 def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    @tf.function(input_signature=[_any_size(task)])
+    @partial(compile_graph, input_signature=[_any_size(task)])
     def fit(image: tf.Tensor) -> tf.Tensor:
         return pixels.fit({"image": image}, view)["image"]
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.metrics.score import Column, Intervals
 from bakeoff.networks.network import Network
 from bakeoff.tasks.classification import Classification
@@ -76,7 +77,7 @@ def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False
 def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
     """Return the network's predictions as a graph; `with_losses` along with the loss of each example."""
 
-    @tf.function
+    @compile_graph
     def answer(batch: Tensors) -> Tensors:
         outputs = as_float32(network(batch["image"], training=False))
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})

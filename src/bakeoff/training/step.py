@@ -12,6 +12,7 @@ from typing import Literal
 import keras
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.tasks.task import Task, Tensors, as_float32
 from bakeoff.training.weights import Average
 
@@ -34,8 +35,8 @@ class Step:
     ) -> None:
         self._network, self._optimizer, self._task, self._average = network, optimizer, task, average
         self._strategy = strategy or tf.distribute.get_strategy()
-        self._update = tf.function(self._update_from_one)
-        self._gradients, self._apply = tf.function(self._gradients_of), tf.function(self._apply_gradients)
+        self._update = compile_graph(self._update_from_one)
+        self._gradients, self._apply = compile_graph(self._gradients_of), compile_graph(self._apply_gradients)
 
     def __call__(self, batches: Sequence[Tensors], rate: tf.Tensor) -> Tensors:
         if len(batches) == 1:
@@ -92,7 +93,7 @@ class Calls:
         self._several: Callable[[Iterator[Tensors], tf.Tensor], tf.Tensor] | None = None
         if at_once is not None and together == 1 and isinstance(self._upcoming, tf.data.Iterator):
             spec = [tf.data.IteratorSpec(self._upcoming.element_spec), tf.TensorSpec([None], tf.float32)]
-            self._several = tf.function(self._take_several, input_signature=spec)
+            self._several = compile_graph(self._take_several, input_signature=spec)
         unbound = float("inf") if at_once == "auto" else at_once
         self._at_once: float = 1.0 if self._several is None or unbound is None else unbound
         self._seconds_per_step: float | None = None
