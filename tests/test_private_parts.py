@@ -17,6 +17,8 @@ import yaml
 from bakeoff import dvc
 from bakeoff.config import compose
 from bakeoff.quiet import NOT_NEEDED
+from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
+from bakeoff.sources import digits
 from bakeoff.sweep import hydra_plugins
 from bakeoff.tracking.reading import KNOWN_SCHEMAS
 from bakeoff.tracking.store import EXPERIMENT_TAGS, HOLD_ADDRESSES
@@ -265,6 +267,21 @@ def test_mlflow_s_page_knows_the_kind_of_experiment_that_is_set() -> None:
     [(tag, kind)] = EXPERIMENT_TAGS.items()
     pages = (folder_of("mlflow") / "server/js/build/static/js").glob("*.js")
     assert any(tag in text and kind in text for text in (page.read_text(encoding="utf-8") for page in pages))
+
+
+# scikit-learn.
+
+
+def test_scikit_learn_keeps_digits_and_photographs_where_they_are_read() -> None:
+    import numpy as np
+    from sklearn.datasets import load_digits, load_sample_images
+
+    images, labels = zip(*(digits._load_digits(split) for split in SPLITS), strict=True)
+    assert np.array_equal(np.concatenate(images), (load_digits().images * 255 / 16).astype(np.uint8))
+    assert np.array_equal(np.concatenate(labels), load_digits().target)
+    for split, columns in ((TRAIN, digits.TRAIN_COLUMNS), (VALIDATION, digits.VALIDATION_COLUMNS)):
+        for read, given in zip(digits._load_photographs(split), load_sample_images().images, strict=True):
+            assert np.array_equal(np.asarray(read), given[:, columns])
 
 
 # DVC.

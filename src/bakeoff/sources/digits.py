@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -166,21 +168,24 @@ class MovingDigits(Drawn):
 
 @cache
 def _load_digits(split: str) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_digits  # takes a second to import, and only the demo needs it
-
-    digits = load_digits()
-    first_validation = round(len(digits.images) * (1 - VALIDATION_DIGITS))
-    part = slice(0, first_validation) if split == TRAIN else slice(first_validation, None)
-    opacity = (digits.images * 255 / 16).astype(np.uint8)  # (count, 8, 8), 0..255
-    return opacity[part], digits.target[part]
+    rows = np.loadtxt(_find_data("data/digits.csv.gz"), delimiter=",")  # 64 pixels from 0 to 16, and the digit
+    first_validation = round(len(rows) * (1 - VALIDATION_DIGITS))
+    part = rows[:first_validation] if split == TRAIN else rows[first_validation:]
+    return (part[:, :-1] * 255 / 16).astype(np.uint8).reshape(-1, 8, 8), part[:, -1].astype(np.int64)
 
 
 @cache
 def _load_photographs(split: str) -> list[Image.Image]:
-    from sklearn.datasets import load_sample_images
-
     columns = TRAIN_COLUMNS if split == TRAIN else VALIDATION_COLUMNS
-    return [Image.fromarray(photo[:, columns]) for photo in load_sample_images().images]
+    photographs = [np.asarray(Image.open(_find_data(f"images/{name}.jpg"))) for name in ("china", "flower")]
+    return [Image.fromarray(photograph[:, columns]) for photograph in photographs]
+
+
+def _find_data(name: str) -> Path:
+    """Return a file of scikit-learn's datasets, whose own functions take a second to import."""
+    spec = find_spec("sklearn")
+    assert spec is not None and spec.origin is not None  # the project depends on it
+    return Path(spec.origin).parent / "datasets" / name
 
 
 def _draw_background(draw: np.random.Generator, split: str, width: int, height: int) -> np.ndarray:
