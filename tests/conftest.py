@@ -1,5 +1,6 @@
 """Small records, the stores that read them, and TensorFlow's deterministic mode, for the tests of several rooms."""
 
+import gc
 import io
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 from bakeoff.building.build import build
+from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
 from bakeoff.sources.dataset import Dataset, Part
@@ -28,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])  # as every stage does
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("write_durations") and not hasattr(config, "workerinput"):
