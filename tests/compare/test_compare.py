@@ -202,6 +202,14 @@ def test_a_param_that_changed_when_a_run_went_on_is_the_new_one(bakeoff: Bakeoff
     assert rows[0][1] == "train.steps" and [row[1] for row in rows[1:3]] == ["3000", "2000"]
 
 
+def test_what_the_worst_exported_file_lost_stands_beside_the_network_s_number(bakeoff: Bakeoff) -> None:
+    told("aaaa1111", scores(0.58) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": 0.141})
+    told("bbbb2222", scores(0.50) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": -0.002}, lr__peak="1")
+    head, _, *rows = [line.split(" | ") for line in bakeoff("compare", "--md").out.splitlines()[:4]]
+    assert [row[head.index("drop")] for row in rows] == ["0.141", "**0.000**"]
+    assert [row[0] for row in bakeoff("compare", "--filter", "drop<0.05").rows[1:2]] == ["bbbb2222"]
+
+
 def test_markdown_and_json(bakeoff: Bakeoff) -> None:
     three()
     told("dddd|4", scores(0.1), name="a | b", lr__peak="7")

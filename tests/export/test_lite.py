@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,17 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.export.files import convert, write_files
-from bakeoff.export.lite_graph import centre_boxes
+from bakeoff.export.lite_graph import centre_boxes, post_process
 from bakeoff.export.lite_metadata import read_metadata
 from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.report import as_a_file
+from bakeoff.networks.detector import Suppression
 from bakeoff.run.options import Export
 from bakeoff.tasks.detection import Detection
 from lite_files import CLASSES, MODELS, examples, opinionated
 
-EVERY = Export(formats=("float16", "float32", "int8"), per_class_suppression=True)
-FAST = Export(formats=("float32",))
+EVERY = Export(formats=("float16", "float32", "int8"))
+FAST = Export(formats=("float32",), per_class_suppression=False)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,41 @@ def test_a_detector_finds_in_a_file_what_the_network_finds(
             np.testing.assert_allclose(found["boxes"], expected["boxes"][:10], atol=boxes_off)
 
 
+def test_a_file_answers_the_same_with_several_threads(folder: Path) -> None:
+    path = folder / "detection/model_float32.tflite"
+    alone = LiteModel(path)
+    for threads in (2, 3, 4, 16):
+        together = LiteModel(path, threads)
+        for image in examples("detection", 3):
+            expected, found = alone.answer(image), together.answer(image)
+            assert 3 in expected["classes"]  # at place 2, which the operation itself loses with two threads
+            for name, values in expected.items():
+                np.testing.assert_array_equal(found[name], values, err_msg=f"{name} with {threads} threads")
+
+
+@pytest.mark.parametrize("rule", [Suppression(), Suppression(min_score=0.0, max_detections_per_class=1)])
+def test_every_class_is_found_with_any_number_of_threads(rule: Suppression) -> None:
+    """Twenty-four classes, each at one anchor; with n threads the operation itself looks at all but the n-th."""
+    from tensorflow.lite.python.interpreter import Interpreter
+
+    classes, model = 24, replace(MODELS["detection"], suppression=rule)
+    processed = post_process(model, classes, Export(max_detections=classes + 1))
+    anchors = len(model.anchor_boxes())
+    scores = np.zeros((1, anchors, classes), np.float32)
+    scores[0, np.arange(classes) * 3, np.arange(classes)] = np.linspace(0.9, 0.5, classes)
+    specs = [tf.TensorSpec([1, anchors, side], tf.float32, name=name) for name, side in (("a", 4), ("b", classes))]
+    module = tf.Module()
+    names = ("boxes", "classes", "scores", "count")
+    module.answer = tf.function(lambda a, b: dict(zip(names, processed(a, b), strict=True)), input_signature=specs)
+    file = convert(module, "float32", lambda: iter(()))
+    for threads in (1, 2, 3, 5, 16):
+        with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
+            answer = Interpreter(model_content=file, num_threads=threads).get_signature_runner()
+        found = answer(a=np.zeros((1, anchors, 4), np.float32), b=scores)
+        assert found["count"].item() == classes
+        assert found["classes"][0].tolist() == [*range(classes), 0]  # the last place holds nothing
+
+
 def test_by_the_faster_rule_a_place_has_one_class_and_a_box_hides_all_that_overlap_it(folder: Path) -> None:
     """Against a NumPy version; the network's own answers by this rule, which files are compared with, are the same."""
     network, task = opinionated("detection")
@@ -117,7 +154,11 @@ def test_whole_numbers_take_pixels_as_they_are(folder: Path) -> None:
     scale, zero = details["quantization"]
     assert scale == pytest.approx(2 / 255, rel=0.01) and zero in (127, 128)
     image = examples("detection", 1)[0]
-    np.testing.assert_allclose(model.answer(image)["scores"][:3], exact.answer(image)["scores"][:3], atol=0.05)
+    found, expected = model.answer(image), exact.answer(image)
+    np.testing.assert_allclose(found["scores"][:3], expected["scores"][:3], atol=0.05)
+    assert set(found["classes"]) <= {1, 2, 3} and found["classes"][0] == expected["classes"][0]
+    classes = model._values(next(one for one in model._outputs if one["name"] == "classes"))
+    assert (classes == np.rint(classes)).all()
 
 
 @pytest.mark.parametrize("kind", ["classification", "several labels", "video"])

@@ -1,9 +1,11 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from bakeoff.metrics.boxes import Matches
+from bakeoff.metrics.boxes import Boxes, Matches
 from bakeoff.metrics.detection_errors import KINDS, confusion, errors_of, lost_precision
-from coco_sets import given, random_pairs, true
+from coco_sets import Pairs, given, random_pairs, true
 
 BOX = [0.0, 0.0, 100.0, 100.0]
 NEAR = [0.0, 40.0, 100.0, 140.0]  # overlaps BOX by 60 of 140
@@ -104,15 +106,98 @@ def test_a_missed_box_costs_the_recall_that_is_never_reached() -> None:
     assert lost(1, *pairs) == pytest.approx({"missed": 1 - 51 / 101})
 
 
-def test_confusion_has_a_row_for_every_true_box_and_every_other_detection() -> None:
+def confused(*pairs: tuple) -> list[tuple[int, int]]:
+    """(true, given), sorted."""
+    found = matches(*pairs)
+    return sorted(zip(*(column.tolist() for column in confusion(found, errors_of(found))), strict=True))
+
+
+def test_confusion_has_a_row_for_every_detection_and_for_every_box_without_one() -> None:
     pairs = [
         (true((BOX, 1), (FAR, 2)), given((BOX, 1, 0.9), (FAR, 3, 0.8), (FAR, 1, 0.7))),
         (true((BOX, 3)), given((FAR, 2, 0.4))),
     ]
-    found = matches(*pairs)
-    rows = sorted(zip(*(column.tolist() for column in confusion(found, errors_of(found))), strict=True))
-    # Found; taken for a 3, by the surer of two; missed; and two detections too many.
-    assert rows == [(0, 1), (0, 2), (1, 1), (2, 3), (3, 0)]
+    # One detection of nothing; a 1 that is right; a 2 that is taken for a 1 and for a 3; a 3 that is missed.
+    assert confused(*pairs) == [(0, 2), (1, 1), (2, 1), (2, 3), (3, 0)]
+
+
+@pytest.mark.parametrize(("king", "jack"), [(0.9, 0.8), (0.8, 0.9)])
+def test_a_jack_on_a_king_is_taken_for_it_also_where_the_king_is_found(king: float, jack: float) -> None:
+    assert confused((true((BOX, 1)), given((BOX, 1, king), (BOX, 2, jack)))) == [(1, 1), (1, 2)]
+
+
+def test_a_duplicate_is_neither_a_confusion_nor_a_detection_of_nothing() -> None:
+    assert confused((true((BOX, 1)), given((BOX, 1, 0.9), (BOX, 1, 0.8)))) == [(1, 1)]
+
+
+def test_a_detection_that_overlaps_a_box_by_less_than_half_is_one_of_nothing() -> None:
+    assert confused((true((BOX, 1)), given((NEAR, 1, 0.9)))) == [(0, 1), (1, 0)]
+    assert confused((true(), given((BOX, 2, 0.9)))) == [(0, 2)]
+    assert confused((true((BOX, 1)), given())) == [(1, 0)]
+
+
+def count_by_hand(pairs: Pairs) -> Counter[tuple[int, int]]:
+    """The rule in plain loops: the best first, right ones take a box; all others go by the largest overlap."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for truth, found in pairs:
+        assert found.scores is not None
+        boxes = list(zip(truth.corners.tolist(), truth.classes.tolist(), strict=True))
+        rows = zip(found.scores.tolist(), found.corners.tolist(), found.classes.tolist(), strict=True)
+        free, named = set(range(len(boxes))), set()
+        for _, corners, label in sorted(rows, key=lambda row: -row[0]):
+            over = {place: share(corners, box) for place, (box, _) in enumerate(boxes)}
+            wanted = [place for place in free if boxes[place][1] == label and over[place] >= 0.5]
+            nearest = max(over, key=lambda place: over[place], default=None)
+            if wanted:
+                took = max(wanted, key=lambda place: over[place])
+                free.remove(took)
+            elif nearest is None or over[nearest] < 0.5:
+                counts[0, label] += 1
+                continue
+            else:
+                took = nearest
+                if boxes[took][1] == label:
+                    continue
+            named.add(took)
+            counts[boxes[took][1], label] += 1
+        counts.update((label, 0) for place, (_, label) in enumerate(boxes) if place not in named)
+    return counts
+
+
+def share(one: list[float], other: list[float]) -> float:
+    """What both cover of what either covers."""
+    high = max(0.0, min(one[2], other[2]) - max(one[0], other[0]))
+    wide = max(0.0, min(one[3], other[3]) - max(one[1], other[1]))
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
+    return high * wide / (sum(areas) - high * wide)
+
+
+def second_guesses(seed: int) -> Pairs:
+    """Scenes in which most detections come again, a little moved, with another class and another score."""
+    draw, pairs = np.random.default_rng(seed), []
+    for truth, found in random_pairs(seed, images=30):
+        assert found.scores is not None
+        moved = found.corners + draw.normal(0, 2, found.corners.shape).astype(np.float32)
+        moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
+        labels, scores = draw.integers(1, 4, len(moved)), draw.random(len(moved)).astype(np.float32)
+        parts = [(found.corners, moved), (found.classes, labels), (found.scores, scores)]
+        pairs.append((truth, Boxes(*(np.concatenate(part) for part in parts))))
+    return pairs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_confusion_is_what_plain_loops_count(seed: int) -> None:
+    pairs = second_guesses(seed)
+    counts = count_by_hand(pairs)
+    assert Counter(confused(*pairs)) == counts
+    assert sum(count for (true, given), count in counts.items() if true and given and true != given) > 30
+    overlapping = sum(
+        max((share(corners, box) for box in truth.corners.tolist()), default=0) >= 0.5
+        for truth, found in pairs
+        for corners in found.corners.tolist()
+    )
+    found = sum(len(found.classes) for _, found in pairs)
+    assert sum(count for (true, _), count in counts.items() if true == 0) == found - overlapping
 
 
 def test_what_scores_less_takes_no_box_from_what_scores_more() -> None:

@@ -20,6 +20,7 @@ from bakeoff.stages.evaluate import evaluate
 from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
 from bakeoff.stages.train import train
+from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, STEPPED
 from imports import ROOT
 from workspace_copy import TINY
 
@@ -73,7 +74,8 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
 ) -> None:
     render(task)
     run = load(RUN)
-    state, _ = train(run, RECORDS, folder / "trained")
+    state, measured = train(run, RECORDS, folder / "trained")
+    assert list(measured["memory_peaks"]) == [BUILT, STEPPED, LOOKED, SHOWN]
     returned = evaluate(run, RECORDS, folder / "trained", folder / "judged")
     assert run.derived.task == task
     assert state == json.loads((folder / "trained/state.json").read_text(encoding="utf-8"))
@@ -135,7 +137,7 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
     assert files["saved_model"][headline] == pytest.approx(metrics[headline], abs=1e-3)
     by_its_rule = report.get("network_as_a_file", report["network"])
     assert files["float32"][headline] == pytest.approx(by_its_rule[headline], abs=1e-3)
-    assert files["float32"]["drop"] == pytest.approx(0, abs=1e-3)
+    assert files["float32"]["drop"] == pytest.approx(metrics[headline] - files["float32"][headline], abs=1e-6)
     assert files["float32"]["bytes"] == (folder / "exported/model.tflite").stat().st_size
     short = json.loads((folder / "exported/metrics.json").read_text(encoding="utf-8"))
     columns = (headline, "drop", "bytes")

@@ -2,7 +2,7 @@ import pytest
 
 from bakeoff.input.memory import Parts
 from bakeoff.training import footprint
-from bakeoff.training.footprint import BUILT, LOOKED, STEPPED, Footprint, warning
+from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, STEPPED, Footprint, warning
 
 MB = 10**6
 PARTS = Parts(
@@ -35,6 +35,12 @@ def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], wh
         f"{looked} after the first look at validation, 2.70 GB after the end. "
         f"Most above the estimate: {what}; lower train.batch_size or raise memory.budget"
     )
+
+
+def test_what_is_drawn_and_written_for_tensorboard_is_named_by_its_settings() -> None:
+    said = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
+    assert said is not None and "1.90 GB after the first look at validation, 2.70 GB after its samples" in said
+    assert "Most above the estimate: train.samples and train.tensorboard took 0.80 GB, estimated 0.00 GB" in said
 
 
 def test_run_that_ended_before_its_first_look_is_judged_by_what_it_reached() -> None:

@@ -1,11 +1,14 @@
 """The same examples at each look, and what is kept of them."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 from PIL import Image
@@ -22,7 +25,7 @@ from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.task import compile_answer
 from bakeoff.training.learner import keras_random_state, random_states_outside_keras
 from bakeoff.training.rig import Validation
-from bakeoff.training.showing import Events, Samples, Show, evenly_spread, keep_samples
+from bakeoff.training.showing import ENOUGH, Events, Samples, Show, evenly_spread, keep_samples, layer_answers
 
 DIGITS = [str(digit) for digit in range(10)]
 
@@ -156,3 +159,45 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
     images = np.stack(kitchen.samples.images)
     logits = kitchen.network(images, training=False)["classes"].numpy()
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
+
+
+def deep(layers: int, side: int, channels: int) -> keras.Model:
+    """Answers with the number of the channel, in each of its layers."""
+    given = x = keras.Input((side, side, 3))
+    for number in range(layers):
+        x = keras.layers.Conv2D(channels, 1, kernel_initializer="zeros", name=f"layer_{number}")(x)
+    network = keras.Model(given, x)
+    for layer in network.layers[1:]:
+        layer.set_weights([layer.get_weights()[0], np.arange(channels, dtype=np.float32)])
+    return network
+
+
+def peak_growth(work: Callable[[], object]) -> int:
+    """Bytes of memory that the process takes on top while it works, looked at every millisecond."""
+    process, done, peaks = psutil.Process(), threading.Event(), [0]
+    before = process.memory_info().rss
+
+    def watch() -> None:
+        while not done.wait(0.001):
+            peaks.append(process.memory_info().rss - before)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    work()
+    done.set()
+    watcher.join()
+    return max(peaks)
+
+
+def test_a_look_at_a_large_network_does_not_keep_all_its_answers(tmp_path: Path) -> None:
+    network, images = deep(layers=16, side=192, channels=32), np.zeros((8, 192, 192, 3), np.float32)
+    one_layer = 4 * images[..., :1].size * 32
+    answers = layer_answers(network)
+    with Events(tmp_path / "tensorboard", 0) as events:
+        assert peak_growth(lambda: events.histograms(1, answers(images))) < 8 * one_layer < 16 * one_layer
+
+
+def test_the_histogram_of_a_large_layer_is_of_all_its_channels() -> None:
+    numbers = layer_answers(deep(layers=1, side=48, channels=96))(np.zeros((2, 48, 48, 3), np.float32))["layer_0"]
+    counts = np.bincount(numbers.numpy().astype(int), minlength=96)
+    assert counts.sum() == ENOUGH and counts.min() > 0.98 * ENOUGH / 96 and counts.max() < 1.02 * ENOUGH / 96

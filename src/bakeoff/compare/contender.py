@@ -32,6 +32,7 @@ class Cost:
     memory_bytes: float | None = None  # the peak
     size_bytes: float | None = None  # of what is exported
     latency_ms: float | None = None  # of an example, where somebody measured it
+    drop: float | None = None  # of the headline metric, from the network to the exported file that lost most
 
     @property
     def tree(self) -> dict[str, float | None]:

@@ -162,9 +162,10 @@ def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
         seconds = known.said.training_seconds or None
     if seconds is None and run.began and run.ended and not (tags.get(REUSED) or tags.get(RESTORED)):
         seconds = (run.ended - run.began) / 1000  # with what was before and after the steps
+    drops = [value for name, value in run.metrics.items() if name.startswith("export/") and name.endswith(".drop")]
     return Cost(
         seconds, _float(tags.get("bakeoff.peak_memory_bytes")), run.metrics.get("export/bytes"),
-        run.metrics.get(LATENCY),
+        run.metrics.get(LATENCY), max(drops, default=None),
     )  # fmt: skip
 
 

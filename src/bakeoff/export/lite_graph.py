@@ -16,7 +16,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from bakeoff.export.lite_metadata import DEVIATION, MEAN
 from bakeoff.graphs import compile_graph
 from bakeoff.networks.detector import Detector
-from bakeoff.run.options import Export
+from bakeoff.run.options import SAFE_THREADS, Export
 from bakeoff.tasks.classification import Classification, SeveralLabels
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
@@ -24,6 +24,7 @@ from bakeoff.tasks.task import Task
 FIRST_LAYER = "to_unit_range"
 POST_PROCESS = "TFLite_Detection_PostProcess"
 DETECTIONS = ("boxes", "classes", "scores", "count")
+LEAST_SCORE = 1e-9  # the operation gives what scores as much as the threshold, and an empty column scores 0
 
 
 def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Export) -> tf.Module:
@@ -75,16 +76,28 @@ def post_process(
     """Return boxes from offsets and the best of them, in one operation of TensorFlow Lite.
 
     It takes boxes (1, anchors, 4), offsets y x height width, and scores (1, anchors, k).
+
+    Where each class is suppressed by itself, the operation with n > 1 threads never looks at column n of the scores
+    (https://github.com/tensorflow/tensorflow/issues/56058). So empty columns stand in front of those of the classes.
     """
     anchors = centre_boxes(model.anchor_boxes())
     most = settings.max_detections
+    empty = SAFE_THREADS + 1 if settings.per_class_suppression and num_classes > 2 else 0
 
-    @partial(compile_graph, experimental_implements=_signature(model, num_classes, settings))
+    @partial(compile_graph, experimental_implements=_signature(model, empty + num_classes, settings))
     def replaced(boxes: tf.Tensor, scores: tf.Tensor, anchors: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The converter puts the operation in its place and looks at nothing in it but the shapes."""
         return tf.zeros([1, most, 4]), tf.zeros([1, most]), tf.zeros([1, most]), tf.zeros([1])
 
-    return lambda boxes, scores: replaced(boxes, scores, tf.constant(anchors))
+    def processed(boxes: tf.Tensor, scores: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        if not empty:
+            return replaced(boxes, scores, tf.constant(anchors))
+        padded = tf.pad(scores, [[0, 0], [0, 0], [empty, 0]])
+        corners, columns, best, count = replaced(boxes, padded, tf.constant(anchors))
+        classes = tf.constant([0] * empty + list(range(num_classes)))  # whole numbers, which int8 does not round
+        return corners, tf.cast(tf.gather(classes, tf.cast(columns, tf.int32)), tf.float32), best, count
+
+    return processed
 
 
 def centre_boxes(boxes: np.ndarray) -> np.ndarray:
@@ -98,9 +111,10 @@ def _signature(model: Detector, num_classes: int, settings: Export) -> str:
     values = {
         "max_detections": f"i: {most}",
         "max_classes_per_detection": "i: 1",
-        "detections_per_class": f"i: {rule.max_detections_per_class or rule.max_detections}",
+        # Fewer than max_detections would make threads write behind the end of a buffer.
+        "detections_per_class": f"i: {max(rule.max_detections_per_class or rule.max_detections, most)}",
         "use_regular_nms": f"b: {str(settings.per_class_suppression).lower()}",
-        "nms_score_threshold": f"f: {rule.min_score!r}",
+        "nms_score_threshold": f"f: {max(rule.min_score, LEAST_SCORE)!r}",
         "nms_iou_threshold": f"f: {rule.max_overlap!r}",
         "num_classes": f"i: {num_classes}",
     }

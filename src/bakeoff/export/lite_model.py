@@ -16,11 +16,7 @@ DETECTIONS = ("location", "category", "score", "number of detections")  # as met
 
 
 class LiteModel:
-    """For images already at the network's size, as `fit` of input/pixels.py makes them.
-
-    With more than one thread TensorFlow Lite loses detections of files that suppress each class by itself:
-    https://github.com/tensorflow/tensorflow/issues/56058
-    """
+    """For images already at the network's size, as `fit` of input/pixels.py makes them."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.metadata = read_metadata(path)

@@ -1,8 +1,9 @@
 """`models/export/export.json`: each file's metrics beside the network's, and its size.
 
-What files answer on validation examples is judged as the network itself is judged.
+What files answer on validation examples is judged as the network itself is judged, and `drop` is what a file has lost
+against the network as evaluation judges it. `network_as_a_file` says how much of that is the rule of a .tflite.
 {"headline": "mAP_50", "examples": 150, "of": 150, "weights": "best", "network": {"mAP_50": 0.821, ...},
- "network_as_a_file": {...}, "files": {"dynamic": {"file": "model.tflite", "mAP_50": 0.781, "drop": 0.001, ...}, ...}}
+ "network_as_a_file": {...}, "files": {"dynamic": {"file": "model.tflite", "mAP_50": 0.781, "drop": 0.040, ...}, ...}}
 """
 
 import platform
@@ -64,16 +65,16 @@ def compare_files(
     files = {}
     for form in models:
         own, path = found[form], folder / settings.files[form]
-        reference = found[AS_A_FILE if AS_A_FILE in found and form != SAVED_MODEL else NETWORK]
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
-        drop = _drop(reference.get(task.headline), own.get(task.headline))
+        drop = _drop(found[NETWORK].get(task.headline), own.get(task.headline))
         files[form] = {"file": path.name, "bytes": size, **own, "drop": drop}
     report: dict[str, Any] = {
         "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
         NETWORK: found[NETWORK],
     }  # fmt: skip
     if AS_A_FILE in found:
-        report[AS_A_FILE] = {"detections": settings.max_detections, **found[AS_A_FILE]}
+        rule = {"detections": settings.max_detections, "per_class_suppression": settings.per_class_suppression}
+        report[AS_A_FILE] = rule | found[AS_A_FILE]
     machine = {"processor": platform.processor() or platform.machine(), "cores": cores()}
     timing = machine | {"files": {form: _time(model, shape, settings) for form, model in models.items()}}
     return report | {"files": files}, timing
@@ -88,10 +89,21 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
         if file["drop"] is not None and file["drop"] > most
     ]
     if lost:
+        rule = f"; {describe_rule(report)}" if AS_A_FILE in report else ""
         raise DataError(
             f"export.max_drop: must be at most {most:g} on {report['examples']} validation examples, but "
-            f"{'; '.join(lost)}; leave such files out of export.formats, or allow a larger export.max_drop"
+            f"{'; '.join(lost)}{rule}; leave such files out of export.formats, or allow a larger export.max_drop"
         )
+
+
+def describe_rule(report: Mapping[str, Any]) -> str:
+    """Say by which rule a detector's .tflite answers, and how good the network itself is by that rule."""
+    rule, headline = report[AS_A_FILE], report["headline"]
+    value = "none" if rule.get(headline) is None else f"{rule[headline]:.3f}"
+    few = f"at most {rule['detections']} detections of an image (export.max_detections)"
+    hides = ", a box hides those of other classes (export.per_class_suppression)"
+    what = few if rule["per_class_suppression"] else few + hides
+    return f"a .tflite gives {what}; by that rule the network itself has {headline} {value}"
 
 
 def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:

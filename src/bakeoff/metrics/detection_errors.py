@@ -21,6 +21,7 @@ class Errors:
     found: np.ndarray  # (found,) RIGHT or one of KINDS
     meant: np.ndarray  # (found,) the row of the truth that a badly placed or wrongly named one means, else NONE
     missed: np.ndarray  # (truth,) whether
+    over: np.ndarray  # (found,) the row of the truth that it took, or overlaps most and by half, whatever its class
 
     def counts(self) -> dict[str, int]:
         return {kind: int((self.missed if kind == "missed" else self.found == kind).sum()) for kind in KINDS}
@@ -51,7 +52,9 @@ def errors_of(matches: Matches) -> Errors:
     meant = np.select([right, placed, named], [NONE, own_box, other_box], NONE) if len(found) else taken
     missed = ~used
     missed[meant[meant != NONE]] = False
-    return Errors(kind, meant, missed)
+    nearest = np.where(own >= other, own_box, other_box)
+    over = np.where(right, taken, np.where(np.maximum(own, other) >= CLOSE, nearest, NONE))
+    return Errors(kind, meant, missed, over)
 
 
 def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, float]:
@@ -100,15 +103,17 @@ def _mean_precision(
 
 
 def confusion(matches: Matches, errors: Errors) -> tuple[np.ndarray, np.ndarray]:
-    """Class ids that were true and given, 0 for nothing, row by row: of every true box and every wrong detection."""
-    found, truth = matches.found, matches.truth
-    named = _mended(matches, errors, "wrong_class")
-    given = np.zeros(len(truth), np.int64)
-    right = matches.right
-    given[matches.taken[right]] = found.classes[right]
-    given[errors.meant[named]] = found.classes[named]
-    extra = found.classes[~right & ~named]
-    return np.concatenate([truth.classes, np.zeros_like(extra)]), np.concatenate([given, extra])
+    """Return class ids that are true and given, row by row; 0 is nothing.
+
+    A detection stands for the true box that it overlaps most and by half, whatever the classes are; one that is right
+    stands for the box that it took. Rows are of all detections but duplicates, which give a class again that is right,
+    and of the true boxes for which no detection stands.
+    """
+    given, truth = matches.found.classes, matches.truth.classes
+    true = np.append(truth, 0)[errors.over]
+    counted = matches.right | (true != given)
+    alone = truth[~np.isin(np.arange(len(truth)), errors.over)]
+    return np.concatenate([true[counted], alone]), np.concatenate([given[counted], np.zeros_like(alone)])
 
 
 @dataclass(frozen=True)

@@ -78,16 +78,17 @@ def _is_number(value: object) -> bool:
 
 
 def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> list[str]:
-    """Return a line for the network and one for each file."""
+    """Return a line for the network, one for the rule of a detector's .tflite, and one for each file."""
+    from bakeoff.export.report import AS_A_FILE, describe_rule
+
     headline = report["headline"]
 
     def number(value: float | None) -> str:
         return "none" if value is None else f"{value:.3f}"
 
     examples = f"{report['examples']:,} of {report['of']:,} validation examples"
-    as_a_file = report.get("network_as_a_file")
-    few = f", {number(as_a_file.get(headline))} by the rule of a .tflite" if as_a_file else ""
-    lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}{few}, on {examples}"]
+    lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}, on {examples}"]
+    lines += [describe_rule(report)] if AS_A_FILE in report else []
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"
         change = "" if file["drop"] is None else f" ({round(-file['drop'], 3) + 0.0:+.3f})"

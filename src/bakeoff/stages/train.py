@@ -28,7 +28,7 @@ from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
-from bakeoff.training.footprint import BUILT, Footprint, device_peak_bytes, peak_memory_bytes, warning
+from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, describe_end, write_plots, write_state
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
@@ -87,6 +87,7 @@ class Followers:
 
     copy: tracker.Tracker
     seen: "Show"
+    footprint: Footprint
     shortage: "Shortage"
 
     def send(self, step: int, values: dict[str, float]) -> None:
@@ -94,6 +95,8 @@ class Followers:
 
     def show(self, step: int, values: dict[str, float], history: list[str]) -> None:
         self.seen(step, values, history)
+        if LOOKED in self.footprint.peaks:
+            self.footprint.mark(SHOWN)
 
     def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
         return self.shortage.explained(key, batch_size)
@@ -156,7 +159,7 @@ def _train(
             course = Course(
                 rig.learner, rig.feed(), desk.footprint.around(validation), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
-                work, history, bar, Followers(copy, show, explain_shortage(run.derived, rig.replicas)),
+                work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
             )  # fmt: skip
             outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)

@@ -15,6 +15,7 @@ from bakeoff.training.variant import Derived
 Result = TypeVar("Result")
 OVER = 1.1  # of the budget: from here on a warning is due
 BUILT, STEPPED, LOOKED = "the network was built", "the steps before the first look", "the first look at validation"
+SHOWN = "its samples and events"
 
 
 def peak_memory_bytes() -> int:
@@ -62,10 +63,12 @@ def warning(peaks: Mapping[str, int], peak: int, budget: int, parts: Parts) -> s
     """What took more than it should, if the peak is over the budget by more than a tenth."""
     if peak <= OVER * budget:
         return None
-    moments = [(moment, peaks[moment]) for moment in (BUILT, STEPPED, LOOKED) if moment in peaks] + [("the end", peak)]
+    known = (BUILT, STEPPED, LOOKED, SHOWN)
+    moments = [(moment, peaks[moment]) for moment in known if moment in peaks] + [("the end", peak)]
     expected = {
         BUILT: (parts.program + parts.weights, "program and weights"),
         STEPPED: (parts.activations + parts.decoding + parts.shuffling + parts.batches, "activations and batches"),
+        SHOWN: (0, "train.samples and train.tensorboard"),
     }
     growths, before = [], 0
     for moment, reached in moments:

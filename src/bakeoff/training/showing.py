@@ -84,6 +84,8 @@ VERSION = "brain.Event:2"
 NAME = "events.out.tfevents.{:010d}.bakeoff"
 BUCKETS = 30
 RGB = 3  # how summary.proto calls it
+ENOUGH = 100_000  # numbers for the histogram of a layer's answers
+STRIDE = 1_000_003  # from each of them to the next, round and round: a prime, so that they are of all channels
 
 
 class Events:
@@ -177,6 +179,7 @@ class Show:
     def __init__(self, network: keras.Model, samples: Samples, events: Events | None, headline: str) -> None:
         """`network` is the one that looks are taken at."""
         self._network, self._samples, self._events, self._headline = network, samples, events, headline
+        self._answers = layer_answers(network) if events else None
 
     def __call__(self, step: int, values: Mapping[str, float], history: Sequence[str]) -> None:
         if self._events:
@@ -189,17 +192,31 @@ class Show:
         if self._events:
             weights = {weight.path: weight.value for weight in self._network.trainable_weights}
             self._events.histograms(step, {f"weights/{path}": value for path, value in weights.items()})
-        if self._events and sheet:
-            answers = activations(self._network, np.stack(self._samples.images))
+        if self._events and self._answers and sheet:
+            answers = self._answers(np.stack(self._samples.images))
             self._events.histograms(step, {f"activations/{name}": value for name, value in answers.items()})
             self._events.picture(step, "samples", sheet)
 
 
-def activations(network: keras.Model, images: np.ndarray) -> dict[str, np.ndarray]:
-    """What each layer that has weights makes of the images."""
+def layer_answers(network: keras.Model) -> Callable[[np.ndarray], Tensors]:
+    """Return what takes images and gives, of each layer that has weights, as many numbers of its answers as are enough.
+
+    It is a graph, which lets go of each layer's answers once the next layers have them: of some networks all answers
+    together take a gigabyte.
+    """
     outputs = {layer.name: layer.output for layer in network.layers if layer.weights}
     plain = {name: output for name, output in outputs.items() if isinstance(output, keras.KerasTensor)}
-    return keras.Model(network.input, plain)(images, training=False)
+    inner = keras.Model(network.input, plain)
+
+    def enough(answers: tf.Tensor) -> tf.Tensor:
+        size = tf.size(answers, tf.int64)
+        return tf.gather(tf.reshape(answers, [-1]), tf.range(tf.minimum(size, ENOUGH)) * STRIDE % size)
+
+    @tf.function
+    def answers(images: tf.Tensor) -> Tensors:
+        return {name: enough(value) for name, value in inner(images, training=False).items()}
+
+    return lambda images: answers(tf.constant(images))
 
 
 def keep_samples(samples: Samples, history: Sequence[str], headline: str, out: Path) -> None:
