@@ -201,7 +201,7 @@ def test_damage_in_the_header_is_noticed() -> None:
         (b"hello there", r"no image: starts with b'hello th'"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "broken JPEG: cut off inside the header"),
         (b"\xff\xd8\xff\xd9", "broken JPEG: ends before the image data: only a header"),
-        (encoded(1, "PNG")[:-40], "broken:"),
+        (encoded(1, "PNG")[:-40], "broken image:"),
     ],
 )
 def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:

@@ -16,13 +16,16 @@ import numpy as np
 
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
-from bakeoff.building.images import find_near_pairs
+from bakeoff.building.examine import DROPPED
 from bakeoff.building.page import Page, counted, write_page
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 
 FILE = "report.json"
 ON_SCREEN, ON_PAGE, MOST_PAIRS = 5, 500, 1000
+NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
+MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
+FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all be alike
 KINDS = {  # what happened to a file -> which rows of the catalogue say so
     "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
     "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
@@ -46,13 +49,15 @@ def write_report(
     warnings: Sequence[str],
 ) -> Findings:
     pairs = _name_near_pairs(catalogue)
+    changed, dropped, first_dropped = _count_changed(catalogue)
     warnings = [*warnings, *_describe_copies(catalogue)]
+    if dropped:
+        warnings.append(f"{counted(dropped, 'bad box')} left out of images (data.on_bad_box), {first_dropped} for one")
     if pairs:
         many = "at least " if len(pairs) == MOST_PAIRS else ""
         pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
-    changed = sum(1 for _ in _list_changed(catalogue))
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {
             "counts": _count(tallies, classes),
@@ -121,12 +126,45 @@ def _list_changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
             yield name, texts
 
 
+def _count_changed(catalogue: Catalogue) -> tuple[int, int, str]:
+    """Return how many files were changed, how many boxes were left out as bad, and the first of these."""
+    changed = dropped = 0
+    first = ""
+    for name, texts in _list_changed(catalogue):
+        changed += 1
+        for text in texts:
+            if text.endswith(DROPPED):
+                dropped, first = dropped + 1, first or f"{name}: {text.removesuffix(DROPPED)}"
+    return changed, dropped, first
+
+
 def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
     hashes = {side: _read_hashes(catalogue, side) for side in SPLITS}
     places = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
     train = _find_names(catalogue, TRAIN, {place for place, _ in places})
     validation = _find_names(catalogue, VALIDATION, {place for _, place in places})
     return [(train[one], validation[other]) for one, other in places]
+
+
+def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
+    seen: set[tuple[int, int]] = set()
+    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
+    for part in range(4):
+        shift = np.uint64(16 * part)
+        keys = (train >> shift).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        wanted = (validation[detailed] >> shift).astype(np.uint16)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        for place, low, high in zip(detailed, first, last, strict=True):
+            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
+            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
+            for other in near:
+                pair = (int(other), int(place))
+                if pair not in seen:
+                    seen.add(pair)
+                    yield pair
 
 
 def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
