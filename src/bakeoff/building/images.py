@@ -30,6 +30,9 @@ STRIP = 1 << 20  # pixels that are converted at once
 QUALITY = 95
 TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
 PALETTES = ("P", "PA")
+NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
+MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
+FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all be alike
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -205,7 +208,8 @@ def _decode(opened: Image.Image, mode: str) -> np.ndarray:
 def _convert(image: Image.Image, white: int) -> Image.Image:
     """Return the image in RGB, 8 bits a colour; what is transparent shows white."""
     if image.mode in DEEP:
-        deep = np.nan_to_num(np.asarray(image).astype(np.float64))
+        with np.errstate(invalid="ignore"):  # of bytes that are no number, which are black
+            deep = np.nan_to_num(np.asarray(image).astype(np.float64))
         image = Image.fromarray(np.clip(np.rint(deep * 255 / white), 0, 255).astype(np.uint8))
     if image.mode in PALETTES or "transparency" in image.info:
         image = image.convert("RGBA")
@@ -270,3 +274,24 @@ def hash_picture(grey: np.ndarray) -> int:
     )
     grid = np.rint(sums / heights[:, None] / widths)  # whole greys: half of one more or less is noise
     return int.from_bytes(np.packbits(grid[:, 1:] > grid[:, :-1]).tobytes())
+
+
+def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
+    seen: set[tuple[int, int]] = set()
+    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
+    for part in range(4):
+        shift = np.uint64(16 * part)
+        keys = (train >> shift).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        wanted = (validation[detailed] >> shift).astype(np.uint16)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        for place, low, high in zip(detailed, first, last, strict=True):
+            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
+            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
+            for other in near:
+                pair = (int(other), int(place))
+                if pair not in seen:
+                    seen.add(pair)
+                    yield pair

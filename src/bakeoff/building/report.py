@@ -17,15 +17,13 @@ import numpy as np
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
 from bakeoff.building.examine import DROPPED
+from bakeoff.building.images import find_near_pairs
 from bakeoff.building.page import Page, counted, write_page
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 
 FILE = "report.json"
 ON_SCREEN, ON_PAGE, MOST_PAIRS = 5, 500, 1000
-NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
-MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
-FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all be alike
 KINDS = {  # what happened to a file -> which rows of the catalogue say so
     "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
     "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
@@ -144,27 +142,6 @@ def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
     train = _find_names(catalogue, TRAIN, {place for place, _ in places})
     validation = _find_names(catalogue, VALIDATION, {place for _, place in places})
     return [(train[one], validation[other]) for one, other in places]
-
-
-def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
-    seen: set[tuple[int, int]] = set()
-    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
-    for part in range(4):
-        shift = np.uint64(16 * part)
-        keys = (train >> shift).astype(np.uint16)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        wanted = (validation[detailed] >> shift).astype(np.uint16)
-        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
-        for place, low, high in zip(detailed, first, last, strict=True):
-            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
-            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
-            for other in near:
-                pair = (int(other), int(place))
-                if pair not in seen:
-                    seen.add(pair)
-                    yield pair
 
 
 def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
