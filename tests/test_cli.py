@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.errors import SEEN_ENOUGH
 from imports import ROOT
 from workspace_copy import environment
 
@@ -85,3 +86,34 @@ def test_a_port_that_is_taken_is_named(empty: Path) -> None:
         done = bakeoff("ui", "--port", str(port), folder=empty)
     assert done.returncode == 2
     assert done.stderr == f"port {port} is taken or not allowed; choose another with --port\n"
+
+
+WORDY = """
+from bakeoff.errors import DataError, said_plainly
+with said_plainly():
+    for line in range({lines}):
+        print("a line that nobody reads")
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-m", "bakeoff.cli", "--help"], 0, ""),
+        (["-m", "bakeoff.cli", "plan", "--help"], 0, ""),
+        (["-c", WORDY.format(lines=100_000, end="")], SEEN_ENOUGH, ""),
+        (["-c", WORDY.format(lines=1, end="")], 0, ""),
+        (["-c", WORDY.format(lines=1, end="raise DataError('no box')")], 2, "no box\n"),
+    ],
+)
+def test_a_reader_that_went_away_is_no_error(words: list[str], code: int, said: str) -> None:
+    """As of `bakeoff … | head -1`: nothing complains of it, and an error of another kind is still said."""
+    usual = environment() | {"PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, env=usual, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == said
+    assert process.returncode == code

@@ -19,6 +19,7 @@ from typing import ClassVar
 USER_ERROR = 2
 TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
+SEEN_ENOUGH = 141  # for one whose reader went away
 TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
@@ -80,7 +81,10 @@ def choices(name: str, allowed: Iterable[str]) -> str:
 
 @contextmanager
 def said_plainly() -> Iterator[None]:
-    """Turn what a user can mend, Ctrl-C and a full disk into one line and an exit code, without a traceback."""
+    """Turn what a user can mend, Ctrl-C and a full disk into one line and an exit code, without a traceback.
+
+    So does a reader that went away, such as `head`, without the line.
+    """
     try:
         yield
     except BakeoffError as error:
@@ -92,6 +96,8 @@ def said_plainly() -> Iterator[None]:
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.exit(SEEN_ENOUGH)
     except Exception as error:
         if not is_disk_full(error):
             raise
@@ -99,6 +105,11 @@ def said_plainly() -> Iterator[None]:
             f"no space left on the disk: {one_line(error)}; free some and run the same command again", file=sys.stderr
         )
         sys.exit(USER_ERROR)
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:  # or Python complains when it flushes
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

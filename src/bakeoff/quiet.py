@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -45,8 +46,16 @@ def left_out(*names: str) -> Iterator[None]:
 
 
 @contextmanager
-def stderr_aside() -> Iterator[None]:
-    """What is written to standard error in the block, also by C++, is shown only if the block fails."""
+def quiet_pillow() -> Iterator[None]:
+    """Pillow warns of oddities of an image without naming its file, and from 89 million pixels on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")
+        yield
+
+
+@contextmanager
+def stderr_aside(*, is_shown: bool = True) -> Iterator[None]:
+    """What is written to standard error in the block, also by C and C++, is shown only if the block fails, or never."""
     sys.stderr.flush()
     shown = os.dup(2)
     with tempfile.TemporaryFile() as aside:
@@ -54,8 +63,9 @@ def stderr_aside() -> Iterator[None]:
         try:
             yield
         except Exception:
-            aside.seek(0)
-            os.write(shown, aside.read())
+            if is_shown:
+                aside.seek(0)
+                os.write(shown, aside.read())
             raise
         finally:
             os.dup2(shown, 2)

@@ -150,6 +150,61 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
     monkeypatch.setattr(building, "examine", examine)
 
 
+@pytest.fixture
+def stopped(make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, bytes]]:
+    """What a build of detection left that was stopped when all was written, and what it would have made."""
+    write_scenes(tmp_path / "set", 20)
+    expected = make(PascalVoc(path="set"), out="expected").bytes()
+
+    def stop(*arguments: object) -> None:
+        raise Stopped
+
+    with monkeypatch.context() as patched, pytest.raises(Stopped):
+        patched.setattr(building, "_gather", stop)
+        make(PascalVoc(path="set"))
+    [folder] = [path for path in (tmp_path / ".bakeoff/records").iterdir() if path.is_dir()]
+    return folder, expected
+
+
+@pytest.mark.parametrize("damage", ["empty", "zeros", "gone"])
+@pytest.mark.parametrize(
+    "file", ["{}.json", "boxes-{}.npy", "index-{}.npy", "{}"], ids=["seal", "boxes", "index", "shard"]
+)
+def test_what_a_power_cut_left_of_a_shard_is_made_anew(
+    file: str, damage: str, stopped: tuple[Path, dict[str, bytes]], make: Build
+) -> None:
+    folder, expected = stopped
+    path = folder / file.format("train-00000-of-00001")
+    size = path.stat().st_size
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes(bytes(size if damage == "zeros" else 0))
+    assert make(PascalVoc(path="set")).bytes() == expected
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"shard": 1}', "null", "\ufeff{", '"' * 9])
+def test_a_seal_that_is_none_counts_for_nothing(text: str, stopped: tuple[Path, dict[str, bytes]], make: Build) -> None:
+    folder, expected = stopped
+    (folder / "train-00000-of-00001.json").write_text(text, encoding="utf-8")
+    assert make(PascalVoc(path="set")).bytes() == expected
+
+
+@pytest.mark.parametrize("kept", [0, 4096])
+def test_a_damaged_list_of_items_is_told_once_or_made_anew(
+    kept: int, stopped: tuple[Path, dict[str, bytes]], make: Build
+) -> None:
+    folder, expected = stopped
+    catalogue = folder / "catalogue.db"
+    size = catalogue.stat().st_size
+    catalogue.write_bytes(catalogue.read_bytes()[:kept] + b"\xff" * (size - kept))
+    if kept:
+        with pytest.raises(
+            WorkspaceError, match=r"is damaged \(.*malformed\), and deleted; run the same command again$"
+        ):
+            make(PascalVoc(path="set"))
+    assert make(PascalVoc(path="set")).bytes() == expected
+
+
 def test_a_build_by_other_code_goes_on_from_nothing(
     make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,19 @@
 """Boxes on their image."""
 
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from bakeoff.building.examine import fit_boxes, turn_upright
 from bakeoff.building.images import Refused
-from bakeoff.sources.dataset import Item
+from bakeoff.errors import DataError
+from bakeoff.sources.dataset import Item, OnBadBox
+from bakeoff.sources.voc import PascalVoc
+from built import Build
+from drawing import encoded, voc, write
 
 
 def item(*boxes: tuple[float, float, float, float, str], recorded: tuple[int, int] | None = (100, 50)) -> Item:
@@ -86,3 +94,50 @@ def test_the_recorded_size_tells_on_which_orientation_the_labels_were_drawn(orie
     as_shown, notes = fit_boxes(item(shown, recorded=(50, 100)), 50, 100, orientation)
     assert notes == ()
     assert (as_shown[0].xmin, as_shown[0].ymax) == pytest.approx((box.xmin, box.ymax))
+
+
+# Bad boxes.
+
+EMPTY, SWAPPED, OUTSIDE = (40, 0, 40, 50, "cat"), (50, 0, 40, 50, "cat"), (0, 0, 102, 50, "cat")
+
+
+@pytest.mark.parametrize(
+    ("rule", "bad", "refused"),
+    [
+        ("reject", EMPTY, True), ("reject", SWAPPED, True), ("reject", OUTSIDE, True),
+        ("drop_empty", EMPTY, False), ("drop_empty", SWAPPED, True), ("drop_empty", OUTSIDE, True),
+        ("drop", EMPTY, False), ("drop", SWAPPED, False), ("drop", OUTSIDE, False),
+    ],
+)  # fmt: skip
+def test_the_setting_says_whether_a_bad_box_costs_its_image(rule: OnBadBox, bad: tuple, refused: bool) -> None:
+    with pytest.raises(Refused, match=r"box 2 \(cat\) has ") if refused else nullcontext():
+        boxes, notes = fit_boxes(item((10, 5, 60, 45, "dog"), bad, (0, 0, 9, 9, "emu")), 100, 50, 1, rule)
+        assert [box.label for box in boxes] == ["dog", "emu"]
+        assert len(notes) == 1 and notes[0].startswith("box 2 (cat) has ") and notes[0].endswith("; left out")
+
+
+@pytest.mark.parametrize("rule", ["drop_empty", "drop"])
+def test_an_image_that_keeps_no_box_is_no_image_without_objects(rule: OnBadBox) -> None:
+    with pytest.raises(Refused, match=r"^box 1 \(cat\) has xmax 40 <= xmin 40$"):
+        fit_boxes(item(EMPTY, EMPTY), 100, 50, 1, rule)
+
+
+def test_two_boxes_of_no_area_cost_no_other_and_are_counted_and_named(make: Build, tmp_path: Path) -> None:
+    for number in range(6):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+        write(tmp_path / f"set/annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
+    write(tmp_path / "set/annotations/0.xml", voc([("cat", 4, 6, 20, 18), ("cat", 5, 5, 5, 9)]))
+    many: list = [("cat", n, n, n + 3, n + 3) for n in range(13)]
+    write(tmp_path / "set/annotations/1.xml", voc([*many, ("dog", 9, 9, 9, 12)]))
+    built = make(PascalVoc(path="set"))
+    assert [len(row["image/object/class/label"]) for _, row in sorted(built.every().items())] == [1, 13, 1, 1, 1, 1]
+    assert built.findings.warnings == (
+        "2 bad boxes left out of images (data.on_bad_box), images/0.jpg: box 2 (cat) has xmax 5 <= xmin 5 for one",
+    )
+    report = json.loads((tmp_path / "records/report.json").read_text())
+    assert report["changed"] == {
+        "images/0.jpg": ["box 2 (cat) has xmax 5 <= xmin 5; left out"],
+        "images/1.jpg": ["box 14 (dog) has xmax 9 <= xmin 9; left out"],
+    }
+    with pytest.raises(DataError, match=r"2 of 6 files are rejected"):
+        make(PascalVoc(path="set", on_bad_box="reject"))

@@ -1,13 +1,21 @@
 """One image file: what passes untouched, what is converted and how, what is refused and why."""
 
 import io
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
-from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
-from drawing import encoded, pixels
+from bakeoff.building.contents import draw_sample
+from bakeoff.building.images import Refused, check_image, encode_stored, limit_size, read_image
+from bakeoff.records.record import Record
+from drawing import encoded, pixels, write
 
 SCENE = pixels(7, 48, 32)
 
@@ -201,7 +209,7 @@ def test_damage_in_the_header_is_noticed() -> None:
         (b"hello there", r"no image: starts with b'hello th'"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "broken JPEG: cut off inside the header"),
         (b"\xff\xd8\xff\xd9", "broken JPEG: ends before the image data: only a header"),
-        (encoded(1, "PNG")[:-40], "broken:"),
+        (encoded(1, "PNG")[:-40], "broken image:"),
     ],
 )
 def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:
@@ -263,3 +271,156 @@ def test_images_that_look_alike_have_hashes_that_are_near() -> None:
     other = check_image(encoded(12, width=320, height=240), None).likeness
     assert all((hashes[0] ^ one).bit_count() <= 3 for one in hashes)
     assert (hashes[0] ^ other).bit_count() > 10
+
+
+# What an image may cost.
+
+COST = """
+import io, sys
+from bakeoff.building.images import Refused, check_image, encode_stored
+data, max_side = open(sys.argv[1], "rb").read(), int(sys.argv[2]) or None
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) * 1024
+check_image(open(sys.argv[3], "rb").read(), None)  # loads all that is needed
+before = peak()
+try:
+    encode_stored(data, check_image(data, max_side), max_side)
+except Refused as error:
+    print(error)
+print(peak() - before)
+"""
+
+
+def cost(tmp_path: Path, data: bytes, max_side: int = 0) -> tuple[list[str], int]:
+    """Return what was said, and the bytes of memory that checking and encoding took, in a process of its own."""
+    write(tmp_path / "large", data), write(tmp_path / "small", encoded(1, "PNG"))
+    words = [sys.executable, "-c", COST, str(tmp_path / "large"), str(max_side), str(tmp_path / "small")]
+    *said, taken = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return said, int(taken)
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc, as on Linux")
+
+
+@needs_proc
+@pytest.mark.parametrize(("mode", "most"), [("RGB", 9), ("RGBA", 9), ("L", 6), ("I;16", 7)])
+def test_an_image_takes_few_bytes_a_pixel(mode: str, most: float, tmp_path: Path) -> None:
+    """Pillow's pixels and the record's, but no copies of them: 4 + 3 bytes, of grey ones 1 + 3, of deep ones 2 + 3."""
+    side = 4000
+    said, taken = cost(tmp_path, saved(Image.new(mode, (side, side)), "PNG", compress_level=1))
+    assert said == [] and taken < most * side * side
+
+
+@needs_proc
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_a_photograph_of_108_megapixels_is_read_in_parts(orientation: int, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(Image.new("L", (12000, 9000), 99), "JPEG", exif=exif)
+    said, taken = cost(tmp_path, data, max_side=1024)
+    assert said == [] and taken < 40e6
+    said, taken = cost(tmp_path, data)
+    rule = (
+        "9000x12000: more than 67,108,864 pixels; set data.max_side to half its longer side or less, or make it smaller"
+    )
+    assert said == ([] if orientation == 1 else [rule]) and taken < 40e6
+
+
+@needs_proc
+@pytest.mark.parametrize(("kind", "options"), [("PNG", {"compress_level": 1}), ("JPEG", {"progressive": True})])
+def test_more_than_67_megapixels_that_must_be_decoded_at_once_are_refused_before(
+    kind: str, options: dict, tmp_path: Path
+) -> None:
+    data = saved(Image.new("L", (9400, 9400)), kind, **options)
+    said, taken = cost(tmp_path, data, max_side=1024)
+    assert said == ["9400x9400: more than 67,108,864 pixels; make it smaller"] and taken < 10e6
+
+
+def test_a_file_too_large_for_an_image_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Refused, match=r"^1,099,512 MB, more than 268 MB for one image$"):
+        read_image(path)
+
+
+def test_a_jpeg_of_endless_scans_is_refused_before_it_is_decoded() -> None:
+    """Each is a pass over all pixels: 20,000 of them over a large image take hours."""
+    data = saved(Image.fromarray(SCENE), "JPEG", progressive=True)
+    scan = data.index(b"\xff\xda")
+    many = data[:scan] + b"\xff\xda\x00\x08\x01\x01\x00\x01\x05\x00" * 20_000 + b"\xff\xd9"
+    with pytest.raises(Refused, match="broken JPEG: 20,000 scans, more than 100"):
+        check_image(many, None)
+
+
+def test_frames_of_a_large_animation_are_not_counted() -> None:
+    """A million of them take half a minute."""
+    frames = [Image.new("L", (16, 16), value) for value in (1, 2)]
+    whole = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    frame = whole[whole.index(b"!\xf9", whole.index(b",")) : -1]
+    start = time.monotonic()
+    with pytest.raises(Refused, match="animated: several frames in one GIF"):
+        check_image(whole[:-1] + frame * (30_000_000 // len(frame)) + b";", None)
+    assert time.monotonic() - start < 5
+
+
+def test_not_a_number_is_black() -> None:
+    deep = np.full((16, 16), 200, np.float32)
+    deep[:, 8:] = np.nan
+    np.testing.assert_allclose(stored(saved(Image.fromarray(deep), "TIFF"))[8, ::8, 0], [200, 0], atol=3)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P", "CMYK", "I;16", "1"])
+def test_strips_make_the_pixels_of_the_whole(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(3).integers(0, 256, (37, 29, 4), np.uint8)
+    image = Image.fromarray(noise)
+    if mode == "I;16":
+        image = Image.fromarray(noise[..., :2].copy().view(np.uint16)[..., 0])
+    data = saved(image if mode == "I;16" else image.convert(mode), "TIFF" if mode == "CMYK" else "PNG")
+    whole = encode_stored(data, check_image(data, None), None)
+    monkeypatch.setattr("bakeoff.building.images.STRIP", 60)
+    assert encode_stored(data, check_image(data, None), None) == whole
+
+
+# Nothing is printed that names no file.
+
+
+def test_libtiff_and_pillow_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    whole = saved(Image.fromarray(pixels(5, 200, 200)), "TIFF", compression="tiff_lzw")
+    draw, refused = np.random.default_rng(0), 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for _ in range(60):
+            data = bytearray(whole)
+            for place in draw.integers(8, len(data), 8):
+                data[place] = draw.integers(0, 256)
+            with (
+                suppress(UnidentifiedImageError, OSError, ValueError, SyntaxError),
+                Image.open(io.BytesIO(data)) as one,
+            ):
+                one.load()
+        assert "tempfile.tif: " in capfd.readouterr().err  # so it does by itself
+        draw = np.random.default_rng(0)
+        for _ in range(60):
+            data = bytearray(whole)
+            for place in draw.integers(8, len(data), 8):
+                data[place] = draw.integers(0, 256)
+            with suppress(Refused):
+                check_image(bytes(data), None)
+                refused -= 1
+            refused += 1
+    assert refused > 10
+    assert capfd.readouterr().err == ""
+
+
+def test_a_jpeg_with_a_broken_list_of_pictures_is_drawn_without_a_word() -> None:
+    """Pillow takes it for a broken MPO, and says so without a file's name."""
+    data = encoded(1)
+    block = b"MPF\0II*\0\x08\0\0\0\0\0\0\0\0\0"  # a list without a length
+    whole = data[:2] + b"\xff\xe2" + (len(block) + 2).to_bytes(2) + block + data[2:]
+    with pytest.warns(UserWarning, match="malformed MPO"):
+        Image.open(io.BytesIO(whole))
+    assert check_image(whole, None).changes == ()
+    assert draw_sample("train", Record("a.jpg", (whole,), 24, 32, labels=("cat",))).picture.startswith(
+        "data:image/jpeg"
+    )

@@ -1,18 +1,22 @@
 """Files in, lines and pictures out, with a model that answers what the pixels say."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.predict.sources import sources
+from bakeoff.predict.sources import read_image, sources
 from bakeoff.predict.work import Tally, Work, told
 from bakeoff.progress import Bar
-from drawing import write_video
+from bakeoff.sources.folders import ImageFolders
+from built import Build
+from drawing import pixels, write_video
 
 
 class Lamp:
@@ -212,3 +216,66 @@ def test_an_image_is_turned_as_its_camera_says(inputs: Path, tmp_path: Path) -> 
     predicted(tmp_path / "out", inputs / "a.jpg")
     [row] = lines(tmp_path / "out/images.jsonl")
     assert (row["width"], row["height"]) == (20, 40)
+
+
+# Training and predict see the same.
+
+
+def deep(values: np.ndarray) -> Image.Image:
+    return Image.fromarray(values.astype(np.uint16))
+
+
+def transparent(mode: str) -> Image.Image:
+    noise = np.random.default_rng(8).integers(0, 256, (24, 32, 4), np.uint8)
+    return Image.fromarray(noise).convert(mode)
+
+
+def turned(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
+PICTURES = {
+    "plain.jpg": (Image.fromarray(pixels(1, 61, 47)), {"quality": 90}),
+    "grey.jpg": (Image.fromarray(pixels(2)).convert("L"), {}),
+    "upside_down.jpg": (Image.fromarray(pixels(3)), {"exif": turned(3)}),
+    "on_its_side.tif": (Image.fromarray(pixels(4)), {"exif": turned(6)}),
+    "on_its_side.png": (Image.fromarray(pixels(5)), {"exif": turned(8)}),
+    "cmyk.jpg": (Image.fromarray(pixels(6)).convert("CMYK"), {}),
+    "see_through.png": (transparent("RGBA"), {}),
+    "grey_see_through.png": (transparent("LA"), {}),
+    "see_through.webp": (transparent("RGBA"), {"lossless": True}),
+    "keyed.png": (Image.fromarray(pixels(7)).quantize(9), {"transparency": 3}),
+    "keyed.gif": (Image.fromarray(pixels(8)).quantize(9), {"transparency": 3}),
+    "deep.png": (deep(np.arange(0, 65536, 64).reshape(32, 32)), {}),
+    "deep.tif": (deep(np.arange(0, 4096, 4).reshape(32, 32)), {}),
+    "bits.png": (Image.fromarray(pixels(9)).convert("1"), {}),
+}
+
+
+def test_a_file_has_the_pixels_that_training_would_see(tmp_path: Path, make: Build) -> None:
+    """Of every kind that records change, to the bit: the record of a real build, decoded as a batch is."""
+    for name, (picture, options) in PICTURES.items():
+        (tmp_path / "set/any").mkdir(parents=True, exist_ok=True)
+        picture.save(tmp_path / "set/any" / name, **options)
+    rows = make(ImageFolders(path="set", max_rejected=0)).every()
+    assert {Path(name).name for name in rows} == set(PICTURES)
+    for name, row in rows.items():
+        trained_on = tf.io.decode_image(row["image/encoded"][0], channels=3, expand_animations=False).numpy()
+        np.testing.assert_array_equal(read_image(tmp_path / "set" / name), trained_on, err_msg=name)
+
+
+def test_what_a_build_rejects_is_passed_over_with_the_same_words(inputs: Path, tmp_path: Path) -> None:
+    whole = image(inputs / "a.png", 5).read_bytes()
+    header = whole[12:16] + (10_000).to_bytes(4) * 2 + whole[24:29]
+    (inputs / "a.png").write_bytes(whole[:12] + header + zlib.crc32(header).to_bytes(4) + whole[33:])
+    (inputs / "b.gif").write_bytes(b"GIF89a" + b"\xff" * 40)
+    with (inputs / "c.jpg").open("wb") as file:
+        file.truncate(1 << 33)
+    work = predicted(tmp_path / "out", inputs)
+    said = [why for _, why in work.tally.failures]
+    assert said[0] == "10000x10000: more than 67,108,864 pixels; make it smaller"
+    assert said[1].startswith("broken image: ")
+    assert said[2] == "8,590 MB, more than 268 MB for one image"
+    assert work.tally.images == 0

@@ -20,10 +20,11 @@ from filelock import FileLock, Timeout
 
 from bakeoff import workspace
 from bakeoff.building import writing
-from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.catalogue import Catalogue, unpack_item
 from bakeoff.building.contents import Tally
-from bakeoff.building.examine import Verdict, examine
+from bakeoff.building.examine import AS_STORED, UNSAID, Verdict, examine
 from bakeoff.building.examples import choose_classes, choose_shards, fill_examples
+from bakeoff.building.page import counted
 from bakeoff.building.report import Findings, write_report
 from bakeoff.building.sides import choose_sides
 from bakeoff.building.workers import Workers
@@ -50,14 +51,16 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
     datasets = [part.dataset for part in parts]
     with _hold_folder(parts) as folder, ExitStack() as open_files:
         catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
-        pool = open_files.enter_context(Workers(workers, _prepare, datasets, folder))
+        as_stored = [replace(dataset, boxes_drawn_on="stored") for dataset in datasets]
+        pool = open_files.enter_context(Workers(workers, _prepare, [*datasets, *as_stored], folder))
         pool.warm_up()
         catalogue.list_items(_list_items(parts))
         _check(catalogue, pool, datasets)
+        doubts = _settle_drawings(catalogue, pool, parts)
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
         classes, warnings = choose_classes(catalogue, parts)
-        warnings += choose_sides(catalogue, datasets)
+        warnings += [*doubts, *choose_sides(catalogue, datasets)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
         tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
         with building(out) as partial:
@@ -108,6 +111,35 @@ def _check(catalogue: Catalogue, pool: Workers, datasets: Sequence[Dataset]) -> 
         while verdicts := [verdict for result in islice(results, 8) for verdict in result]:
             catalogue.add_verdicts(verdicts)
             bar.advance(len(verdicts))
+
+
+def _settle_drawings(catalogue: Catalogue, pool: Workers, parts: Sequence[Part]) -> list[str]:
+    """Take boxes of which no size tells whether they were drawn on the image as stored or as shown as most others are.
+
+    Return a warning for each dataset with such images.
+    """
+    warnings = []
+    told = "json_extract(verdicts.content, '$.drawn_on')"
+    rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {told}"
+    for source, part in enumerate(parts):
+        counts = dict(catalogue.table.execute(f"SELECT {told}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
+        if part.dataset.boxes_drawn_on != "auto" or UNSAID not in counts:
+            continue
+        others = {kind: counts.get(kind, 0) for kind in ("stored", "shown")}
+        drawn = "stored" if others["stored"] > others["shown"] else "shown"
+        # Those that a build before this one took otherwise are among them.
+        other = f"SELECT items.content {rows} = ? AND (instr(verdicts.content, ?) > 0) != ?"
+        items = catalogue.table.execute(other, [source, UNSAID, AS_STORED, drawn == "stored"]).fetchall()
+        again = ((source + len(parts) * (drawn == "stored"), unpack_item(item)) for (item,) in items)
+        for verdicts in pool.each(_examine, _cut(again, PIECE), _refuse_deadly):
+            catalogue.add_verdicts(verdicts)
+        [name] = catalogue.table.execute(f"SELECT MIN(name) {rows} = ?", [source, UNSAID]).fetchone()
+        warnings.append(
+            f"{counted(counts[UNSAID], 'image')} with an EXIF orientation where no size tells whether boxes were drawn "
+            f"on the image as stored or as shown, {name} for one; taken as {drawn}, as on {others[drawn]:,} others "
+            "(data.boxes_drawn_on)"
+        )
+    return warnings
 
 
 def _cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
@@ -190,10 +222,14 @@ def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
         folder.mkdir(exist_ok=True)
         try:
             yield folder
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             if "full" in str(error):
                 raise OSError(28, os.strerror(28), str(folder)) from None
-            raise
+            if "malformed" not in str(error) and "not a database" not in str(error):
+                raise
+            shutil.rmtree(folder)
+            damage = f"what an interrupted build left is damaged ({error}), and deleted"
+            raise WorkspaceError(f"{folder}: {damage}; run the same command again") from None
 
 
 def _fingerprint(parts: Sequence[Part]) -> str:

@@ -17,7 +17,7 @@ from bakeoff.sources.dataset import Item
 
 PREPARE = """
 PRAGMA journal_mode = WAL;
-PRAGMA synchronous = OFF; -- a build that loses power is checked again
+PRAGMA synchronous = NORMAL; -- what a power cut takes is checked again, and the rest stays whole
 PRAGMA cache_size = -16000;
 PRAGMA temp_store = FILE;
 CREATE TABLE IF NOT EXISTS items (

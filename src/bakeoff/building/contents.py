@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from bakeoff.building.catalogue import Catalogue, unpack_item, unpack_verdict
 from bakeoff.building.examine import make_record
 from bakeoff.pages.template import embed_jpeg
+from bakeoff.quiet import quiet_pillow
 from bakeoff.records.record import SPLITS, Record
 from bakeoff.sources.dataset import Dataset
 
@@ -99,7 +100,8 @@ def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[
 
 
 def draw_sample(split: str, record: Record) -> Sample:
-    opened = Image.open(io.BytesIO(record.frames[len(record.frames) // 2]))
+    with quiet_pillow():
+        opened = Image.open(io.BytesIO(record.frames[len(record.frames) // 2]))
     opened.draft("RGB", (SIDE * 2, SIDE * 2))
     image = opened.convert("RGB")
     image.thumbnail((SIDE, SIDE))

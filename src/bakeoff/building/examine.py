@@ -1,7 +1,7 @@
 """One item -> a verdict, and later its record: what the worker processes do.
 
 Annotated boxes become shares of the image as it is shown. An image with an EXIF orientation may have been labelled as
-stored or as shown; the recorded size tells which.
+stored or as shown: the recorded size tells which where the two differ in it, else `data.boxes_drawn_on`.
 """
 
 import os
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.building.foreign import read_foreign
-from bakeoff.building.images import Refused, check_image, encode_stored, limit_size
+from bakeoff.building.images import TURNED, Refused, check_image, encode_stored, limit_size, read_image
 from bakeoff.errors import DataError
 from bakeoff.records.record import Box, Record
 from bakeoff.records.shards import compute_checksum
 from bakeoff.sources.clips import Clips
-from bakeoff.sources.dataset import Corners, Dataset, Item
+from bakeoff.sources.dataset import Corners, Dataset, Item, OnBadBox
 from bakeoff.sources.raw_files import make_printable
 from bakeoff.sources.tfrecords import TfRecords
 
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from bakeoff.building.video import CheckedClip
 
 SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make them
+DROPPED = "; left out"  # how the note of a bad box ends
+AS_STORED = "boxes turned upright with the image"
+UNSAID = "unsaid"
 Place = tuple[float, float, float, float]  # xmin ymin xmax ymax
+
+
+class EmptyBox(Refused):
+    """A box of no area marks nothing, unlike one that lies elsewhere than its image."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     boxes: tuple[Box, ...] = ()
+    drawn_on: str = ""  # of boxes on an image with an EXIF orientation: "stored" or "shown" by its size, or UNSAID
     untouched: bool = False  # the file's bytes are the record's
 
 
@@ -56,7 +64,7 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
         return Verdict(item.name, item.problem, item.ignored)
     try:
         if item.media == "image":
-            return _examine_image(dataset, item, _read_bytes(root, item))
+            return _examine_image(dataset, item, read_image(os.path.join(root, item.path)))
         if isinstance(dataset, TfRecords):
             return _examine_foreign(dataset, root, item)
         assert isinstance(dataset, Clips)
@@ -79,14 +87,16 @@ def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> t
 
 def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
     checked = check_image(data, dataset.max_side)
-    boxes, notes = fit_boxes(item, checked.width, checked.height, checked.orientation)
+    shown = checked.width, checked.height, checked.orientation
+    boxes, notes = fit_boxes(item, *shown, dataset.on_bad_box, dataset.boxes_drawn_on)
+    is_turned = bool(boxes) and checked.orientation > 1
     width, height = limit_size((checked.width, checked.height), dataset.max_side)
     return Verdict(
         item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         bytes=len(data) if not checked.changes else width * height,
         sha256=checked.sha256, checksum=compute_checksum(data), likeness=checked.likeness,
         changes=checked.changes, notes=(*item.notes, *notes), labels=item.labels, boxes=boxes,
-        untouched=not checked.changes,
+        drawn_on=(tell_drawing(item, *shown) or UNSAID) if is_turned else "", untouched=not checked.changes,
     )  # fmt: skip
 
 
@@ -144,22 +154,29 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -
 
 
 def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:
-    return read_foreign(dataset, root, item).image if isinstance(dataset, TfRecords) else _read_bytes(root, item)
+    if isinstance(dataset, TfRecords):
+        return read_foreign(dataset, root, item).image
+    return read_image(os.path.join(root, item.path))
 
 
-def _read_bytes(root: Path, item: Item) -> bytes:
-    with open(os.path.join(root, item.path), "rb") as file:  # a Path takes as long as reading
-        return file.read()
-
-
-def fit_boxes(item: Item, width: int, height: int, orientation: int) -> tuple[tuple[Box, ...], tuple[str, ...]]:
-    """Return boxes on the upright image of `width` by `height`, and what was changed."""
-    as_stored = _is_labelled_as_stored(item, width, height, orientation)
-    sides = (height, width) if as_stored and orientation >= 5 else (width, height)
+def fit_boxes(
+    item: Item, width: int, height: int, orientation: int, on_bad_box: OnBadBox = "reject", drawn_on: str = "auto"
+) -> tuple[tuple[Box, ...], tuple[str, ...]]:
+    """Return boxes on the upright image of `width` by `height`, and what was changed. Raises Refused."""
+    as_stored = (tell_drawing(item, width, height, orientation) or drawn_on) == "stored" and orientation > 1
+    sides = (height, width) if as_stored and orientation in TURNED else (width, height)
     notes: list[str] = []
     boxes: list[Box] = []
+    bad: list[Refused] = []
     for number, corners in enumerate(item.boxes, start=1):
-        place, clipped = _compute_shares(number, corners, sides, item.in_shares)
+        try:
+            place, clipped = _compute_shares(number, corners, sides, item.in_shares)
+        except Refused as error:
+            if on_bad_box == "reject" or (on_bad_box == "drop_empty" and not isinstance(error, EmptyBox)):
+                raise
+            bad.append(error)
+            notes.append(f"{error}{DROPPED}")
+            continue
         if clipped:
             notes.append(f"box {number} clipped to the image")
         if as_stored:
@@ -170,35 +187,36 @@ def fit_boxes(item: Item, width: int, height: int, orientation: int) -> tuple[tu
             notes.append(f"box {number} left out, annotated twice")
         else:
             boxes.append(box)
+    if bad and not boxes:  # there was an object, so this is no image without one
+        raise bad[0]
     if as_stored and boxes:
-        notes.append("boxes turned upright with the image")
+        notes.append(AS_STORED)
     return tuple(boxes), tuple(notes)
 
 
 def turn_upright(place: Place, orientation: int) -> Place:
     """Return where a place on the stored image is on the upright one, both in shares."""
     x0, y0, x1, y1 = place
-    if orientation in (2, 3):
-        x0, x1 = 1 - x1, 1 - x0
-    if orientation in (3, 4):
-        y0, y1 = 1 - y1, 1 - y0
-    if orientation >= 5:
+    if orientation in TURNED:
         x0, y0, x1, y1 = y0, x0, y1, x1  # as 5 does; the others flip afterwards
-        if orientation in (6, 7):
-            x0, x1 = 1 - x1, 1 - x0
-        if orientation in (7, 8):
-            y0, y1 = 1 - y1, 1 - y0
+    if orientation in (2, 3, 6, 7):
+        x0, x1 = 1 - x1, 1 - x0
+    if orientation in (3, 4, 7, 8):
+        y0, y1 = 1 - y1, 1 - y0
     return x0, y0, x1, y1
 
 
-def _is_labelled_as_stored(item: Item, width: int, height: int, orientation: int) -> bool:
-    """Whether the annotation was drawn without heeding EXIF."""
-    if item.recorded is None or item.recorded == (width, height):
-        return False
-    if orientation >= 5 and item.recorded == (height, width):
-        return True
-    recorded = "x".join(map(str, item.recorded))
-    raise Refused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
+def tell_drawing(item: Item, width: int, height: int, orientation: int) -> str | None:
+    """Return "stored" if the recorded size tells that boxes were drawn without heeding EXIF, "shown" if with, or None.
+
+    A size tells nothing of a square image, nor of one that is mirrored or upside down. Raises Refused.
+    """
+    shown = width, height
+    stored = (height, width) if orientation in TURNED else shown
+    if item.recorded not in (None, shown, stored):
+        recorded = "x".join(map(str, item.recorded))
+        raise Refused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
+    return None if item.recorded is None or stored == shown else "stored" if item.recorded == stored else "shown"
 
 
 def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_shares: bool) -> tuple[Place, bool]:
@@ -212,7 +230,9 @@ def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_sh
     if x1 <= x0 or y1 <= y0:
         which = "xmax" if x1 <= x0 else "ymax"
         high, low = (x1, x0) if x1 <= x0 else (y1, y0)
-        raise Refused(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
+        is_empty = x1 >= x0 and y1 >= y0  # else its corners may have been exchanged
+        kind = EmptyBox if is_empty else Refused
+        raise kind(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
     for side, value, limit in (("xmin", x0, width), ("ymin", y0, height), ("xmax", x1, width), ("ymax", y1, height)):
         if not -SLACK - 1e-6 <= value <= limit + SLACK + 1e-6:
             raise Refused(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")

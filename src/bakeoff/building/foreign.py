@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.building.images import Refused
+from bakeoff.building.images import Refused, require_length
 from bakeoff.records.shards import read_frame
 from bakeoff.records.wire import Value, decode_features
 from bakeoff.sources.dataset import Corners, Item
@@ -13,6 +13,10 @@ from bakeoff.sources.raw_files import make_printable
 from bakeoff.sources.tfrecords import TfRecords
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
+KEYS = frozenset(
+    ["feature", "label", "image/encoded", *(f"image/object/bbox/{side}" for side in SIDES)]
+    + [f"image/{of}class/{kind}" for of in ("", "object/") for kind in ("text", "label")]
+)
 Features = dict[str, Value]
 
 
@@ -28,8 +32,9 @@ class Foreign:
 def read_foreign(dataset: TfRecords, root: Path, item: Item) -> Foreign:
     """Raises Refused with what does not fit the layout."""
     assert item.span
+    require_length(item.span[1])
     try:
-        features = decode_features(read_frame(root / item.path, *item.span))
+        features = decode_features(read_frame(root / item.path, *item.span), KEYS)
     except ValueError as error:
         raise Refused(str(error)) from None
     known = read_labels(root, dataset.labels) if dataset.labels else None
@@ -65,6 +70,8 @@ def _read_labels(features: Features, prefix: str, known: list[str] | None, first
         raise Refused(f"has {len(texts)} {prefix}/text and {len(ids)} {prefix}/label")
     if ids and known is None:
         raise Refused(f"{prefix}/label without a text; name a labels file (data.labels)")
+    if not all(isinstance(number, int) for number in ids):
+        raise Refused(f"{prefix}/label must be whole numbers, got {make_printable(repr(ids[0]))[:60]}")
     places, known = [int(number) - first_id for number in ids], known or []
     for place in places:
         if not 0 <= place < len(known):

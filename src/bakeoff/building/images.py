@@ -7,30 +7,27 @@ Images that look alike have hashes that differ in few bits.
 
 import hashlib
 import io
-import warnings
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import simplejpeg
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from bakeoff.building import jpeg
+from bakeoff.quiet import quiet_pillow, stderr_aside
 from bakeoff.sources.raw_files import format_of, what_instead
 
 MOST_BYTES = 1 << 28
-MOST_PIXELS = 178_000_000
+MOST_PIXELS = 178_000_000  # of a JPEG that can be decoded at an eighth of its size
+MOST_AT_ONCE = 1 << 26  # pixels, 8192 x 8192, of what must be decoded whole: about 7 bytes of memory for each
+MOST_SCANS = 100  # of a JPEG; each is a pass over all of its pixels
+MANY_BYTES = 1 << 20  # of an animation, whose frames are not counted then
+STRIP = 1 << 20  # pixels that are converted at once
 QUALITY = 95
-ORIENTED = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
 PALETTES = ("P", "PA")
 NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
@@ -53,16 +50,39 @@ class Checked:
     changes: tuple[str, ...]  # what has to be done to it; none: the bytes stay as they are
     length: int  # of the image in the file
 
+    @property
+    def is_decoded(self) -> bool:
+        """Whether the record's image is encoded anew."""
+        return not all(change.startswith("cut off") for change in self.changes)
+
+
+def read_image(path: str | Path) -> bytes:
+    """Return the file's bytes, unless they are too many for an image. Raises Refused."""
+    with open(path, "rb") as file:  # a Path takes as long as reading
+        require_length(os.fstat(file.fileno()).st_size)
+        return file.read()
+
+
+def require_length(length: int) -> None:
+    if length > MOST_BYTES:
+        raise Refused(f"{length / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
+
 
 def check_image(data: bytes, max_side: int | None) -> Checked:
     """Decode the whole stream. Raises Refused."""
     if not data:
         raise Refused("empty file")
-    if len(data) > MOST_BYTES:
-        raise Refused(f"{len(data) / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
+    require_length(len(data))
     found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
-    if max_side and max(found.width, found.height) > max_side:
-        return replace(found, changes=(*found.changes, f"resized to {max_side} pixels on its longer side"))
+    shown = found.width, found.height
+    size = limit_size(shown, max_side)
+    if size != shown:
+        found = replace(found, changes=(*found.changes, f"resized to {max_side} pixels on its longer side"))
+    if found.is_decoded:
+        times = min(side // wanted for side, wanted in zip(shown, size, strict=True))
+        part = next(part for part in (8, 4, 2, 1) if part <= times)  # of the sides of a JPEG, as Pillow's draft has it
+        remedy = "; set data.max_side to half its longer side or less, or make it smaller"
+        _require_pixels(shown, MOST_AT_ONCE * part * part, remedy)
     return found
 
 
@@ -76,20 +96,26 @@ def limit_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
 
 
 def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
-    if not checked.changes:
-        return data
-    if all(change.startswith("cut off") for change in checked.changes):
+    """Return the JPEG that the record holds."""
+    if not checked.is_decoded:
         return data[: checked.length]
     shown = (checked.width, checked.height)
     size = limit_size(shown, max_side)
-    with _refuse_plainly():
-        opened = Image.open(io.BytesIO(data))
-        if checked.orientation not in TURNED and size != shown:
-            opened.draft("RGB", size)  # lets the decoder skip what would be thrown away
-        image = _load_upright(opened, checked.orientation)
-    if image.size != size:
-        image = image.resize(size, Image.Resampling.LANCZOS)
-    return simplejpeg.encode_jpeg(np.ascontiguousarray(image), QUALITY, "RGB", "444")
+    with _open(data) as opened:
+        if size != shown:  # lets the decoder skip what would be thrown away
+            opened.draft("RGB", size[::-1] if checked.orientation in TURNED else size)
+        pixels = _decode(opened, "RGB")
+        upright = turn_pixels(pixels, _left_to_turn(opened, checked.orientation))
+        opened.close()  # its pixels take more room than these
+    if upright.shape[1::-1] != size:
+        upright = np.asarray(Image.fromarray(upright).resize(size, Image.Resampling.LANCZOS))
+    return simplejpeg.encode_jpeg(np.ascontiguousarray(upright), QUALITY, "RGB", "444")
+
+
+def turn_pixels(stored: np.ndarray, orientation: int) -> np.ndarray:
+    """Return the image (h, w, ...) as it is shown."""
+    shown = stored.swapaxes(0, 1) if orientation in TURNED else stored
+    return shown[:: -1 if orientation in (3, 4, 7, 8) else 1, :: -1 if orientation in (2, 3, 6, 7) else 1]
 
 
 def _check_jpeg(data: bytes) -> Checked:
@@ -97,7 +123,10 @@ def _check_jpeg(data: bytes) -> Checked:
         header = jpeg.read_markers(data)
     except ValueError as error:
         raise Refused(f"broken JPEG: {error}") from None
-    _require_pixels(header.width, header.height)
+    size = (header.width, header.height)
+    _require_pixels(size, MOST_PIXELS if header.is_streamed else MOST_AT_ONCE)
+    if header.scans > MOST_SCANS:
+        raise Refused(f"broken JPEG: {header.scans:,} scans, more than {MOST_SCANS}")
     changes = []
     if header.length < len(data):
         changes.append(f"cut off {len(data) - header.length:,} bytes after the end of the image")
@@ -108,12 +137,11 @@ def _check_jpeg(data: bytes) -> Checked:
         changes.append(f"converted from {coding}")
         if header.components == 4:
             _decode_small(data, "CMYK")
-        with _refuse_plainly():
-            small = _shrink(_convert(Image.open(io.BytesIO(data))))
-    if header.orientation in ORIENTED:
+        with _open(data) as opened:
+            small = _shrink(_decode(opened, "L"))
+    if header.orientation > 1:
         changes.append(f"turned upright (EXIF orientation {header.orientation})")
-        small = np.asarray(Image.fromarray(small).transpose(ORIENTED[header.orientation]))
-    size = (header.width, header.height)
+        small = turn_pixels(small, header.orientation)
     width, height = size[::-1] if header.orientation in TURNED else size
     sha256, likeness = hashlib.sha256(data).hexdigest(), hash_picture(small)
     return Checked(width, height, header.orientation, sha256, likeness, tuple(changes), header.length)
@@ -131,38 +159,58 @@ def _check_other(data: bytes) -> Checked:
     name = format_of(data)
     if name is None:
         raise Refused(what_instead(data))
-    with _refuse_plainly():
-        opened = Image.open(io.BytesIO(data))
-        _require_pixels(*opened.size)
-        frames = getattr(opened, "n_frames", 1)
-        if frames > 1:
-            raise Refused(f"animated: {frames} frames in one {name}; save the one that is meant as an image")
-        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
-        mode = opened.mode
-        image = _load_upright(opened, orientation)
+    with _open(data) as opened:
+        _require_pixels(opened.size, MOST_AT_ONCE)
+        if getattr(opened, "is_animated", False):
+            count = f"{opened.n_frames} frames" if len(data) < MANY_BYTES else "several frames"  # type: ignore[attr-defined]
+            raise Refused(f"animated: {count} in one {name}; save the one that is meant as an image")
+        orientation, mode = _read_orientation(opened), opened.mode
+        pixels = _decode(opened, "L")
+        grey = turn_pixels(pixels, _left_to_turn(opened, orientation))
     changes = [f"converted from {name}" + ("" if mode == "RGB" else f" ({_describe_mode(mode)})")]
-    if orientation in ORIENTED:
+    if orientation > 1:
         changes.append(f"turned upright (EXIF orientation {orientation})")
-    else:
-        orientation = 1
-    sha256, likeness = hashlib.sha256(data).hexdigest(), hash_picture(_shrink(image))
-    return Checked(*image.size, orientation, sha256, likeness, tuple(changes), len(data))
+    sha256, likeness = hashlib.sha256(data).hexdigest(), hash_picture(_shrink(grey))
+    height, width = grey.shape
+    return Checked(width, height, orientation, sha256, likeness, tuple(changes), len(data))
 
 
-def _load_upright(opened: Image.Image, orientation: int) -> Image.Image:
-    """Return the pixels in RGB, turned as EXIF says."""
-    image = _convert(opened)
-    if opened.format == "TIFF":  # Pillow turns it as it loads it; this is what is left to do
-        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
-    return image.transpose(ORIENTED[orientation]) if orientation in ORIENTED else image
+def _read_orientation(opened: Image.Image) -> int:
+    """Return the EXIF orientation, 1..8; 1 if it has none, or none that makes sense."""
+    try:
+        found = opened.getexif().get(ExifTags.Base.Orientation, 1)
+    except Exception:  # damaged bytes may raise anything, and spoil no image
+        return 1
+    return int(found) if found in range(1, 9) else 1
 
 
-def _convert(image: Image.Image) -> Image.Image:
+def _left_to_turn(opened: Image.Image, orientation: int) -> int:
+    """Return which orientation is still to be applied to what was decoded: a TIFF Pillow turns as it loads it."""
+    return _read_orientation(opened) if opened.format == "TIFF" else orientation
+
+
+def _decode(opened: Image.Image, mode: str) -> np.ndarray:
+    """Return the pixels in RGB (h, w, 3) or L (h, w). They are converted in strips, so that nothing is held thrice."""
+    opened.load()
+    width, height = opened.size
+    rows = max(1, STRIP // width)
+    boxes = [(0, top, width, min(top + rows, height)) for top in range(0, height, rows)]
+    white = 255
+    if opened.mode in DEEP:
+        is_16_bit = opened.mode.startswith("I;16")
+        white = 65535 if is_16_bit or any(np.asarray(opened.crop(box)).max() > 255 for box in boxes) else 255
+    pixels = np.empty((height, width, 3) if mode == "RGB" else (height, width), np.uint8)
+    for box in boxes:
+        pixels[box[1] : box[3]] = np.asarray(_convert(opened.crop(box), white).convert(mode))
+    return pixels
+
+
+def _convert(image: Image.Image, white: int) -> Image.Image:
     """Return the image in RGB, 8 bits a colour; what is transparent shows white."""
     if image.mode in DEEP:
-        deep = np.asarray(image).astype(np.float64)
-        top = 65535 if deep.max() > 255 or image.mode.startswith("I;16") else 255
-        image = Image.fromarray(np.clip(np.rint(deep * 255 / top), 0, 255).astype(np.uint8))
+        with np.errstate(invalid="ignore"):  # of bytes that are no number, which are black
+            deep = np.nan_to_num(np.asarray(image).astype(np.float64))
+        image = Image.fromarray(np.clip(np.rint(deep * 255 / white), 0, 255).astype(np.uint8))
     if image.mode in PALETTES or "transparency" in image.info:
         image = image.convert("RGBA")
     if image.mode in ("RGBA", "LA", "La", "RGBa"):
@@ -171,34 +219,37 @@ def _convert(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _shrink(image: Image.Image) -> np.ndarray:
-    small = image.convert("L").resize((max(1, image.width // 8), max(1, image.height // 8)), Image.Resampling.BOX)
-    return np.asarray(small)
+def _shrink(grey: np.ndarray) -> np.ndarray:
+    height, width = (max(1, side // 8) for side in grey.shape)
+    return np.asarray(Image.fromarray(grey).resize((width, height), Image.Resampling.BOX))
 
 
 @contextmanager
-def _refuse_plainly() -> Iterator[None]:
-    """Turn Pillow's many ways to say that it cannot read a file into one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # from 89 million pixels; ours are MOST_PIXELS
+def _open(data: bytes) -> Iterator[Image.Image]:
+    """Open an image with Pillow, and turn its many ways to say that it cannot read one into Refused.
+
+    What libtiff prints by itself, without a file's name, is left out.
+    """
+    printed = stderr_aside(is_shown=False) if format_of(data) == "TIFF" else nullcontext()
+    with quiet_pillow(), printed:
         try:
-            yield
+            with Image.open(io.BytesIO(data)) as opened:
+                yield opened
         except Refused:
             raise
         except UnidentifiedImageError:
-            raise Refused("broken: its header cannot be read") from None
+            raise Refused("broken image: its header cannot be read") from None
         except Image.DecompressionBombError:
-            raise Refused(f"more than {MOST_PIXELS:,} pixels") from None
+            raise Refused(f"more than {MOST_AT_ONCE:,} pixels") from None
         except MemoryError:
             raise Refused("does not fit into memory") from None
         except Exception as error:  # a decoder may raise anything on damaged bytes
-            raise Refused(f"broken: {_shorten(error)}") from None
+            raise Refused(f"broken image: {_shorten(error)}") from None
 
 
-def _require_pixels(width: int, height: int) -> None:
-    if width * height > MOST_PIXELS:
-        raise Refused(f"{width}x{height}: more than {MOST_PIXELS:,} pixels")
+def _require_pixels(size: tuple[int, int], most: int, remedy: str = "; make it smaller") -> None:
+    if size[0] * size[1] > most:
+        raise Refused(f"{size[0]}x{size[1]}: more than {most:,} pixels{remedy}")
 
 
 def _describe_mode(mode: str) -> str:

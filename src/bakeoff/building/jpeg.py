@@ -16,6 +16,7 @@ START_OF_SCAN, APP1 = 0xDA, 0xE1
 FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0xCC)}
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
+MANY = 1 << 24  # bytes, too many for an array of them all
 IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the first marker after entropy-coded data
 
 
@@ -28,11 +29,17 @@ class Jpeg:
     components: int
     orientation: int  # 1..8 as in EXIF
     length: int  # bytes up to and including the end marker
+    scans: int
 
     @property
     def is_common(self) -> bool:
         """What every decoder reads: Huffman-coded, 8 bits a sample, grey or three colours."""
         return self.coding in (BASELINE, EXTENDED, PROGRESSIVE) and self.bits == 8 and self.components in (1, 3)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether a decoder holds a few lines at a time; all of what several scans refine has to be held."""
+        return self.is_common and self.coding != PROGRESSIVE and self.scans == 1
 
 
 def read_markers(data: bytes) -> Jpeg:
@@ -64,7 +71,8 @@ def read_markers(data: bytes) -> Jpeg:
     coding, bits, height, width, components = frame
     if not width or not height:
         raise ValueError(f"damaged header: {width}x{height} pixels")
-    return Jpeg(width, height, coding, bits, components, orientation, _find_end(data, place))
+    end = _find_end(data, place)
+    return Jpeg(width, height, coding, bits, components, orientation, end, 1 + data.count(b"\xff\xda", place, end))
 
 
 def read_orientation(block: bytes) -> int:
@@ -95,10 +103,11 @@ def _find_marker(data: bytes, place: int) -> tuple[int, int]:
 
 def _find_end(data: bytes, scan: int) -> int:
     """Return the place just after the end marker; `scan` is where the first scan's header starts."""
-    found = np.frombuffer(data, np.uint8)[scan:]
-    ends = np.flatnonzero((found[1:] == END[1]) & (found[:-1] == END[0]))  # four times as fast as bytes.find
-    if len(ends) == 1 and ends[0] + scan == len(data) - 2:
-        return len(data)
+    if len(data) < MANY:
+        found = np.frombuffer(data, np.uint8)[scan:]
+        ends = np.flatnonzero((found[1:] == END[1]) & (found[:-1] == END[0]))  # four times as fast as bytes.find
+        if len(ends) == 1 and ends[0] + scan == len(data) - 2:
+            return len(data)
     place = scan
     while True:
         following = IN_SCAN.search(data, place)

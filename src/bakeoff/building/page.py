@@ -23,7 +23,7 @@ class Page:
 
 
 def counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith('s') else 's'}"
+    return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith(('s', 'x')) else 's'}"
 
 
 def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:

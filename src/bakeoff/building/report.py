@@ -16,6 +16,7 @@ import numpy as np
 
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
+from bakeoff.building.examine import DROPPED
 from bakeoff.building.images import find_near_pairs
 from bakeoff.building.page import Page, counted, write_page
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
@@ -46,13 +47,15 @@ def write_report(
     warnings: Sequence[str],
 ) -> Findings:
     pairs = _name_near_pairs(catalogue)
+    changed, dropped, first_dropped = _count_changed(catalogue)
     warnings = [*warnings, *_describe_copies(catalogue)]
+    if dropped:
+        warnings.append(f"{counted(dropped, 'bad box')} left out of images (data.on_bad_box), {first_dropped} for one")
     if pairs:
         many = "at least " if len(pairs) == MOST_PAIRS else ""
         pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
-    changed = sum(1 for _ in _list_changed(catalogue))
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {
             "counts": _count(tallies, classes),
@@ -119,6 +122,18 @@ def _list_changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
         tree = json.loads(content)
         if texts := [*tree.get("changes", ()), *tree.get("notes", ())]:
             yield name, texts
+
+
+def _count_changed(catalogue: Catalogue) -> tuple[int, int, str]:
+    """Return how many files were changed, how many boxes were left out as bad, and the first of these."""
+    changed = dropped = 0
+    first = ""
+    for name, texts in _list_changed(catalogue):
+        changed += 1
+        for text in texts:
+            if text.endswith(DROPPED):
+                dropped, first = dropped + 1, first or f"{name}: {text.removesuffix(DROPPED)}"
+    return changed, dropped, first
 
 
 def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ import simplejpeg
 from av.video.reformatter import Interpolation
 from PIL import Image
 
-from bakeoff.building.images import Refused, check_image, encode_stored, hash_picture
+from bakeoff.building.images import Refused, check_image, encode_stored, hash_picture, read_image
 from bakeoff.sources.clips import list_frames
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
@@ -64,8 +64,8 @@ def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
     digest, size, likeness, count = hashlib.sha256(), None, 0, 0
     files = list_frames(folder)
     for count, file in enumerate(files, start=1):
-        data = file.read_bytes()
         try:
+            data = read_image(file)
             found = check_image(data, None)
         except Refused as error:
             raise Refused(f"frame {file.name}: {error}") from None
@@ -104,7 +104,7 @@ def encode_video(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes
 
 def encode_folder(folder: Path, size: tuple[int, int], step: int, max_side: int | None) -> Iterator[bytes]:
     for file in list_frames(folder)[::step]:
-        data = file.read_bytes()
+        data = read_image(file)
         yield encode_stored(data, check_image(data, max_side), max_side)
 
 

@@ -20,7 +20,7 @@ from bakeoff.building.examine import make_record
 from bakeoff.building.report import write_made_report
 from bakeoff.files import building
 from bakeoff.progress import progress
-from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, write_labels
+from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, hash_file, write_labels
 from bakeoff.records.record import SPLITS, TRAIN, Record, Source, encode_record, number_classes
 from bakeoff.records.shards import ShardWriter, name_index, name_shard
 from bakeoff.sources.dataset import Dataset
@@ -33,6 +33,7 @@ class Seal:
     shard: Shard
     recipe: str  # names all that decides the shard's bytes
     tally: Tally
+    sha256: dict[str, str]  # of the shard and the files beside it
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,7 @@ def write_shard(
 ) -> Seal:
     """Keep what is finished; else write beside, then rename, the seal last."""
     recipe = _hash_content(catalogue, order, classes)
-    held = _read_seal(folder, order.file)
-    if held and held.recipe == recipe:
+    if held := _read_seal(folder, order.file, recipe):
         return held
     (folder / f"{order.file}.json").unlink(missing_ok=True)
     ids, tally, boxes = number_classes(classes), Tally(), []
@@ -68,7 +68,9 @@ def write_shard(
     (folder / unfinished).replace(folder / order.file)
     (folder / name_index(unfinished)).replace(folder / name_index(order.file))
     np.save(folder / name_boxes(order.file), np.array(boxes, np.float32).reshape(-1, 4))
-    seal = Seal(replace(shard.describe(), file=order.file), recipe, tally)
+    made = replace(shard.describe(), file=order.file)
+    beside = {name: hash_file(folder / name) for name in (name_index(order.file), name_boxes(order.file))}
+    seal = Seal(made, recipe, tally, {order.file: made.sha256, **beside})
     ready = folder / f"{unfinished}.json"
     ready.write_text(json.dumps(asdict(seal)), encoding="utf-8")
     ready.replace(folder / f"{order.file}.json")
@@ -79,13 +81,15 @@ def name_boxes(shard: str) -> str:
     return f"boxes-{shard}.npy"
 
 
-def _read_seal(folder: Path, file: str) -> Seal | None:
-    """Return None if the shard is not finished."""
+def _read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
+    """Return None if the shard is not finished, of another recipe, or not what it was when it was sealed."""
     try:
         tree = json.loads((folder / f"{file}.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        seal = Seal(Shard(**tree["shard"]), tree["recipe"], Tally(**tree["tally"]), tree["sha256"])
+        whole = seal.recipe == recipe and all(hash_file(folder / name) == known for name, known in seal.sha256.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a power cut leaves files empty or of zeros
         return None
-    return Seal(Shard(**tree["shard"]), tree["recipe"], Tally(**tree["tally"]))
+    return seal if whole else None
 
 
 def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:

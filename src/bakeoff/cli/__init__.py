@@ -1,8 +1,6 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
-import os
-import sys
 
 from bakeoff import workspace
 from bakeoff.cli import better, compare, predict, queue, reproduce, status, stop, sweep, track, variant
@@ -15,23 +13,18 @@ COMMANDS = (
     stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track, import_config.add_to,
     track.add_ui,
 )  # fmt: skip
-SEEN_ENOUGH = 141  # what a shell reports for a program whose reader went away, such as `head`
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in COMMANDS:
-        add_command(commands)
-    arguments, rest = parser.parse_known_args()
-    if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
-        arguments.overrides += rest  # argparse takes words of a list up to the first option only
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    try:
-        with said_plainly():
-            workspace.enter()
-            arguments.run(arguments)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes
-        sys.exit(SEEN_ENOUGH)
+    with said_plainly():
+        parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
+        commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+        for add_command in COMMANDS:
+            add_command(commands)
+        arguments, rest = parser.parse_known_args()
+        if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
+            arguments.overrides += rest  # argparse takes words of a list up to the first option only
+        elif rest:
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        workspace.enter()
+        arguments.run(arguments)

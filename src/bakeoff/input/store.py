@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal
 
 import numpy as np
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, one_line
 from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import HEAD, TAIL, is_head, is_whole, name_index
 from bakeoff.records.wire import decode_features
@@ -156,7 +156,7 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
 
 
 def _find_name(data: bytes | None, number: int) -> str:
-    value = decode_features(data or b"", only=NAME).get(NAME)
+    value = decode_features(data or b"", only=(NAME,)).get(NAME)
     return (value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else "") or f"no. {number}"
 
 
@@ -168,12 +168,16 @@ def _read_index(folder: Path, shard: Shard) -> np.ndarray:
     if path.stat().st_size != shard.bytes:
         raise DataError(f"{path}: has {path.stat().st_size} bytes, the manifest says {shard.bytes}; {REBUILD}")
     try:
-        index = np.load(index_path)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{index_path}: cannot be read ({error}); {REBUILD}") from None
+        # Mapped, so that a damaged header that promises more than the file has takes no memory.
+        index = np.array(np.lib.format.open_memmap(index_path, mode="r"))
+    except Exception as error:  # NumPy raises almost anything on damaged bytes
+        raise DataError(f"{index_path}: cannot be read ({one_line(error)}); {REBUILD}") from None
+    if index.dtype != np.int64 or index.ndim != 2:
+        raise DataError(f"{index_path}: holds {index.dtype} {index.shape}, no offsets and lengths; {REBUILD}")
     if index.shape != (shard.examples, 2):
         raise DataError(f"{index_path}: has {len(index)} rows, the manifest says {shard.examples}; {REBUILD}")
     ends = np.cumsum(index[:, 1] + (HEAD + TAIL))
-    if not np.array_equal(index[:, 0], ends - index[:, 1] - TAIL) or (ends[-1] if len(ends) else 0) != shard.bytes:
+    fits = np.array_equal(index[:, 0], ends - index[:, 1] - TAIL) and bool((index[:, 1] >= 0).all())
+    if not fits or (ends[-1] if len(ends) else 0) != shard.bytes:
         raise DataError(f"{index_path}: does not fit {path.name}, so it is of another build; {REBUILD}")
     return index

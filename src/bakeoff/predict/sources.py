@@ -2,16 +2,19 @@
 
 import glob
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import av
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
+from bakeoff.building import images
 from bakeoff.errors import DataError, one_line
-from bakeoff.sources.raw_files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, what_instead
+from bakeoff.quiet import quiet_pillow
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 HEAD = 64
@@ -57,20 +60,24 @@ def is_video(path: Path) -> bool:
     with path.open("rb") as file:
         found = format_of(file.read(HEAD))
     if found == "GIF":
-        with Image.open(path) as image:
+        with suppress(Exception), quiet_pillow(), Image.open(path) as image:  # `read_image` says what is wrong with it
             return bool(getattr(image, "is_animated", False))
+        return False
     return found is None and path.suffix.lower() in VIDEO_SUFFIXES
 
 
 def read_image(path: Path) -> np.ndarray:
+    """Return the pixels that training sees of such a file: it becomes what a record holds, decoded as training does."""
+    import tensorflow as tf
+
+    from bakeoff.input.decode import decode_frames
+
     try:
-        with Image.open(path) as image:
-            return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
-    except UnidentifiedImageError:
-        with path.open("rb") as file:
-            raise DataError(what_instead(file.read(HEAD))) from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"broken image: {one_line(error)}") from None
+        data = images.read_image(path)
+        record = images.encode_stored(data, images.check_image(data, None), None)
+        return decode_frames(tf.constant([record]), None)[0].numpy()
+    except (images.Refused, tf.errors.InvalidArgumentError) as error:
+        raise DataError(one_line(error)) from None
 
 
 class Video:

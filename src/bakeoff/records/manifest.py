@@ -133,7 +133,7 @@ class BoxTable:
 
     def sha256(self) -> str:
         """Of the finished file."""
-        return _hash_file(self._path)
+        return hash_file(self._path)
 
     def _write_header(self) -> None:
         header = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, 4)}
@@ -147,11 +147,11 @@ def read_boxes(folder: Path, manifest: Manifest) -> np.ndarray:
         raise DataError(f"{path}: is written for detection, these records are for {manifest.task}")
     if not path.is_file():
         raise DataError(f"{path}: missing, though the manifest names it; {REMEDY}")
-    if _hash_file(path) != manifest.boxes_sha256:
+    if hash_file(path) != manifest.boxes_sha256:
         raise DataError(f"{path}: damaged, its digest is not the manifest's; {REMEDY}")
     return np.load(path)
 
 
-def _hash_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

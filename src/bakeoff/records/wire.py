@@ -7,7 +7,7 @@ Keys are written in sorted order, so equal features give equal bytes.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -16,6 +16,7 @@ Value = Sequence[bytes] | Sequence[float] | Sequence[int]
 Feature = tuple[int, list[bytes]]  # its field number, and parts of its value that `encode_features` joins
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # field numbers of Feature
 VARINT, DELIMITED = 0, 2  # wire types
+MOST_VALUES = 1 << 18  # of a feature that is read, and features of an example; more are damage
 FIXED = {1: 8, 5: 4}  # wire types of so many bytes
 TAGS = {kind: bytes([kind << 3 | DELIMITED]) for kind in (BYTES, FLOATS, INTEGERS)}
 SHORT = [bytes((number,)) for number in range(0x80)]  # the numbers that are one byte
@@ -63,8 +64,8 @@ def _encode_key(key: str) -> bytes:
     return b"\n" + _encode_varint(len(name)) + name + b"\x12"
 
 
-def decode_features(data: bytes, only: str | None = None) -> dict[str, Value]:
-    """All features of a serialized example, or only that one. Raises ValueError if the bytes are no such thing."""
+def decode_features(data: bytes, only: Container[str] | None = None) -> dict[str, Value]:
+    """All features of a serialized example; of others than `only` just the names. Raises ValueError if it is none."""
     features: dict[str, Value] = {}
     for tree in _find_fields(memoryview(data), 1):
         for entry in _find_fields(_require_bytes(tree), 1):
@@ -72,13 +73,15 @@ def decode_features(data: bytes, only: str | None = None) -> dict[str, Value]:
             if 1 not in parts:
                 raise ValueError("no tf.Example: a feature without a name")
             name = bytes(_require_bytes(parts[1])).decode()
-            if only is None or name == only:
-                features[name] = _decode_feature(_require_bytes(parts.get(2, memoryview(b""))))
+            is_wanted = only is None or name in only
+            features[name] = _decode_feature(_require_bytes(parts.get(2, memoryview(b"")))) if is_wanted else []
     return features
 
 
 def _decode_feature(data: memoryview) -> Value:
     for number, content in _split_fields(data):
+        if number != BYTES and len(_require_bytes(content)) > 4 * MOST_VALUES:
+            raise ValueError(f"no tf.Example: more than {MOST_VALUES:,} numbers in a feature")
         values = _find_fields(_require_bytes(content), 1)
         if number == BYTES:
             return [bytes(_require_bytes(value)) for value in values]
@@ -91,6 +94,8 @@ def _decode_feature(data: memoryview) -> Value:
 
 def _unpack_floats(value: int | memoryview) -> list[float]:
     if isinstance(value, int):  # not packed: one number
+        if value >> 32:
+            raise ValueError("no tf.Example: a number of more than 4 bytes where a float belongs")
         return list(struct.unpack("<f", value.to_bytes(4, "little")))
     return [float(number) for number in np.frombuffer(value, "<f4")]
 
@@ -110,8 +115,11 @@ def _to_signed(number: int) -> int:
 
 
 def _split_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    place = 0
+    place = count = 0
     while place < len(data):
+        count += 1
+        if count > MOST_VALUES:
+            raise ValueError(f"no tf.Example: more than {MOST_VALUES:,} fields in a message")
         tag, place = _read_varint(data, place)
         number, kind = tag >> 3, tag & 7
         if kind == VARINT:

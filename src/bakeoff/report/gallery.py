@@ -14,6 +14,7 @@ from PIL import Image
 
 from bakeoff.pages.svg import Element, Frame, draw, draw_svg, draw_text
 from bakeoff.pages.template import embed_jpeg
+from bakeoff.quiet import quiet_pillow
 from bakeoff.records.wire import decode_features
 
 SIDE = 320  # longer side of a picture, pixels
@@ -71,7 +72,8 @@ def draw_figure(shown: Shown, identity: str) -> Figure:
 
 def _join(encoded: Sequence[bytes]) -> tuple[str, int, int]:
     """A data: address, and the size of the original, in which boxes are counted; several images stand in a row."""
-    opened = [Image.open(io.BytesIO(data)) for data in encoded]
+    with quiet_pillow():
+        opened = [Image.open(io.BytesIO(data)) for data in encoded]
     width, height = sum(image.width for image in opened), max(image.height for image in opened)
     small = [_shrink(image, SIDE if len(opened) == 1 else SIDE // 2) for image in opened]
     sheet = Image.new("RGB", (sum(image.width for image in small), max(image.height for image in small)))

@@ -15,6 +15,7 @@ from bakeoff.errors import DataError, require
 from bakeoff.records.record import TRAIN, VALIDATION
 
 Media = Literal["image", "video", "frames", "example"]
+OnBadBox = Literal["drop_empty", "drop", "reject"]
 Corners = tuple[float, float, float, float, str]  # xmin, ymin, xmax, ymax, label
 TEST = "test"  # stands in for validation where there is none
 SIDES = {  # of the split, by the names that other datasets give them
@@ -93,6 +94,10 @@ class Dataset:
     shards: Shards = field(default_factory=Shards)
     max_side: int | None = None  # larger images are resized
     max_rejected: float = 0.05  # share of the items; with more the build fails
+    # A box of no area is a slip of the mouse that marks nothing; any other bad box casts doubt on all of its image.
+    on_bad_box: OnBadBox = "drop_empty"
+    # Of images with an EXIF orientation where the recorded size does not tell; auto: as on most others of the dataset.
+    boxes_drawn_on: Literal["auto", "stored", "shown"] = "auto"
 
     def __post_init__(self) -> None:
         require(bool(self.path.strip()), "path", self.path, "a folder, such as data/raw/<dataset>")
