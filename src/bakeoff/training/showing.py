@@ -15,6 +15,7 @@ from PIL import Image
 from tensorflow.core.framework.summary_pb2 import Summary
 from tensorflow.core.util.event_pb2 import Event
 
+from bakeoff.graphs import compile_graph
 from bakeoff.metrics.catalogue import merit
 from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Task, Tensors
@@ -212,7 +213,7 @@ def layer_answers(network: keras.Model) -> Callable[[np.ndarray], Tensors]:
         size = tf.size(answers, tf.int64)
         return tf.gather(tf.reshape(answers, [-1]), tf.range(tf.minimum(size, ENOUGH)) * STRIDE % size)
 
-    @tf.function
+    @compile_graph
     def answers(images: tf.Tensor) -> Tensors:
         return {name: enough(value) for name, value in inner(images, training=False).items()}
 
