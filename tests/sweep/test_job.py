@@ -4,15 +4,15 @@ import os
 import sys
 from pathlib import Path
 
-from bakeoff.sweep.job import environment, exp_run
+from bakeoff.sweep.job import environment, make_experiment
 from made_sweeps import ID, sweep_job
 
 
 def test_a_job_is_one_experiment_with_its_changes() -> None:
     job = sweep_job(1, options=("++lr.peak=0.1", "~seed"), stages=("render_config", "train"))
-    assert exp_run(job)[1:] == [
-        "-m", "dvc", "exp", "run", "--name", f"{ID}-1", "-S", "++lr.peak=0.1", "-S", "~seed",
-        "--single-item", "render_config", "train",
+    assert make_experiment(job, Path("clone"))[1:] == [
+        "-m", "bakeoff.sweep.experiment", "clone", f"{ID}-1", "-S", "++lr.peak=0.1", "-S", "~seed",
+        "--", "render_config", "train",
     ]  # fmt: skip
 
 

@@ -61,6 +61,8 @@ def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Wo
         assert by_hand.repro("render_config") == {"render_config"}
         assert swept == (by_hand.folder / RUN).read_text(encoding="utf-8")
         assert f"kind: {option}\n  peak: 0.01\n" in swept
+    assert sorted(workspace.run("dvc", "exp", "list", "--name-only").stdout.split()) == sorted(dict(rows).values())
+    assert "exponential" in workspace.run("dvc", "params", "diff", "HEAD", rows[0][1]).stdout
 
 
 def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace) -> None:

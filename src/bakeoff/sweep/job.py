@@ -1,4 +1,4 @@
-"""One job, a process of its own: its workspace, `dvc exp run` in it, its experiment brought home, its outcome.
+"""One job, a process of its own: its workspace, its stages in it, its experiment brought home, its outcome.
 
     python -m bakeoff.sweep.job .bakeoff/sweeps/sweep-20260102-030405 7
 
@@ -123,7 +123,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     folder = place.prepare(snapshot, cache)
     hear = _hear_signals if session.POSIX else None
     # Ctrl-C is for DVC; this process notes how it ends.
-    code = subprocess.Popen(exp_run(job), cwd=folder, stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
+    code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
     session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
@@ -132,10 +132,10 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     return code
 
 
-def exp_run(job: SweepJob) -> list[str]:
-    """Each stage by itself, for the records are what they were when the sweep was planned: no job builds them again."""
+def make_experiment(job: SweepJob, clone: Path) -> list[str]:
+    """Return the command. The records are what they were when the sweep was planned: no job builds them again."""
     changes = [part for option in job.options for part in ("-S", option)]
-    return dvc.command("exp", "run", "--name", job.experiment, *changes, "--single-item", *job.stages)
+    return [sys.executable, "-m", "bakeoff.sweep.experiment", str(clone), job.experiment, *changes, "--", *job.stages]
 
 
 def _hear_signals() -> None:

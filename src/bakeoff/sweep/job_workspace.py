@@ -65,7 +65,11 @@ class JobWorkspace:
         config.read(shared / "config.local", encoding="utf-8")
         whole = ConfigParser(interpolation=None, strict=False)
         whole.read([shared / "config", shared / "config.local"], encoding="utf-8")
-        settings = {("cache", "dir"): str(cache), ("core", "site_cache_dir"): str(dvc / "tmp" / "site")}
+        settings = {
+            ("cache", "dir"): str(cache),
+            ("core", "site_cache_dir"): str(dvc / "tmp" / "site"),
+            ("core", "no_scm"): "true",  # the job commits by itself what its stages made
+        }
         if not whole.has_option("cache", "type"):
             settings["cache", "type"] = LINKS
         for (section, key), value in settings.items():

@@ -1,0 +1,62 @@
+"""A job's stages, run by DVC in the job's clone, and what they made as a DVC experiment.
+
+    python -m bakeoff.sweep.experiment CLONE sweep-20260102-030405-7 -S lr.peak=0.1 -- render_config train
+
+`dvc exp run` stashes, commits and reads every file of the pipeline again, for a workspace that somebody may edit.
+The clone has none but the job in it, so three commands of DVC's in one process do, and a commit as DVC lists them.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff import workspace
+from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.sweep.snapshot import AUTHOR, git
+
+FOR_EXPERIMENTS = "refs/exps"
+
+
+def run_stages(options: Sequence[str], stages: Sequence[str]) -> int:
+    """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
+    from dvc.cli import main as run_dvc
+    from dvc.utils.hydra import apply_overrides
+
+    if code := run_dvc(["checkout", "--quiet", "--force", "--allow-missing"]):
+        return int(code)
+    apply_overrides(workspace.PARAMS, list(options))
+    return int(run_dvc(["repro", "--single-item", *stages]))
+
+
+def save_experiment(name: str, baseline: str) -> None:
+    """Commit what git knows and what stages wrote for it, under the reference by which DVC finds experiments."""
+    here = Path.cwd()
+    made = git("ls-files", "--others", "--exclude-standard", "--", "models", "dvc.lock", folder=here).splitlines()
+    git("add", "--update", folder=here)
+    if made:
+        git("add", "--", *made, folder=here)
+    tree = git("write-tree", folder=here)
+    arguments = ("commit-tree", tree, "-p", baseline, "-m", f"dvc: commit experiment {name}")
+    try:
+        commit = git(*arguments, folder=here)
+    except WorkspaceError:  # git does not know who does this
+        commit = git(*arguments, folder=here, more=AUTHOR)
+    git("update-ref", f"{FOR_EXPERIMENTS}/{baseline[:2]}/{baseline[2:]}/{name}", commit, folder=here)
+
+
+def main() -> None:
+    with said_plainly():
+        clone, name, *words = sys.argv[1:]
+        os.chdir(clone)  # only now: this code is the main workspace's, the stages' is the clone's
+        options, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]
+        baseline = git("rev-parse", "HEAD", folder=Path.cwd())
+        os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
+        code = run_stages(options, stages)
+        if code == 0:
+            save_experiment(name, baseline)
+        sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
