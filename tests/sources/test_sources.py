@@ -373,7 +373,7 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
     ("row", "message"),
     [
         ("0.jpg,32,24,cat,4,six,20,18", "labels.csv: line 2: ymin must be a number, got 'six'"),
-        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: cannot convert float infinity to integer"),
+        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: line 2: width must be a number, got 'inf'"),
         ("0.jpg,32,24,,4,6,20,18", "labels.csv: line 2 has a box without a class"),
         ("gone.jpg,32,24,cat,4,6,20,18", "no such file"),
         ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder"),

@@ -1,7 +1,8 @@
 """`data/records/report.json`, which names every rejected and changed file, and the findings that the screen shows.
 
 {"counts": {"train": {"examples": 160, "by class": {"raccoon": 173}, "without objects": 0}, ...},
- "warnings": ["..."], "near-duplicates": [["train/a.jpg", "validation/b.jpg"]],
+ "split": ["split: 20% of every class drawn for validation, seed 0"], "warnings": ["..."],
+ "near-duplicates": [["train/a.jpg", "validation/b.jpg"]],
  "rejected": {"images/7.jpg": "broken JPEG: ..."}, "left out": {...}, "ignored": {...}, "changed": {"x.png": ["..."]}}
 """
 
@@ -35,6 +36,7 @@ class Findings:
     counts: dict[str, int]  # files rejected, left out, changed
     reasons: tuple[str, ...]  # the first few, by file
     warnings: tuple[str, ...]
+    split: tuple[str, ...] = ()  # how examples came to their sides
 
 
 def write_report(
@@ -43,6 +45,7 @@ def write_report(
     datasets: Sequence[Dataset],
     classes: Sequence[str],
     tallies: Mapping[str, Tally],
+    split: Sequence[str],
     warnings: Sequence[str],
 ) -> Findings:
     pairs = _name_near_pairs(catalogue)
@@ -56,6 +59,7 @@ def write_report(
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {
             "counts": _count(tallies, classes),
+            "split": list(split),
             "warnings": warnings,
             "near-duplicates": pairs,
             **{kind: (lambda kind=kind: _list_reasons(catalogue, kind)) for kind in KINDS},
@@ -64,10 +68,10 @@ def write_report(
     shown = {kind: list(islice(_list_reasons(catalogue, kind), ON_PAGE)) for kind in KINDS}
     shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}
-    page = Page(tuple(classes), dict(tallies), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
+    page = Page(tuple(classes), dict(tallies), tuple(split), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
     write_page(folder, page, list(draw_samples(catalogue, datasets)))
     first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
-    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings))
+    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings), tuple(split))
 
 
 def write_made_report(
@@ -76,7 +80,7 @@ def write_made_report(
     """Of records that were made, not read: nothing can be wrong with their files."""
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {"counts": _count(tallies, classes)})
-    write_page(folder, Page(tuple(classes), dict(tallies), (), (), {}, {}), pictures)
+    write_page(folder, Page(tuple(classes), dict(tallies), (), (), (), {}, {}), pictures)
 
 
 def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:

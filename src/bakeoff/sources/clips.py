@@ -58,6 +58,9 @@ class Clips(Dataset):
     def declared_classes(self, root: Path) -> list[str] | None:
         return None if self.table else sorted({label for _, _, label in list_class_folders(root)})
 
+    def describe_sides(self) -> str:
+        return f"the column split of {self.table}" if self.table else super().describe_sides()
+
     def _make_item(self, root: Path, table: str, name: str, rows: list[Row]) -> Item:
         """Return the clip of one row; several rows of one name are a mistake."""
         line, row = rows[0]
