@@ -13,17 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
+from bakeoff.building.alike import find_alike
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
-from bakeoff.building.images import find_near_pairs
 from bakeoff.building.page import Page, counted, write_page
-from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 
 FILE = "report.json"
-ON_SCREEN, ON_PAGE, MOST_PAIRS = 5, 500, 1000
+ON_SCREEN, ON_PAGE = 5, 500
 KINDS = {  # what happened to a file -> which rows of the catalogue say so
     "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
     "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
@@ -48,10 +45,10 @@ def write_report(
     split: Sequence[str],
     warnings: Sequence[str],
 ) -> Findings:
-    pairs = _name_near_pairs(catalogue)
+    pairs, are_all = find_alike(catalogue, folder)
     warnings = [*warnings, *_describe_copies(catalogue)]
     if pairs:
-        many = "at least " if len(pairs) == MOST_PAIRS else ""
+        many = "" if are_all else "at least "
         pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
@@ -123,25 +120,6 @@ def _list_changed(catalogue: Catalogue) -> Iterator[tuple[str, list[str]]]:
         tree = json.loads(content)
         if texts := [*tree.get("changes", ()), *tree.get("notes", ())]:
             yield name, texts
-
-
-def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
-    hashes = {side: _read_hashes(catalogue, side) for side in SPLITS}
-    places = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
-    train = _find_names(catalogue, TRAIN, {place for place, _ in places})
-    validation = _find_names(catalogue, VALIDATION, {place for _, place in places})
-    return [(train[one], validation[other]) for one, other in places]
-
-
-def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
-    """Eight bytes an image; the only thing that grows with their number."""
-    rows = catalogue.table.execute("SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side])
-    return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
-
-
-def _find_names(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
-    rows = catalogue.table.execute("SELECT name FROM examples WHERE side = ? ORDER BY name", [side])
-    return {place: name for place, (name,) in enumerate(rows) if place in places}
 
 
 def _describe_copies(catalogue: Catalogue) -> list[str]:
