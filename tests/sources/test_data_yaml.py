@@ -61,7 +61,7 @@ LAUGHS = "a: &a [lol, lol]\n" + "".join(
         ("names: *nowhere", "not valid YAML: line 1: found undefined alias"),
         ("names: " + "[" * 5000, "not valid YAML: nested too deeply; write names, train and val plainly"),
         (f"{LAUGHS}names: *m", "line 12: class 0 has no name"),
-        ("# " + "x" * 300_000, r"has 0\.3 MB, more than the 0\.25 MB that are read; divide it"),
+        ("# " + "x" * 300_000, r"has 0\.3 MB, more than the 0\.1 MB that are read; divide it"),
         (b"names: [caf\xe9]", "not UTF-8 text, byte 11 cannot be read; save it as UTF-8"),
     ],
 )

@@ -12,6 +12,7 @@ from bakeoff.sources.dataset import TEST, Dataset, Part, Split, hash_place
 from bakeoff.sources.raw_files import make_printable, read_lines
 
 UNUSED_TEST = "in the test side, which is kept out of training and validation"
+MOST_SHOWN = 80  # characters of a name in a list
 IN_NO_LIST = "in neither of the split's lists"
 IN_GAP = "in the gap between training and validation (data.split.gap)"
 
@@ -134,7 +135,7 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
             if word and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (word, side)).rowcount:
                 held = table.execute("SELECT side FROM listed WHERE word = ?", [word]).fetchone()[0]
                 if held != side:
-                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)} is in both lists")  # type: ignore[operator]
+                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)[:MOST_SHOWN]} is in both lists")  # type: ignore[operator]
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
     for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):
@@ -152,7 +153,9 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
     )
     lost, word = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
     if lost:
-        warnings.append(f"{lost:,} names of the split's lists are no usable example, {make_printable(word)} for one")
+        warnings.append(
+            f"{lost:,} names of the split's lists are no usable example, {make_printable(word)[:MOST_SHOWN]} for one"
+        )
     return warnings
 
 

@@ -9,6 +9,7 @@ names: [person, yes, 010]   # a scalar is the text that stands there, so `yes` a
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -19,7 +20,7 @@ from bakeoff.sources.labels import require_fit
 from bakeoff.sources.raw_files import blaming, read_lines, read_text
 from bakeoff.sources.text import quote
 
-MOST_BYTES = 250_000  # far above 1,000 names; a larger one takes PyYAML seconds
+MOST_BYTES = 100_000  # some 5,000 names; a larger one takes PyYAML seconds
 KEY = "the class names"
 SIDE_KEYS = ("train", "val", "valid", "validation", "test")
 NULLS = ("", "~", "null", "Null", "NULL")
@@ -91,23 +92,27 @@ def _read_tree(root: Path, name: str) -> dict[str, yaml.Node]:
     """Return the nodes of the first level. Nothing is constructed, so that an alias unfolds nothing."""
     text = read_text(root, name, KEY, MOST_BYTES)
     with blaming(root, name, KEY):
-        try:
-            node = yaml.compose(text, yaml.BaseLoader)
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise ValueError(f"not valid YAML: line {line}: {error.problem or error.context}; correct it") from None
-        except yaml.YAMLError as error:
-            raise ValueError(f"not valid YAML: {' '.join(str(error).split())[:200]}; correct it") from None
-        except RecursionError:
-            raise ValueError("not valid YAML: nested too deeply; write names, train and val plainly") from None
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        tree: dict[str, yaml.Node] = {}
-        for key, value in pairs:
-            if isinstance(key, yaml.ScalarNode) and key.value in tree:
-                line = key.start_mark.line + 1
-                raise ValueError(f"not valid YAML: line {line}: key {quote(key.value)} is there twice; delete one")
-            if isinstance(key, yaml.ScalarNode):
-                tree[key.value] = value
+        return _parse(text)
+
+
+@lru_cache(maxsize=1)  # names and sides are asked for by turns
+def _parse(text: str) -> dict[str, yaml.Node]:
+    try:
+        node = yaml.compose(text, yaml.BaseLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"not valid YAML: line {line}: {error.problem or error.context}; correct it") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"not valid YAML: {' '.join(str(error).split())[:200]}; correct it") from None
+    except RecursionError:
+        raise ValueError("not valid YAML: nested too deeply; write names, train and val plainly") from None
+    tree: dict[str, yaml.Node] = {}
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
+        if isinstance(key, yaml.ScalarNode) and key.value in tree:
+            line = key.start_mark.line + 1
+            raise ValueError(f"not valid YAML: line {line}: key {quote(key.value)} is there twice; delete one")
+        if isinstance(key, yaml.ScalarNode):
+            tree[key.value] = value
     return tree
 
 
@@ -137,7 +142,7 @@ def _find_place(root: Path, homes: tuple[str, ...], word: str) -> str | None:
 
 
 def _list_images(root: Path, place: str, lost: list[tuple[str, str]]) -> Iterator[str]:
-    if not os.path.isfile(root / place):
+    if not place.endswith(".txt") or os.path.isdir(root / place):
         yield place
         return
     home = PurePosixPath(place).parent.as_posix()
