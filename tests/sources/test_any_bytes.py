@@ -229,7 +229,7 @@ FOUND: dict[str, list[str | bytes]] = {
 
 @pytest.fixture
 def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], str]:
-    """Builds records of a set in which one file is odd; says whether they were built or refused."""
+    """Builds records of a set in which one file is odd; says whether they were built."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     images = {n: encoded(n) for n in range(5)}
@@ -247,10 +247,10 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, b
         begun = time.process_time()
         try:
             manifest, _ = build([Part("", reader.dataset)], Path("records"), 1)
-            told = "built"
             assert Path("records/labels.txt").read_text(encoding="utf-8").splitlines() == list(manifest.classes)
             report = json.loads(Path("records/report.json").read_text(encoding="utf-8"))
             lines = [*report["warnings"], *report["rejected"].values(), *report["rejected"]]
+            told = "built without what is odd" if report["rejected"] else "built"
         except DataError as error:
             told, lines = "refused", str(error).split("\n")
             assert lines[0].startswith("set") and REMEDY.search(lines[0]), lines
@@ -309,5 +309,5 @@ def test_whatever_the_bytes(name: str, attempt: Callable[[str, bytes], str], lit
 @pytest.mark.parametrize("name", READERS)
 def test_a_thousand_odd_files(name: str, attempt: Callable[[str, bytes], str], little_memory: None) -> None:
     told = try_many(name, attempt, 1000)
-    print(f"{name}, seed {SEED}: {told['built']:,} built, {told['refused']:,} refused")
-    assert told["built"] and told["refused"]
+    print(f"{name}, seed {SEED}: {', '.join(f'{count:,} {word}' for word, count in sorted(told.items()))}")
+    assert told.total() >= 1000 and len(told) >= 2  # or the inputs are all of one kind

@@ -4,7 +4,7 @@ Where all photographs are of one kind, hands on white paper, most of the hashes 
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -27,12 +27,12 @@ NOISE = 1.0  # grey levels that a JPEG may be off where a picture is smooth
 Picture = tuple[Image.Image, int]  # in grey, KEPT pixels wide and high, and the shorter side that it had
 
 
-def find_alike(catalogue: Catalogue, folder: Path) -> tuple[list[tuple[str, str]], bool]:
-    """Return the names of the pairs (training, validation), and whether these are all."""
+def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tuple[list[tuple[str, str]], bool]:
+    """Return the names of the pairs (training, validation), and whether these are all, of the shards of each side."""
     hashes = {side: _read_hashes(catalogue, side) for side in (TRAIN, VALIDATION)}
     candidates = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_CANDIDATES))
-    train = _open_pictures(catalogue, folder, TRAIN, {place for place, _ in candidates})
-    validation = _open_pictures(catalogue, folder, VALIDATION, {place for _, place in candidates})
+    train = _open_pictures(catalogue, files[TRAIN], TRAIN, {place for place, _ in candidates})
+    validation = _open_pictures(catalogue, files[VALIDATION], VALIDATION, {place for _, place in candidates})
     pairs = []
     for one, other in candidates:
         (name, picture), (other_name, other_picture) = train(one), validation(other)
@@ -66,10 +66,9 @@ def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
 
 
 def _open_pictures(
-    catalogue: Catalogue, folder: Path, side: str, places: set[int]
+    catalogue: Catalogue, files: Sequence[Path], side: str, places: set[int]
 ) -> Callable[[int], tuple[str, Picture]]:
     """Return a function from places, in the order of names, to names and pictures out of the finished shards."""
-    files = sorted(folder.glob(f"{side}-?????-of-?????"))
     query = (
         "SELECT name, shard, ROW_NUMBER() OVER (PARTITION BY shard ORDER BY place, name) - 1 FROM examples "
         "WHERE side = ? ORDER BY name"
@@ -80,7 +79,7 @@ def _open_pictures(
     @lru_cache(maxsize=1024)
     def load(place: int) -> tuple[str, Picture]:
         name, shard, turn = wanted[place]
-        index = np.load(folder / name_index(files[shard].name), mmap_mode="r")
+        index = np.load(files[shard].with_name(name_index(files[shard].name)), mmap_mode="r")
         features = decode_features(read_frame(files[shard], *map(int, index[turn])))
         frames = features.get("clip/frames") or features["image/encoded"]
         opened = Image.open(io.BytesIO(frames[len(frames) // 2]))  # type: ignore[arg-type]

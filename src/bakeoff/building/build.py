@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from bakeoff import workspace
 from bakeoff.building import writing
+from bakeoff.building.alike import find_alike
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Tally
 from bakeoff.building.examine import Verdict, examine
@@ -58,14 +59,17 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
         classes, warnings = choose_classes(catalogue, parts)
-        split, told = choose_sides(catalogue, parts)
+        rules, told = choose_sides(catalogue, parts)
         warnings += [*told, *find_odd_classes(catalogue, told)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
         tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
-            findings = write_report(partial, catalogue, datasets, classes, tallies, split, warnings)
+            alike = find_alike(
+                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in SPLITS}
+            )
+            findings = write_report(partial, catalogue, datasets, classes, tallies, alike, rules, warnings)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
             splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in SPLITS}
             task, multi_label = datasets[0].task, datasets[0].multi_label

@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from bakeoff.building.alike import find_alike
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
 from bakeoff.building.page import Page, counted, write_page
@@ -42,10 +41,11 @@ def write_report(
     datasets: Sequence[Dataset],
     classes: Sequence[str],
     tallies: Mapping[str, Tally],
+    alike: tuple[Sequence[tuple[str, str]], bool],
     split: Sequence[str],
     warnings: Sequence[str],
 ) -> Findings:
-    pairs, are_all = find_alike(catalogue, folder)
+    pairs, are_all = alike
     warnings = [*warnings, *_describe_copies(catalogue)]
     if pairs:
         many = "" if are_all else "at least "
