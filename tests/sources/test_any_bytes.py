@@ -90,10 +90,9 @@ def alter(draw: Callable) -> bytes:
     tree = json.loads(json.dumps(COCO))
     for _ in range(draw(st.integers(1, 3))):
         key, number, inner = draw(st.sampled_from(PLACES))
-        if isinstance(tree.get(key), list):
-            tree[key][number] = {**tree[key][number], inner: draw(ODD_JSON)}
-        if draw(st.integers(0, 9)) == 0:
-            tree[key] = draw(ODD_JSON)
+        tree[key][number][inner] = draw(ODD_JSON)
+    if draw(st.integers(0, 9)) == 0:
+        tree[draw(st.sampled_from(sorted(tree)))] = draw(ODD_JSON)
     return json.dumps(tree).encode()
 
 
@@ -209,6 +208,7 @@ FOUND: dict[str, list[str | bytes]] = {
     ],
     "clips as CSV": [
         "path,labels\nclip/a,x|\x1b[31m\nclip/b,y", "path,labels\n" + "n" * 5000 + ",x", "path\0,labels\n",
+        "path,labels\nclip/a,\n",
     ],
     "labels": [
         "a\u2028b\nc", "x" * 500, "\n".join(["a"] * 90_000), " " * 90_000, "0 " + ", " * 50_000 + "x", "[" * 200_000,

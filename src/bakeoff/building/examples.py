@@ -71,7 +71,7 @@ def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[st
     require_same_labels(labels)
     classes = labels[parts[0].name]
     if not classes:
-        raise DataError(f"{parts[0].dataset.path}: no example has a label")
+        raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
     every = set[str]().union(*found)
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
 
