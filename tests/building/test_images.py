@@ -308,7 +308,7 @@ def test_an_image_takes_few_bytes_a_pixel(mode: str, most: float, tmp_path: Path
     """Pillow's pixels and the record's, but no copies of them: 4 + 3 bytes, of grey ones 1 + 3, of deep ones 2 + 3."""
     side = 4000
     said, taken = cost(tmp_path, saved(Image.new(mode, (side, side)), "PNG", compress_level=1))
-    assert said == [] and taken < most * side * side
+    assert said == [] and taken < most * side * side + 1e6  # what is no pixel
 
 
 @needs_proc

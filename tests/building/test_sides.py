@@ -130,6 +130,56 @@ def test_the_same_bytes_with_other_labels_are_told(make: Build, tmp_path: Path) 
     assert "1 of them have other labels in one place than in another, cat/000.jpg for one" in built.findings.warnings
 
 
+def test_a_class_by_a_typing_mistake_is_told_with_what_it_may_mean(make: Build, tmp_path: Path) -> None:
+    for number in range(12):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+        label = {3: "racoon", 5: "zebra"}.get(number, "raccoon")
+        write(tmp_path / f"set/annotations/{number}.xml", voc([(label, 1, 1, 5, 5)] * (1 + number % 2)))
+    warnings = make(PascalVoc(path="set")).findings.warnings
+    assert "2 classes with one example only, maybe mistyped: 'racoon' (or 'raccoon'?), 'zebra'" in warnings
+
+
+def test_classes_that_a_given_side_lacks_are_told_in_one_line(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set/train", {"cat": 3, **{f"class {number:02d}": 2 for number in range(12)}})
+    write_images(tmp_path / "set/validation", {"cat": 3, "dog": 2}, first_seed=100)
+    warnings = make(ImageFolders(path="set")).findings.warnings
+    named = ", ".join(f"'class {number:02d}'" for number in range(10))
+    assert warnings == (
+        "1 class without a train example: 'dog'",
+        f"12 classes without a validation example: {named} and 2 more",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no sides (data.split)"),
+        (Split(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
+        (Split(by="fraction", group="(.)_"), "20% of every class drawn for validation, seed 0, groups kept together"),
+        (Split(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
+        (Split(validation_list="val.txt"), "by val.txt"),
+    ],
+)
+def test_how_a_set_was_split_is_said_and_reported(rule: Split, told: str, make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 8})
+    write(tmp_path / "set/val.txt", "003\n004\n")
+    built = make(ImageFolders(path="set", split=rule))
+    assert built.findings.split == (f"split: {told}",)
+    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [f"split: {told}"]
+    assert f"<p>split: {told}.</p>" in (tmp_path / "records/report.html").read_text()
+
+
+def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "one/train", {"cat": 4})
+    write_images(tmp_path / "one/val", {"cat": 2}, first_seed=20)
+    write_images(tmp_path / "two", {"cat": 5}, first_seed=40)
+    built = make(one=ImageFolders(path="one"), two=ImageFolders(path="two", split=Split(by="fraction")))
+    assert built.findings.split == (
+        "split of one: by the dataset's folders",
+        "split of two: 20% of every class drawn for validation, seed 0",
+    )
+
+
 def test_images_that_look_alike_across_the_split_are_told(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 3})
     write(tmp_path / "set/validation/cat/other.jpg", encoded(50))

@@ -290,6 +290,75 @@ def test_a_coco_file_of_another_shape_is_an_error(text: str, message: str, make:
         make(Coco(path="set"))
 
 
+def test_coco_images_of_one_id_are_refused_for_whose_boxes_are_whose_is_unknown(make: Build, tmp_path: Path) -> None:
+    """As two files make that were put into one without numbering their images anew."""
+    for number in range(4):
+        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    images = [(1, "0.jpg"), (2, "1.jpg"), (3, "2.jpg"), (1, "3.jpg"), (2, "1.jpg")]
+    boxes = [(1, 7, [4, 6, 16, 12]), (1, 3, [0, 0, 8, 8]), (2, 7, [1, 1, 2, 2]), (3, 3, [1, 1, 2, 2])]
+    write(tmp_path / "set/annotations.json", coco(images, boxes))
+    rows = make(Coco(path="set", max_rejected=ALL)).every()
+    assert sorted(rows) == ["1.jpg", "2.jpg"] and len(boxes_of(rows["1.jpg"])) == 1
+    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    reason = (
+        "'0.jpg' and '3.jpg' have the same id 1 in annotations.json, so nobody knows whose boxes are whose; "
+        "give each image an id of its own"
+    )
+    again = "is listed twice; the first annotation counts"
+    assert rejected == {"0.jpg": reason, "3.jpg": reason, "1.jpg (2)": again}
+
+
+@pytest.mark.parametrize(
+    ("label", "why"),
+    [("a\nb", r"'a\\nb' has a line break"), ("a" * 201, "has more than 200 characters"), ("\u2028", "is empty")],
+)
+def test_a_class_that_is_no_line_is_refused_wherever_it_stands(
+    label: str, why: str, make: Build, tmp_path: Path
+) -> None:
+    """In labels.txt every class after it would have another's id."""
+    write_voc(tmp_path / "voc")
+    write(tmp_path / "voc/annotations/2.xml", voc([("cat", 4, 6, 20, 18), (label, 1, 1, 5, 5)]))
+    make(PascalVoc(path="voc", max_rejected=ALL))
+    for number in range(3):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    rows = [f"{number}.jpg,32,24,cat,1,1,5,5" for number in (0, 1)] + [f'2.jpg,32,24,"{label}x",1,1,5,5']
+    if label.strip():  # else the XML has no name
+        assert re.search(why, json.loads((tmp_path / "records/report.json").read_text())["rejected"]["images/2.jpg"])
+        write(tmp_path / "set/labels.csv", "\n".join([HEAD, *rows]))
+        make(BoxCsv(path="set", max_rejected=ALL))
+        assert (tmp_path / "records/labels.txt").read_text() == "cat\n"
+    write(
+        tmp_path / "set/annotations.json", coco([], [], categories=[{"id": 1, "name": "a"}, {"id": 2, "name": label}])
+    )
+    with pytest.raises(DataError, match=rf"annotations\.json: class 2, .*{why.split(' ', 1)[-1]}.*; rename it"):
+        make(Coco(path="set"))
+
+
+@pytest.mark.parametrize("name", [None, True, ["a"], {}, ""])
+def test_a_coco_category_without_a_name_is_an_error(name: object, make: Build, tmp_path: Path) -> None:
+    write(tmp_path / "set/annotations.json", coco([], [], categories=[{"id": 1, "name": name}]))
+    with pytest.raises(
+        DataError, match=r"annotations\.json: (categories\[0\]\.name must be a text, got|class 1, '', is)"
+    ):
+        make(Coco(path="set"))
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, None, True, 2**64, 1.5, "x" * 300, ""])
+def test_a_coco_id_that_cannot_be_looked_up_is_told_by_its_place(odd: object, make: Build, tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    tree = json.loads(coco([(1, "0.jpg"), (2, "1.jpg"), (3, "2.jpg")], [(n, 3, [1, 1, 5, 5]) for n in (1, 2, 3)]))
+    tree["images"][2]["id"] = tree["annotations"][2]["image_id"] = odd
+    tree["annotations"][1]["category_id"] = odd
+    write(tmp_path / "set/annotations.json", json.dumps(tree))
+    with pytest.raises(DataError) as caught:
+        make(Coco(path="set"))
+    must = "must be a whole number or a text, got"
+    for place in (f"images[2]: id {must}", f"annotations[2]: image_id {must}"):
+        assert f"annotations.json#{place}" in str(caught.value)
+    assert f"1.jpg: category_id {must}" in str(caught.value)
+
+
 # YOLO.
 
 
@@ -373,7 +442,7 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
     ("row", "message"),
     [
         ("0.jpg,32,24,cat,4,six,20,18", "labels.csv: line 2: ymin must be a number, got 'six'"),
-        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: cannot convert float infinity to integer"),
+        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: line 2: width must be a number, got 'inf'"),
         ("0.jpg,32,24,,4,6,20,18", "labels.csv: line 2 has a box without a class"),
         ("gone.jpg,32,24,cat,4,6,20,18", "no such file"),
         ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder"),

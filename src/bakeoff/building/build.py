@@ -20,10 +20,11 @@ from filelock import FileLock, Timeout
 
 from bakeoff import workspace
 from bakeoff.building import writing
+from bakeoff.building.alike import find_alike
 from bakeoff.building.catalogue import Catalogue, unpack_item
 from bakeoff.building.contents import Tally
 from bakeoff.building.examine import AS_STORED, UNSAID, Verdict, examine
-from bakeoff.building.examples import choose_classes, choose_shards, fill_examples
+from bakeoff.building.examples import choose_classes, choose_shards, fill_examples, find_odd_classes
 from bakeoff.building.page import counted
 from bakeoff.building.report import Findings, write_report
 from bakeoff.building.sides import choose_sides
@@ -39,6 +40,7 @@ from bakeoff.sources.dataset import Dataset, Item, Part
 from bakeoff.sources.raw_files import make_printable
 
 CATALOGUE = "catalogue.db"
+LONGEST_REASON = 500  # characters of why a file cannot be used
 PIECE = 32  # items that a worker gets at once; clips one by one
 
 _datasets: list[Dataset]  # in a worker process
@@ -60,13 +62,17 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
         classes, warnings = choose_classes(catalogue, parts)
-        warnings += [*doubts, *choose_sides(catalogue, datasets)]
+        rules, told = choose_sides(catalogue, parts)
+        warnings += [*doubts, *told, *find_odd_classes(catalogue, told)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
         tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
-            findings = write_report(partial, catalogue, datasets, classes, tallies, warnings)
+            alike = find_alike(
+                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in SPLITS}
+            )
+            findings = write_report(partial, catalogue, datasets, classes, tallies, alike, rules, warnings)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
             splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in SPLITS}
             task, multi_label = datasets[0].task, datasets[0].multi_label
@@ -82,8 +88,9 @@ def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
         for item in part.dataset.items(root):
             found = True
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
-            safe = make_printable(name)
-            yield source, item if safe == item.name else replace(item, name=safe), _stamp(root, item)
+            safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
+            fits = (safe, problem) == (item.name, item.problem)
+            yield source, item if fits else replace(item, name=safe, problem=problem), _stamp(root, item)
         if not found:
             remedy = "put the dataset there (docs/records.md shows how it must look)"
             raise DataError(f"{root.as_posix()}: is empty; {remedy}")

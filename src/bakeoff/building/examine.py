@@ -16,7 +16,9 @@ from bakeoff.records.record import Box, Record
 from bakeoff.records.shards import compute_checksum
 from bakeoff.sources.clips import Clips
 from bakeoff.sources.dataset import Corners, Dataset, Item, OnBadBox
+from bakeoff.sources.labels import find_unfit_label
 from bakeoff.sources.raw_files import make_printable
+from bakeoff.sources.text import quote
 from bakeoff.sources.tfrecords import TfRecords
 
 if TYPE_CHECKING:
@@ -63,16 +65,24 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
     if item.problem:
         return Verdict(item.name, item.problem, item.ignored)
     try:
-        if item.media == "image":
-            return _examine_image(dataset, item, read_image(os.path.join(root, item.path)))
-        if isinstance(dataset, TfRecords):
-            return _examine_foreign(dataset, root, item)
-        assert isinstance(dataset, Clips)
-        return _examine_clip(dataset, root, item)
+        verdict = _look_at(dataset, root, item)
+        for label in dict.fromkeys([*verdict.labels, *(box.label for box in verdict.boxes)]):
+            if unfit := find_unfit_label(label):
+                raise Refused(f"its class {quote(label)} {unfit}; rename it in the annotation")
+        return verdict
     except Refused as error:
         return Verdict(item.name, str(error))
     except OSError as error:
         return Verdict(item.name, f"cannot be read: {error.strerror or error}")
+
+
+def _look_at(dataset: Dataset, root: Path, item: Item) -> Verdict:
+    if item.media == "image":
+        return _examine_image(dataset, item, read_image(os.path.join(root, item.path)))
+    if isinstance(dataset, TfRecords):
+        return _examine_foreign(dataset, root, item)
+    assert isinstance(dataset, Clips)
+    return _examine_clip(dataset, root, item)
 
 
 def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[Record, str | None]:

@@ -7,19 +7,22 @@ a tenth half of the second's, and so on (linear hashing).
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
 from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.page import counted
 from bakeoff.building.writing import EXAMPLES_PER_SHARD
 from bakeoff.errors import DataError
 from bakeoff.records.record import SPLITS
 from bakeoff.sources.dataset import Dataset, Part, hash_place
-from bakeoff.sources.labels import read_labels, require_known, require_same_labels
+from bakeoff.sources.labels import find_nearest, read_labels, require_known, require_same_labels
 from bakeoff.sources.raw_files import make_printable
+from bakeoff.sources.text import quote
 
 MOST_BYTES = 200_000_000  # of a shard
+MOST_NAMED = 10  # classes in a warning
 BITS = 16  # of the hash; so many shards at most
 DIGITS = re.compile("[0-9]+")
 
@@ -68,9 +71,38 @@ def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[st
     require_same_labels(labels)
     classes = labels[parts[0].name]
     if not classes:
-        raise DataError(f"{parts[0].dataset.path}: no example has a label")
+        raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
     every = set[str]().union(*found)
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
+
+
+def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
+    """Return a line on the classes with one example, maybe typing mistakes, and one on those that a side lacks.
+
+    Of those that something was told of already it says nothing.
+    """
+    query = (
+        "SELECT label, SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
+        "WHERE side IS NOT NULL GROUP BY label ORDER BY label"
+    )
+    counts = {label: sides for label, *sides in catalogue.table.execute(query, SPLITS)}
+    single = [label for label, sides in counts.items() if sum(sides) == 1]
+    several = [label for label, sides in counts.items() if sum(sides) > 1]
+    found = []
+    if single and several:
+        near = {label: find_nearest(label, several) for label in single[:MOST_NAMED]}
+        names = _name_some(single, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
+        found.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
+    several = [label for label in several if not any(f"class {label!r} is in" in line for line in told)]
+    for place, side in enumerate(SPLITS):
+        if lacking := [label for label in several if not counts[label][place]]:
+            found.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
+    return found
+
+
+def _name_some(labels: Sequence[str], notes: Mapping[str, str]) -> str:
+    named = ", ".join(quote(label) + notes.get(label, "") for label in labels[:MOST_NAMED])
+    return named + (f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else "")
 
 
 def _order_labels(dataset: Dataset, found: set[str]) -> list[str]:

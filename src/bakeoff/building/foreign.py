@@ -10,6 +10,7 @@ from bakeoff.records.wire import Value, decode_features
 from bakeoff.sources.dataset import Corners, Item
 from bakeoff.sources.labels import read_labels
 from bakeoff.sources.raw_files import make_printable
+from bakeoff.sources.text import parse_whole
 from bakeoff.sources.tfrecords import TfRecords
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -70,9 +71,10 @@ def _read_labels(features: Features, prefix: str, known: list[str] | None, first
         raise Refused(f"has {len(texts)} {prefix}/text and {len(ids)} {prefix}/label")
     if ids and known is None:
         raise Refused(f"{prefix}/label without a text; name a labels file (data.labels)")
-    if not all(isinstance(number, int) for number in ids):
-        raise Refused(f"{prefix}/label must be whole numbers, got {make_printable(repr(ids[0]))[:60]}")
-    places, known = [int(number) - first_id for number in ids], known or []
+    try:
+        places, known = [parse_whole(number, f"{prefix}/label", 0) - first_id for number in ids], known or []
+    except ValueError as error:
+        raise Refused(str(error)) from None
     for place in places:
         if not 0 <= place < len(known):
             raise Refused(f"{prefix}/label {place + first_id} is none of {first_id} to {first_id + len(known) - 1}")

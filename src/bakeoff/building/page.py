@@ -16,6 +16,7 @@ MOST_CLASSES = 300
 class Page:
     classes: tuple[str, ...]
     tallies: dict[str, Tally]
+    split: tuple[str, ...]
     warnings: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     counts: dict[str, int]  # files by what happened to them

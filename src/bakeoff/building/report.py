@@ -1,7 +1,8 @@
 """`data/records/report.json`, which names every rejected and changed file, and the findings that the screen shows.
 
 {"counts": {"train": {"examples": 160, "by class": {"raccoon": 173}, "without objects": 0}, ...},
- "warnings": ["..."], "near-duplicates": [["train/a.jpg", "validation/b.jpg"]],
+ "split": ["split: 20% of every class drawn for validation, seed 0"], "warnings": ["..."],
+ "near-duplicates": [["train/a.jpg", "validation/b.jpg"]],
  "rejected": {"images/7.jpg": "broken JPEG: ..."}, "left out": {...}, "ignored": {...}, "changed": {"x.png": ["..."]}}
 """
 
@@ -12,18 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import Sample, Tally, draw_samples
 from bakeoff.building.examine import DROPPED
-from bakeoff.building.images import find_near_pairs
 from bakeoff.building.page import Page, counted, write_page
-from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 
 FILE = "report.json"
-ON_SCREEN, ON_PAGE, MOST_PAIRS = 5, 500, 1000
+ON_SCREEN, ON_PAGE = 5, 500
 KINDS = {  # what happened to a file -> which rows of the catalogue say so
     "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
     "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
@@ -36,6 +33,7 @@ class Findings:
     counts: dict[str, int]  # files rejected, left out, changed
     reasons: tuple[str, ...]  # the first few, by file
     warnings: tuple[str, ...]
+    split: tuple[str, ...] = ()  # how examples came to their sides
 
 
 def write_report(
@@ -44,21 +42,24 @@ def write_report(
     datasets: Sequence[Dataset],
     classes: Sequence[str],
     tallies: Mapping[str, Tally],
+    alike: tuple[Sequence[tuple[str, str]], bool],
+    split: Sequence[str],
     warnings: Sequence[str],
 ) -> Findings:
-    pairs = _name_near_pairs(catalogue)
+    pairs, are_all = alike
     changed, dropped, first_dropped = _count_changed(catalogue)
     warnings = [*warnings, *_describe_copies(catalogue)]
     if dropped:
         warnings.append(f"{counted(dropped, 'bad box')} left out of images (data.on_bad_box), {first_dropped} for one")
     if pairs:
-        many = "at least " if len(pairs) == MOST_PAIRS else ""
+        many = "" if are_all else "at least "
         pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {
             "counts": _count(tallies, classes),
+            "split": list(split),
             "warnings": warnings,
             "near-duplicates": pairs,
             **{kind: (lambda kind=kind: _list_reasons(catalogue, kind)) for kind in KINDS},
@@ -67,10 +68,10 @@ def write_report(
     shown = {kind: list(islice(_list_reasons(catalogue, kind), ON_PAGE)) for kind in KINDS}
     shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}
-    page = Page(tuple(classes), dict(tallies), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
+    page = Page(tuple(classes), dict(tallies), tuple(split), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
     write_page(folder, page, list(draw_samples(catalogue, datasets)))
     first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
-    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings))
+    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings), tuple(split))
 
 
 def write_made_report(
@@ -79,7 +80,7 @@ def write_made_report(
     """Of records that were made, not read: nothing can be wrong with their files."""
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {"counts": _count(tallies, classes)})
-    write_page(folder, Page(tuple(classes), dict(tallies), (), (), {}, {}), pictures)
+    write_page(folder, Page(tuple(classes), dict(tallies), (), (), (), {}, {}), pictures)
 
 
 def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:
@@ -134,25 +135,6 @@ def _count_changed(catalogue: Catalogue) -> tuple[int, int, str]:
             if text.endswith(DROPPED):
                 dropped, first = dropped + 1, first or f"{name}: {text.removesuffix(DROPPED)}"
     return changed, dropped, first
-
-
-def _name_near_pairs(catalogue: Catalogue) -> list[tuple[str, str]]:
-    hashes = {side: _read_hashes(catalogue, side) for side in SPLITS}
-    places = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_PAIRS))
-    train = _find_names(catalogue, TRAIN, {place for place, _ in places})
-    validation = _find_names(catalogue, VALIDATION, {place for _, place in places})
-    return [(train[one], validation[other]) for one, other in places]
-
-
-def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
-    """Eight bytes an image; the only thing that grows with their number."""
-    rows = catalogue.table.execute("SELECT likeness FROM examples WHERE side = ? ORDER BY name", [side])
-    return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
-
-
-def _find_names(catalogue: Catalogue, side: str, places: set[int]) -> dict[int, str]:
-    rows = catalogue.table.execute("SELECT name FROM examples WHERE side = ? ORDER BY name", [side])
-    return {place: name for place, (name,) in enumerate(rows) if place in places}
 
 
 def _describe_copies(catalogue: Catalogue) -> list[str]:

@@ -8,24 +8,27 @@ from pathlib import PurePosixPath
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.errors import DataError
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
-from bakeoff.sources.dataset import TEST, Dataset, Split, hash_place
-from bakeoff.sources.raw_files import make_printable, read_text
+from bakeoff.sources.dataset import TEST, Dataset, Part, Split, hash_place
+from bakeoff.sources.raw_files import make_printable, read_lines
 
 UNUSED_TEST = "in the test side, which is kept out of training and validation"
+MOST_SHOWN = 80  # characters of a name in a list
 IN_NO_LIST = "in neither of the split's lists"
 IN_GAP = "in the gap between training and validation (data.split.gap)"
 
 
-def choose_sides(catalogue: Catalogue, datasets: Sequence[Dataset]) -> list[str]:
-    """Give every example its side; return what the user should hear of."""
+def choose_sides(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str], list[str]]:
+    """Give every example its side; return how each dataset was split, and what the user should be warned of."""
+    split: list[str] = []
     warnings: list[str] = []
     with catalogue.changing() as table:
         # What is decided while a query runs is put aside here, since SQLite does not define changing what is read.
         table.execute("CREATE TEMP TABLE IF NOT EXISTS decided (key TEXT PRIMARY KEY, side TEXT, reason TEXT)")
         _join_copies(table)
-        for source, dataset in enumerate(datasets):
-            rule = dataset.split
+        for source, part in enumerate(parts):
+            dataset, rule = part.dataset, part.dataset.split
             by = _choose_rule(table, source, dataset)
+            split.append(f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}")
             if by == "given":
                 warnings += _given(table, source, dataset)
             elif by == "fraction":
@@ -35,8 +38,9 @@ def choose_sides(catalogue: Catalogue, datasets: Sequence[Dataset]) -> list[str]
         _part_copies(table)
         for side in SPLITS:
             if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
-                raise DataError(f"{datasets[0].path}: no example is left for {side}; {_suggest(side, datasets[0])}")
-    return warnings
+                first = parts[0].dataset
+                raise DataError(f"{first.path}: no example is left for {side}; {_suggest(side, first)}")
+    return split, warnings
 
 
 def _join_copies(table: sqlite3.Connection) -> None:
@@ -94,6 +98,19 @@ def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> st
     return "given" if given else "fraction"
 
 
+def _describe_rule(by: str, dataset: Dataset) -> str:
+    rule = dataset.split
+    if rule.validation_list:
+        return "by " + " and ".join(file for file in (rule.train_list, rule.validation_list) if file)
+    if by == "given":
+        return f"by {dataset.describe_sides()}"
+    together = ", groups kept together" if rule.group else ""
+    if by == "blocks":
+        return f"the last {rule.validation:.0%} of each group for validation, a gap of {rule.gap} before it{together}"
+    drawn = f"{rule.validation:.0%} of every class drawn for validation, seed {rule.seed}{together}"
+    return drawn + ("; the dataset itself names no sides (data.split)" if rule.by == "auto" else "")
+
+
 def _given(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str]:
     warnings = _by_lists(table, source, dataset) if dataset.split.validation_list else []
     of_side = "SELECT 1 FROM examples WHERE source = ? AND given = ?"
@@ -113,12 +130,12 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
         ("train_list", rule.train_list, TRAIN),
         ("validation_list", rule.validation_list, VALIDATION),
     ):
-        for line in read_text(root, file, f"data.split.{key}").splitlines() if file else ():
+        for line in read_lines(root, file, f"data.split.{key}") if file else ():
             word = line.split()[0] if line.split() else ""
             if word and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (word, side)).rowcount:
                 held = table.execute("SELECT side FROM listed WHERE word = ?", [word]).fetchone()[0]
                 if held != side:
-                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)} is in both lists")  # type: ignore[operator]
+                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)[:MOST_SHOWN]} is in both lists")  # type: ignore[operator]
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
     for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):
@@ -136,7 +153,9 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
     )
     lost, word = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
     if lost:
-        warnings.append(f"{lost:,} names of the split's lists are no usable example, {make_printable(word)} for one")
+        warnings.append(
+            f"{lost:,} names of the split's lists are no usable example, {make_printable(word)[:MOST_SHOWN]} for one"
+        )
     return warnings
 
 

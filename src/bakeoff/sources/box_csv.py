@@ -3,6 +3,9 @@
 filename,width,height,class,xmin,ymin,xmax,ymax
 raccoon-1.jpg,650,417,raccoon,81,88,522,408
 empty.jpg,640,480,,,,,                                    no class and no corners: an image without objects
+
+`annotations: train_labels.csv` and `validation_annotations: test_labels.csv` name a file for each side; their images
+are in images/, or in images/train/ and images/test/.
 """
 
 from collections.abc import Iterator
@@ -10,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from bakeoff.records.record import VALIDATION
 from bakeoff.sources.dataset import Corners, Dataset, Item, find_side, pair_sides
-from bakeoff.sources.raw_files import Row, group_rows, locate, make_printable, read_rows
+from bakeoff.sources.folders import list_image_folders, locate_image
+from bakeoff.sources.raw_files import Row, group_rows, read_rows
+from bakeoff.sources.text import parse_number, quote
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("filename", "width", "height", "class", *CORNERS)
@@ -25,16 +31,22 @@ class BoxCsv(Dataset):
     images: str = "images"  # the folder that file names start from
 
     def items(self, root: Path) -> Iterator[Item]:
-        for side, file in pair_sides(self.annotations, self.validation_annotations or None):
-            for name, rows in group_rows(read_rows(root, file, COLUMNS, "data.annotations"), "filename"):
-                path, problem = locate(root, name, self.images)
+        folders = list_image_folders(root, self.images)
+        for given, file in pair_sides(self.annotations, self.validation_annotations or None):
+            key = "data.validation_annotations" if given == VALIDATION else "data.annotations"
+            for name, rows in group_rows(read_rows(root, file, COLUMNS, key), "filename"):
+                path, problem, side = locate_image(root, name, folders, given)
                 if problem:
                     yield Item(path, path, problem=problem)
                     continue
                 try:
                     yield _make_item(path, rows, side)
-                except (ValueError, OverflowError) as error:
+                except ValueError as error:
                     yield Item(path, path, problem=f"{file}: {error}")
+
+    def describe_sides(self) -> str:
+        other = self.validation_annotations
+        return f"{self.annotations} and {other}" if other else "the column split, or folders in the images' folder"
 
 
 def _make_item(path: str, rows: list[Row], side: str | None) -> Item:
@@ -42,7 +54,7 @@ def _make_item(path: str, rows: list[Row], side: str | None) -> Item:
     recorded, boxes = _read_boxes(rows)
     given, group = _read_one(rows, "split"), _read_one(rows, "group")
     if given and find_side(given) is None:
-        raise ValueError(f"split must be train, validation or test, got {make_printable(given)!r}")
+        raise ValueError(f"split must be train, validation or test, got {quote(given)}")
     side = find_side(given) if given else side
     return Item(path, path, split=side, group=group or None, boxes=boxes, recorded=recorded)
 
@@ -59,9 +71,9 @@ def _read_boxes(rows: list[Row]) -> tuple[tuple[int, int], tuple[Corners, ...]]:
             continue
         if not row["class"]:
             raise ValueError(f"line {line} has a box without a class")
-        xmin, ymin, xmax, ymax = (_read_number(line, row, key) for key in CORNERS)
+        xmin, ymin, xmax, ymax = (parse_number(row[key], f"line {line}: {key}") for key in CORNERS)
         boxes.append((xmin, ymin, xmax, ymax, row["class"]))
-    width, height = (int(_read_number(first, rows[0][1], key)) for key in ("width", "height"))
+    width, height = (int(parse_number(rows[0][1][key], f"line {first}: {key}", 0)) for key in ("width", "height"))
     return (width, height), tuple(boxes)
 
 
@@ -71,10 +83,3 @@ def _read_one(rows: list[Row], column: str) -> str:
     if len(values) > 1:
         raise ValueError(f"one image has several values of {column}: {', '.join(sorted(values))}")
     return values.pop()
-
-
-def _read_number(line: int, row: dict[str, str], key: str) -> float:
-    try:
-        return float(row[key])
-    except ValueError:
-        raise ValueError(f"line {line}: {key} must be a number, got {make_printable(row[key])!r}") from None

@@ -4,6 +4,7 @@ train/waving/1.mp4   train/still/7/0001.jpg 0002.jpg …        path,label,split
                                                               road/car_003.mp4,road,train,car.mp4
 """
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ class Clips(Dataset):
     def declared_classes(self, root: Path) -> list[str] | None:
         return None if self.table else sorted({label for _, _, label in list_class_folders(root)})
 
+    def describe_sides(self) -> str:
+        return f"the column split of {self.table}" if self.table else super().describe_sides()
+
     def _make_item(self, root: Path, table: str, name: str, rows: list[Row]) -> Item:
         """Return the clip of one row; several rows of one name are a mistake."""
         line, row = rows[0]
@@ -83,7 +87,7 @@ class Clips(Dataset):
 def locate_clip(root: Path, name: str) -> tuple[str, str | None]:
     """Return (relative path, problem) of a clip that a table names; it may be a folder, too."""
     path, problem = locate(root, name.rstrip("/"))
-    if problem == "no such file" and (root / path).is_dir():
+    if problem == "no such file" and os.path.isdir(root / path):
         return path, None if stays_inside(root, path) else LEAVES
     return path, problem
 

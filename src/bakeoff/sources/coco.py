@@ -5,17 +5,25 @@
  "annotations": [{"image_id": 1, "category_id": 3, "bbox": [81, 88, 441, 320]}]}          x y width height
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bakeoff.errors import DataError
 from bakeoff.sources.dataset import Corners, Dataset, Item, pair_sides
-from bakeoff.sources.raw_files import locate, read_text
+from bakeoff.sources.folders import list_image_folders, locate_image
+from bakeoff.sources.labels import require_fit
+from bakeoff.sources.raw_files import blaming, read_text
+from bakeoff.sources.text import parse_json, parse_number, quote
+
+MOST_BYTES = 2_000_000_000
+HIGHEST_ID, LONGEST_ID = 1 << 63, 200
+SHAPE = (("images", ("id", "file_name")), ("categories", ("id", "name")), ("annotations", ()))
+Id = int | str
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,36 +34,60 @@ class Coco(Dataset):
     images: str = ""  # the folder that file names start from
 
     def items(self, root: Path) -> Iterator[Item]:
-        classes = self.declared_classes(root)
-        for side, file in pair_sides(self.annotations, self.validation_annotations):
-            tree = read_coco(root, file)
-            names = {category["id"]: str(category["name"]) for category in tree["categories"]}
-            boxes, notes = defaultdict[Any, list[Corners]](list), defaultdict[Any, list[str]](list)
-            problems: dict[Any, str] = {}
-            for row in tree["annotations"]:
-                image, label = row.get("image_id"), names.get(row.get("category_id"))
-                if row.get("iscrowd"):
-                    notes[image].append("a crowd region was left out")
-                elif label is None:
-                    problems[image] = f"category_id {row.get('category_id')!r} is none of the {len(classes)} categories"
-                elif not _is_box(row.get("bbox")):
-                    problems[image] = f"bbox must be four numbers, got {row.get('bbox')!r}"
-                else:
-                    x, y, width, height = map(float, row["bbox"])
-                    boxes[image].append((x, y, x + width, y + height, label))
-            for row in tree["images"]:
-                yield _make_item(root, self.images, row, side, boxes, notes, problems)
-            lost = boxes.keys() - {row.get("id") for row in tree["images"]}
-            for image in sorted(lost, key=str):
-                name = f"{file}#image_id={image}"
-                yield Item(name, file, problem=f"{len(boxes[image])} boxes of an image that is not listed")
+        self.declared_classes(root)  # the sides must agree
+        folders = list_image_folders(root, self.images)
+        for given, file in pair_sides(self.annotations, self.validation_annotations):
+            tree, names, scenes = read_coco(root, file), _read_categories(root, file), defaultdict[Id, _Scene](_Scene)
+            for key, read in (("images", _add_image), ("annotations", _add_box)):
+                for number, row in enumerate(tree[key]):
+                    try:
+                        read(scenes, row, names)
+                    except ValueError as error:
+                        yield Item(f"{file}#{key}[{number}]", file, problem=str(error))
+            for image, scene in scenes.items():
+                if not scene.rows and scene.boxes:
+                    problem = f"{len(scene.boxes)} boxes of an image that is not listed"
+                    yield Item(f"{file}#image_id={image}", file, problem=problem)
+                for row in scene.rows:
+                    path, trouble, side = locate_image(root, row["file_name"], folders, given)
+                    yield scene.make_item(path, side, row, trouble or scene.find_problem(file, image))
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""
-        known, file = _list_categories(root, self.annotations), self.validation_annotations
-        if file is not None and (found := _list_categories(root, file)) != known:
-            raise DataError(f"{(root / file).as_posix()}: its categories {found} are not {self.annotations}'s {known}")
+        known, file = list(_read_categories(root, self.annotations).values()), self.validation_annotations
+        if file is not None and (found := list(_read_categories(root, file).values())) != known:
+            theirs = f"its categories {quote(found)} are not {self.annotations}'s {quote(known)}"
+            raise DataError(f"{(root / file).as_posix()}: {theirs}; make them the same")
         return known
+
+    def describe_sides(self) -> str:
+        return f"{self.annotations} and {self.validation_annotations}"
+
+
+@dataclass
+class _Scene:
+    """All that a file says of one image id."""
+
+    rows: list[Row] = field(default_factory=list)
+    boxes: list[Corners] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problem: str | None = None
+
+    def find_problem(self, file: str, image: Id) -> str | None:
+        names = list(dict.fromkeys(row["file_name"] for row in self.rows))
+        if len(names) < 2:
+            return self.problem
+        told = f"{quote(names[0])} and {quote(names[1])} have the same id {quote(image)} in {file}"
+        return f"{told}, so nobody knows whose boxes are whose; give each image an id of its own"
+
+    def make_item(self, path: str, side: str | None, row: Row, problem: str | None) -> Item:
+        try:
+            sides = [parse_number(row.get(key), key, 1) for key in ("width", "height")]
+            recorded, unchecked = (int(sides[0]), int(sides[1])), ()
+        except ValueError:
+            recorded, unchecked = None, ("the annotation names no size to check the boxes by",)  # type: ignore[assignment]
+        notes = (*unchecked, *self.notes)
+        return Item(path, path, split=side, boxes=tuple(self.boxes), recorded=recorded, notes=notes, problem=problem)
 
 
 def read_coco(root: Path, file: str) -> dict[str, Any]:
@@ -65,39 +97,65 @@ def read_coco(root: Path, file: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)  # the classes are asked for after the items
 def _parse(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
-    path = (root / file).as_posix()
-    try:
-        tree = json.loads(read_text(root, file, "data.annotations"))
-    except ValueError as error:
-        raise DataError(f"{path}: not valid JSON: {error}") from None
-    for key, needed in (("images", ("id", "file_name")), ("categories", ("id", "name")), ("annotations", ())):
-        rows = tree.get(key) if isinstance(tree, dict) else None
-        if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= set(needed) for row in rows):
-            raise DataError(f"{path}: {key} must be a list of objects with {', '.join(needed) or 'image_id, bbox'}")
+    text = read_text(root, file, "data.annotations", MOST_BYTES)
+    with blaming(root, file, "data.annotations"):
+        tree = parse_json(text)
+        for key, needed in SHAPE:
+            rows = tree.get(key) if isinstance(tree, dict) else None
+            fits = isinstance(rows, list) and all(isinstance(row, dict) and row.keys() >= set(needed) for row in rows)
+            if not fits:
+                raise ValueError(f"{key} must be a list of objects with {', '.join(needed) or 'image_id, bbox'}")
     return tree
 
 
-def _list_categories(root: Path, file: str) -> list[str]:
-    rows = read_coco(root, file)["categories"]
-    names = [str(row["name"]) for row in sorted(rows, key=lambda row: row["id"])]
-    if len(set(names)) < len(names) or len({row["id"] for row in rows}) < len(rows):
-        raise DataError(f"{(root / file).as_posix()}: categories: a name or an id is there twice: {names}")
-    return names
+def _read_categories(root: Path, file: str) -> dict[Id, str]:
+    """Return the labels by category id, in the order of the ids."""
+    names: dict[Id, str] = {}
+    with blaming(root, file, "data.annotations"):
+        for number, row in enumerate(read_coco(root, file)["categories"]):
+            key, name = _read_id(row["id"], f"categories[{number}].id"), row["name"]
+            if isinstance(name, bool) or not isinstance(name, (str, int, float)):
+                raise ValueError(f"categories[{number}].name must be a text, got {quote(name)}; name the class")
+            if key in names:
+                raise ValueError(f"categories: a name or an id is there twice: {quote(key)}; number them anew")
+            if {type(key)} < {type(key), *map(type, names)}:
+                raise ValueError(
+                    f"categories: ids must be all numbers or all texts, got {quote(key)}; number them anew"
+                )
+            names[key] = str(name).strip()
+        require_fit(list(names.values()))
+    return dict(sorted(names.items()))
 
 
-def _make_item(
-    root: Path, images: str, row: dict[str, Any], side: str | None, boxes: dict, notes: dict, problems: dict
-) -> Item:
-    image = row["id"]
-    path, problem = locate(root, str(row["file_name"]), images)
-    sides = row.get("width"), row.get("height")
-    recorded = (sides[0], sides[1]) if all(type(value) is int and value > 0 for value in sides) else None
-    unchecked = () if recorded else ("the annotation names no size to check the boxes by",)
-    return Item(
-        path, path, split=side, boxes=tuple(boxes.get(image, ())), recorded=recorded,  # type: ignore[arg-type]
-        notes=(*unchecked, *notes.get(image, ())), problem=problem or problems.get(image),
-    )  # fmt: skip
+def _add_image(scenes: dict[Id, _Scene], row: Row, names: dict[Id, str]) -> None:
+    if not isinstance(row["file_name"], str):
+        raise ValueError(f"file_name must be a text, got {quote(row['file_name'])}; name the image's file")
+    scenes[_read_id(row["id"], "id")].rows.append(row)
 
 
-def _is_box(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 4 and all(isinstance(x, (int, float)) for x in value)
+def _add_box(scenes: dict[Id, _Scene], row: Row, names: dict[Id, str]) -> None:
+    scene, box = scenes[_read_id(row.get("image_id"), "image_id")], row.get("bbox")
+    if row.get("iscrowd"):
+        scene.notes.append("a crowd region was left out")
+        return
+    try:
+        label = names.get(_read_id(row.get("category_id"), "category_id"))
+        if label is None:
+            raise ValueError(f"category_id {quote(row['category_id'])} is none of the {len(names)} categories")
+        if not isinstance(box, list) or len(box) != 4:
+            raise ValueError(f"bbox must be four numbers, got {quote(box)}")
+        x, y, width, height = (parse_number(value, "bbox") for value in box)
+        scene.boxes.append((x, y, x + width, y + height, label))
+    except ValueError as error:
+        scene.problem = str(error)
+
+
+def _read_id(value: object, what: str) -> Id:
+    """Return a whole number or a text: what can be told apart from another's and be looked up."""
+    if isinstance(value, float) and value.is_integer():  # a table's missing values make all of its numbers such
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < HIGHEST_ID:
+        return value
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_ID:
+        return value
+    raise ValueError(f"{what} must be a whole number or a text, got {quote(value)}; number them anew")

@@ -23,6 +23,7 @@ SIDES = {  # of the split, by the names that other datasets give them
     VALIDATION: VALIDATION, "val": VALIDATION, "valid": VALIDATION, "eval": VALIDATION, "dev": VALIDATION,
     TEST: TEST, "testing": TEST,
 }  # fmt: skip
+YEAR = re.compile(r"[-_ ]?(19|20)\d\d$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,10 @@ class Dataset:
         """The labels in their order, if the dataset's own files say it; else they are sorted."""
         return None
 
+    def describe_sides(self) -> str:
+        """What says the side of an example where the dataset itself does."""
+        return "the dataset's folders"
+
     def folder(self) -> Path:
         """The dataset's folder. Raises DataError."""
         folder = Path(self.path)
@@ -155,8 +160,8 @@ class Part:
 
 
 def find_side(word: str) -> str | None:
-    """Return train, validation or test for the word that a folder or a column uses."""
-    return SIDES.get(word.strip().lower())
+    """Return train, validation or test for the word that a folder or a column uses; `val2017` means val."""
+    return SIDES.get(YEAR.sub("", word.strip().lower()))
 
 
 def pair_sides(train: str, validation: str | None) -> list[tuple[str | None, str]]:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from bakeoff.errors import DataError
-from bakeoff.records.record import TRAIN
-from bakeoff.sources.dataset import Dataset, Item, find_side
-from bakeoff.sources.raw_files import HEAD, IMAGE_SUFFIXES, find_unfit_name, format_of, list_files, list_folders
+from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.sources.dataset import TEST, Dataset, Item, find_side
+from bakeoff.sources.labels import find_unfit_label
+from bakeoff.sources.raw_files import HEAD, IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, list_files, list_folders, locate
+from bakeoff.sources.text import quote
 
 Unlabelled = Literal["reject", "negative", "skip"]
 
@@ -32,18 +34,41 @@ class ImageFolders(Dataset):
 
 
 def list_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
-    """Return (side, folder, label) of every folder that holds a class."""
+    """Return (side, folder, label) of every folder that holds a class.
+
+    A folder `train` with images of its own, beside other folders with images, is a class like them: a vehicle.
+    """
+    names = list_folders(root)
+    training = [name for name in names if find_side(name) == TRAIN]
+    flat = [name for name in training if not list_folders(root, name) and _holds_media(root / name)]
+    others = [name for name in names if not find_side(name) and _holds_media(root / name)] if training else []
+    if flat and not others:
+        raise DataError(
+            f"{(root / flat[0]).as_posix()}: has images and no folder for their class; put them into folders that are "
+            "named as the classes (docs/records.md)"
+        )
+    if others and not flat:
+        raise _refuse_mixture(root, training[0], others[0])
     found = [
         (side, f"{inside}/{label}" if inside else label, label)
-        for side, inside in list_side_folders(root)
+        for side, inside in ([(None, "")] if flat else list_side_folders(root))
         for label in list_folders(root, inside)
     ]
     for _, inside, label in found:
-        if unfit := find_unfit_name(label):
-            raise DataError(f"{(root / inside).as_posix()!r}: {unfit}")
+        if unfit := find_unfit_label(label):
+            raise DataError(f"{quote((root / inside).as_posix())}: its name, a class, {unfit}; rename it")
     if not found:
         raise DataError(f"{root.as_posix()}: has no folder; a class is a folder with its images (docs/records.md)")
     return found
+
+
+def _holds_media(folder: Path) -> bool:
+    suffixes = IMAGE_SUFFIXES | VIDEO_SUFFIXES
+    with os.scandir(folder) as entries:
+        return any(
+            os.path.splitext(entry.name)[1].lower() in suffixes and entry.name[0] != "." and entry.is_file()
+            for entry in entries
+        )
 
 
 def list_side_folders(root: Path) -> list[tuple[str | None, str]]:
@@ -54,11 +79,15 @@ def list_side_folders(root: Path) -> list[tuple[str | None, str]]:
         return [(None, "")]
     others = [name for name, side in sides.items() if not side and list_folders(root, name)]
     if others:
-        raise DataError(
-            f"{root.as_posix()}: has {given[0][1]}/ for a side and {others[0]}/ for what may be a class; "
-            "put every class below train/ and validation/, or none"
-        )
+        raise _refuse_mixture(root, given[0][1], others[0])
     return given
+
+
+def _refuse_mixture(root: Path, side: str, other: str) -> DataError:
+    return DataError(
+        f"{root.as_posix()}: has {side}/ for a side and {other}/ for what may be a class; "
+        "put every class below train/ and validation/, or none"
+    )
 
 
 def judge_image(root: Path, path: str, problem: str | None) -> tuple[str | None, bool]:
@@ -79,3 +108,32 @@ def make_unannotated(root: Path, path: str, problem: str | None, rule: Unlabelle
         problem, ignored = "has no annotation (data.unlabelled: skip)", True
     notes = () if problem else ("taken as an image without objects (data.unlabelled: negative)",)
     return Item(path, path, split=side, notes=notes, problem=problem, ignored=ignored, unpaired=True)
+
+
+def list_image_folders(root: Path, images: str) -> list[tuple[str | None, str]]:
+    """Return (side, folder): `images` itself, and images/train, images/test and their like in it."""
+    inner = list_folders(root, images) if os.path.isdir(root / images) else []
+    sides = [(find_side(name), f"{images}/{name}" if images else name) for name in inner]
+    return [(None, images), *[(side, folder) for side, folder in sides if side]]
+
+
+def locate_image(
+    root: Path, name: str, folders: list[tuple[str | None, str]], side: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return (relative path, problem, side) of an image that an annotation names, in the folders that may hold it.
+
+    Of a side's own annotations images/train/1.jpg is meant, of test.csv's images/test/1.jpg, by the same name.
+    """
+    [(_, images), *others] = folders
+    path, problem = locate(root, name, images)
+    if problem != "no such file":
+        return path, problem, side
+    found = []
+    for there, folder in others:
+        if side in (None, there) or (side == VALIDATION and there == TEST):
+            inner, trouble = locate(root, name, folder)
+            if trouble is None:
+                found.append((inner, None, side or there))
+    if len(found) > 1:
+        return path, f"is both {found[0][0]} and {found[1][0]}; name the folder, too", side
+    return found[0] if found else (path, problem, side)

@@ -1,17 +1,38 @@
-"""Labels in the order of their ids: read from a file, one a line or a label map (`.pbtxt`), and compared."""
+"""Labels in the order of their ids: read from a file, one a line or a label map (`.pbtxt`), checked and compared."""
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from bakeoff.errors import DataError
-from bakeoff.sources.raw_files import make_printable, read_text
+from bakeoff.sources.raw_files import CONTROL, blaming, make_printable, read_text
+from bakeoff.sources.text import parse_json, parse_whole, quote
 
-ITEM = re.compile(r"item\s*:?\s*\{([^{}]*)\}")
-PAIR = re.compile(r"""(\w+)\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+)""")
+LONGEST = 200  # characters of a label
 NUMBERED = re.compile(r"\s*(\d+)\s*[:,;\s]\s*(\S.*)|(\S.*?)\s*[:,;]\s*(\d+)\s*$")
+TOKEN = re.compile(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[^\s{}:;,#"']+)|.""")
+ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+
+
+def find_unfit_label(label: str) -> str | None:
+    """Return why a label cannot be a line of labels.txt; every id after it would be another's."""
+    if not label.strip():
+        return "is empty"
+    if CONTROL.search(label):
+        return "has a line break or another character that cannot be shown"
+    return f"has more than {LONGEST} characters" if len(label) > LONGEST else None
+
+
+def require_fit(labels: Sequence[str]) -> None:
+    """Raise ValueError unless each of the labels that a file lists is one line and there once."""
+    for number, label in enumerate(labels, start=1):
+        if unfit := find_unfit_label(label):
+            raise ValueError(f"class {number}, {quote(label)}, {unfit}; rename it")
+    label, times = Counter(labels).most_common(1)[0] if labels else ("", 0)
+    if times > 1:
+        raise ValueError(f"holds {quote(label)} twice; each label is one class, rename or delete one")
 
 
 def read_labels(root: Path, name: str) -> list[str]:
@@ -20,9 +41,8 @@ def read_labels(root: Path, name: str) -> list[str]:
     labels = _parse_label_map(path, text) if name.endswith(".pbtxt") else _parse_lines(path, text)
     if not labels:
         raise DataError(f"{path}: holds no label; it needs one a line, in the order of their ids")
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice:
-        raise DataError(f"{path}: holds {twice[0]!r} twice; each label is one class")
+    with blaming(root, name, "data.labels"):
+        require_fit(labels)
     return labels
 
 
@@ -30,7 +50,7 @@ def require_known(labels: Iterable[str], known: list[str], root: Path, name: str
     """Raise DataError unless all labels found in a dataset are in its labels file."""
     missing = sorted(set(labels) - set(known))
     if missing:
-        nearest = {label: _find_nearest(label, known) for label in missing[:5]}
+        nearest = {label: find_nearest(label, known) for label in missing[:5]}
         told = (f"{make_printable(one)!r}" + (f" (it has {near!r})" if near else "") for one, near in nearest.items())
         raise DataError(
             f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(told)}; "
@@ -54,58 +74,104 @@ def require_same_labels(labels: Mapping[str, Sequence[str]]) -> None:
             (other, only_theirs, first, only_mine),
         ):
             for label in labels_here:
-                near = _find_nearest(label, there)
+                near = find_nearest(label, there)
                 beside = f"; nearest in {elsewhere}: {make_printable(near)!r}" if near else ""
                 lines.append(f"  only {owner} has {make_printable(label)!r}{beside}")
         lines.append("  correct the labels, or name both datasets' labels in one labels file (data.labels)")
         raise DataError("\n".join(lines))
 
 
-def _find_nearest(label: str, others: Sequence[str]) -> str | None:
+def find_nearest(label: str, others: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(label, others, n=1, cutoff=0.6)), None)
 
 
 def _parse_lines(path: str, text: str) -> list[str]:
-    lines = text.splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
+    lines = [line.strip() for line in text.rstrip().split("\n")] if text.strip() else []
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
+        if not line:
             raise DataError(f"{path}:{number}: is empty; a labels file has one label a line, without gaps")
-    if lines and (lines[0].lstrip().startswith(("{", "[", "item {")) or _is_json(text)):
+    if lines and (lines[0].startswith(("{", "[", "item {")) or _is_json(text)):
         raise DataError(f"{path}: must have one label a line, looks like JSON or a label map (which ends in .pbtxt)")
+    if long := next((number for number, line in enumerate(lines, start=1) if len(line) > LONGEST), 0):
+        raise DataError(f"{path}:{long}: has more than {LONGEST} characters; a labels file has one label a line")
     numbered = [NUMBERED.fullmatch(line) for line in lines]
     if len(lines) > 1 and all(numbered) and (first := numbered[0]):
         raise DataError(
             f"{path}:1: must be a label alone, got {lines[0]!r}; write {(first[2] or first[3]).strip()!r}: "
             "ids follow from the order of the lines, from 1"
         )
-    return [line.strip() for line in lines]
+    return lines
 
 
 def _is_json(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), (dict, list))
+        return isinstance(parse_json(text), (dict, list))
     except ValueError:
         return False
 
 
 def _parse_label_map(path: str, text: str) -> list[str]:
     by_id: dict[int, str] = {}
-    for item in ITEM.findall(re.sub(r"#[^\n]*", "", text)):
-        pairs = dict(PAIR.findall(item))
-        if "id" not in pairs or "name" not in pairs:
-            raise DataError(f"{path}: an item lacks its id or its name: {' '.join(item.split())[:80]!r}")
-        number, label = int(pairs["id"]), _unquote(pairs["name"])
+    for line, fields in _list_items(path, text):
+        where = f"{path}:{line}"
+        if "id" not in fields or "name" not in fields:
+            told = " ".join(f"{key}: {value}" for key, value in fields.items())
+            raise DataError(f"{where}: an item lacks its id or its name: {quote(told)}")
+        try:
+            number, label = parse_whole(fields["id"], "id"), _unquote(fields["name"]).strip()
+        except ValueError as error:
+            raise DataError(f"{where}: {error}; correct it") from None
         if number == 0 and label == "background":
             continue
         if number in by_id:
-            raise DataError(f"{path}: id {number} is there twice, for {by_id[number]!r} and {label!r}")
+            raise DataError(f"{where}: id {number} is there twice, for {by_id[number]!r} and {label!r}; correct one")
         by_id[number] = label
     if sorted(by_id) != list(range(1, len(by_id) + 1)):
         raise DataError(f"{path}: ids must be 1 to {len(by_id)}, each once, got {sorted(by_id)[:20]}")
     return [by_id[number] for number in sorted(by_id)]
 
 
+def _list_items(path: str, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line, its own fields) of every `item { ... }`; messages inside of it are passed over."""
+    fields: dict[str, str] = {}
+    depth, line, begun, key = 0, 1, 1, ""
+    for found in TOKEN.finditer(text):
+        token, line = found[0], line + found[0].count("\n")
+        if token == "{":
+            depth, key = depth + 1, ""
+            if depth == 1:
+                fields, begun = {}, line
+        elif token == "}":
+            depth, key = depth - 1, ""
+            if depth == 0:
+                yield begun, fields
+        elif found["word"] or found["text"]:
+            if key.endswith(":") and depth == 1:
+                fields[key[:-1]] = token
+            key = token if found["word"] else ""
+        elif token == ":":
+            key += ":"
+        elif token in "\"'":
+            raise DataError(f"{path}:{line}: a quotation mark without its second; close it")
+        if depth < 0:
+            raise DataError(f"{path}:{line}: a bracket too many; delete it")
+    if depth:
+        raise DataError(f"{path}:{begun}: an item without its closing bracket; the file may be cut off")
+
+
 def _unquote(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value
+    """Return a text of Protobuf's text format, which writes what is not ASCII as `\\303\\251`."""
+    if value[0] not in "\"'":
+        if not value.isdecimal():
+            raise ValueError(f"name must stand in quotes, got {quote(value)}")
+        return value
+    letters = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+    def unescape(found: re.Match[bytes]) -> bytes:
+        code = int(found[1], 8) if found[1] else int(found[2], 16) if found[2] else None
+        return letters.get(found[3], found[3]) if code is None else bytes([code & 255])
+
+    try:
+        return ESCAPE.sub(unescape, value[1:-1].encode()).decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"name must be UTF-8 text, got {quote(value)}") from None

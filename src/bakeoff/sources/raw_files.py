@@ -8,17 +8,20 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from bakeoff import dvc
 from bakeoff.errors import DataError
+from bakeoff.sources import text
 
 IMAGE_SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .gif .bmp .webp .tif .tiff .mpo .ppm .pgm .heic .heif .avif".split()
 )
 VIDEO_SUFFIXES = frozenset(".mp4 .m4v .mkv .avi .mov .webm .gif".split())
+LONGEST_NAME = 1024  # characters of a path in the dataset's folder
+MOST_COLUMNS = 1000  # of a CSV
 HEAD = 64  # bytes that are enough to tell what a file is
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
 LEAVES = "leaves the dataset's folder"
@@ -81,56 +84,71 @@ def find_unfit_name(name: str) -> str | None:
 
 def locate(root: Path, name: str, inside: str = "") -> tuple[str, str | None]:
     """Return (relative path, problem) of a file that an annotation names, relative to the folder `inside`."""
+    if len(name) > LONGEST_NAME:
+        return make_printable(f"{name[:80]}…"), f"its name has more than {LONGEST_NAME:,} characters; rename it"
     clean = name.replace("\\", "/").removeprefix("./")
     path = PurePosixPath(inside, clean).as_posix() if not clean.startswith("/") else clean
     if CONTROL.search(clean):
         return path, find_unfit_name(clean)
     if clean.startswith("/") or re.match(r"[A-Za-z]:", clean) or ".." in PurePosixPath(clean).parts:
         return path, LEAVES
-    if not (root / path).is_file():
+    if not os.path.isfile(root / path):  # a Path raises where a name is longer than the system's
         return path, "no such file"
     return path, None if stays_inside(root, path) else LEAVES
 
 
 def stays_inside(root: Path, path: str) -> bool:
     """Also links into DVC's own cache are fine: with `cache.type: symlink` that is where its files are."""
-    target = (root / path).resolve()
+    target = Path(os.path.realpath(root / path))
     return target.is_relative_to(root.resolve()) or target.is_relative_to(dvc.cache().resolve())
 
 
-def read_text(root: Path, name: str, key: str) -> str:
-    """Return a text file of the dataset that the setting `key` names."""
+@contextmanager
+def blaming(root: Path, name: str, key: str) -> Iterator[Path]:
+    """Give the path of a file that the setting `key` names, and its name to whatever is wrong with it."""
     path = root / name
     if not stays_inside(root, name):
         raise DataError(f"{path.as_posix()}: {LEAVES} ({key})")
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path.as_posix()}: no such file ({key})") from None
-    except UnicodeDecodeError as error:
-        raise _refuse_encoding(path, error, key) from None
+        yield path
+    except ValueError as error:
+        raise DataError(f"{path.as_posix()}: {error} ({key})") from None
+
+
+def read_text(root: Path, name: str, key: str, most: int = text.MOST_BYTES) -> str:
+    """Return a text file of the dataset as a whole."""
+    with blaming(root, name, key) as path:
+        return text.read_text(path, most)
+
+
+def read_lines(root: Path, name: str, key: str) -> Iterator[str]:
+    """Yield the lines of a text file of the dataset, of any length."""
+    with blaming(root, name, key) as path:
+        if not os.path.isfile(path):
+            raise ValueError("no such file")
+        yield from text.read_lines(path)
 
 
 def read_rows(root: Path, file: str, needed: Sequence[str], key: str) -> Iterator[Row]:
     """Yield the rows of a CSV of any length. `needed` may name several spellings of a column: `label|labels`."""
     path = root / file
-    if not path.is_file() or not stays_inside(root, file):
-        raise DataError(f"{path.as_posix()}: no such file in the dataset's folder ({key})")
+    if not os.path.isfile(path) or not stays_inside(root, file):
+        there = ", ".join(sorted(other.name for other in root.glob("*.csv"))[:10]) or "none"
+        raise DataError(f"{path.as_posix()}: no such file in the dataset's folder ({key}); CSV files there: {there}")
+    table = csv.DictReader(read_lines(root, file, key))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            table = csv.DictReader(text)
-            columns = [column.strip().lower() for column in table.fieldnames or []]
-            table.fieldnames = columns
-            for name in needed:
-                if not set(name.split("|")) & set(columns):
-                    lacking, found = name.replace("|", " or "), ", ".join(columns) or "none"
-                    raise DataError(f"{path.as_posix()}:1: lacks the column {lacking}; columns: {found}")
-            for row in table:
-                yield table.line_num, {name: (row[name] or "").strip() for name in columns}
-    except UnicodeDecodeError as error:
-        raise _refuse_encoding(path, error, key) from None
+        columns = [column.strip().lower() for column in table.fieldnames or []]
+        table.fieldnames = columns
+        for name in needed:
+            if not set(name.split("|")) & set(columns):
+                lacking, found = name.replace("|", " or "), ", ".join(map(make_printable, columns))[:200] or "none"
+                raise DataError(f"{path.as_posix()}:1: lacks the column {lacking}; columns: {found}")
+        if len(columns) > MOST_COLUMNS:
+            raise DataError(f"{path.as_posix()}:1: has {len(columns):,} columns, more than {MOST_COLUMNS}; delete some")
+        for row in table:
+            yield table.line_num, {name: (row[name] or "").strip() for name in columns}
     except csv.Error as error:
-        raise DataError(f"{path.as_posix()}: no CSV: {error}") from None
+        raise DataError(f"{path.as_posix()}:{table.line_num}: no CSV: {error}; correct the line") from None
 
 
 def group_rows(rows: Iterable[Row], column: str) -> Iterator[tuple[str, list[Row]]]:
@@ -155,7 +173,3 @@ def what_instead(data: bytes) -> str:
         if re.match(start, data, re.DOTALL | re.IGNORECASE):
             return reason
     return f"no image: starts with {data[:8]!r}"
-
-
-def _refuse_encoding(path: Path, error: UnicodeDecodeError, key: str) -> DataError:
-    return DataError(f"{path.as_posix()}: not UTF-8 text, byte {error.start} cannot be read ({key})")

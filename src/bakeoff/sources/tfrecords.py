@@ -59,6 +59,9 @@ class TfRecords(Dataset):
             for file in files:
                 yield from self._list_file(root, file.relative_to(root).as_posix(), side)
 
+    def describe_sides(self) -> str:
+        return f"the files {self.train} and {self.validation}"
+
     def _list_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
         if not stays_inside(root, name):
             yield Item(name, name, "example", problem="a link that leaves the dataset's folder")

@@ -1,7 +1,4 @@
-"""Detection: one Pascal VOC file (`.xml`) an image, as labelImg and its like write them.
-
-The XML is read by a parser that knows no document type, so that nothing in it can unfold or fetch anything.
-"""
+"""Detection: one Pascal VOC file (`.xml`) an image, as labelImg and its like write them."""
 
 import os
 from collections.abc import Iterator
@@ -9,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from bakeoff.errors import DataError
 from bakeoff.sources.dataset import Corners, Dataset, Item
 from bakeoff.sources.folders import Unlabelled, list_side_folders, make_unannotated
 from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, locate, make_printable
+from bakeoff.sources.text import parse_number, parse_xml, quote, read_bytes
 
-MOST_BYTES = 16_000_000
 FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
 
 
@@ -48,8 +44,8 @@ class PascalVoc(Dataset):
         if problem:
             return Item(path, path, problem=problem)
         try:
-            image_name, recorded, boxes = read_voc((root / path).read_bytes())
-        except (OSError, ValueError, OverflowError) as error:
+            image_name, recorded, boxes = read_voc(read_bytes(root / path))
+        except ValueError as error:
             return Item(path, path, problem=f"annotation cannot be used: {error}")
         image, problem = _locate_image(root, images, annotations, path, image_name)
         notes = () if recorded else ("the annotation names no size to check the boxes by",)
@@ -60,28 +56,14 @@ def read_voc(data: bytes) -> tuple[str, tuple[int, int] | None, tuple[Corners, .
     """Return (file name, recorded size, boxes). Raises ValueError."""
     tree = parse_xml(data)
     if tree.tag != "annotation":
-        raise ValueError(f"must start with <annotation>, starts with <{make_printable(tree.tag)}>")
+        raise ValueError(f"must start with <annotation>, starts with {quote(tree.tag)}")
     size = tree.find("size")
-    sides = [_read_number(size, key) for key in ("width", "height")] if size is not None else [0.0, 0.0]
+    sides = (
+        [parse_number(size.findtext(key), key, 0) for key in ("width", "height")] if size is not None else [0.0, 0.0]
+    )
     boxes = tuple(_read_corners(number, node) for number, node in enumerate(tree.findall("object"), start=1))
     recorded = (int(sides[0]), int(sides[1])) if all(sides) else None
     return (tree.findtext("filename") or "").strip(), recorded, boxes
-
-
-def parse_xml(data: bytes) -> ElementTree.Element:
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"{len(data) / 1e6:,.0f} MB of XML, more than {MOST_BYTES / 1e6:,.0f} MB")
-    guard = expat.ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise ValueError("declares a document type, which may hide entities that unfold without end")
-
-    guard.StartDoctypeDeclHandler = refuse
-    try:
-        guard.Parse(data, True)
-        return ElementTree.fromstring(data)
-    except (expat.ExpatError, ElementTree.ParseError) as error:
-        raise ValueError(f"broken XML: {error}") from None
 
 
 def require_folders(root: Path, *names: str) -> None:
@@ -94,9 +76,10 @@ def require_folders(root: Path, *names: str) -> None:
 def _locate_image(root: Path, images: str, annotations: str, path: str, named: str) -> tuple[str, str | None]:
     """Return (path, problem) of an annotation's image: the one of the same name, else the one that it names."""
     suffix = PurePosixPath(named).suffix
-    for candidate in dict.fromkeys([suffix, *FIRST_SUFFIXES, *sorted(IMAGE_SUFFIXES)]):
+    known = [suffix] if suffix.lower() in IMAGE_SUFFIXES else []
+    for candidate in dict.fromkeys([*known, *FIRST_SUFFIXES, *sorted(IMAGE_SUFFIXES)]):
         beside = _locate_beside(path, annotations, images, candidate)
-        if candidate and (root / beside).is_file():
+        if (root / beside).is_file():
             return locate(root, beside)
     if named:
         name = named if "/" in named else PurePosixPath(named.replace("\\", "/")).name
@@ -122,14 +105,7 @@ def _read_corners(number: int, node: ElementTree.Element) -> Corners:
         raise ValueError(f"object {number} has no name")
     box = node.find("bndbox")
     if box is None:
-        raise ValueError(f"object {number} ({make_printable(label)}) has no bndbox")
-    xmin, ymin, xmax, ymax = (_read_number(box, key) for key in ("xmin", "ymin", "xmax", "ymax"))
+        raise ValueError(f"object {number} ({quote(label)}) has no bndbox")
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    xmin, ymin, xmax, ymax = (parse_number(box.findtext(key), f"{key} of object {number}") for key in corners)
     return xmin, ymin, xmax, ymax, label
-
-
-def _read_number(node: ElementTree.Element, key: str) -> float:
-    text = node.findtext(key)
-    try:
-        return float(text or "")
-    except ValueError:
-        raise ValueError(f"{key} must be a number, got {make_printable(text or 'nothing')!r}") from None

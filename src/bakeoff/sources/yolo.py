@@ -1,23 +1,25 @@
 """Detection: YOLO's text files, one an image, `class x y width height` a line, the centre and the sides in shares.
 
 images/train/1.jpg   labels/train/1.txt   data.yaml       or   train/images/1.jpg   train/labels/1.txt   data.yaml
+
+Where data.yaml names images for `train` and `val`, these are the sides; else the folders' names say them.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-import yaml
-
 from bakeoff.errors import DataError
+from bakeoff.sources.data_yaml import Sides, read_names, read_sides
 from bakeoff.sources.dataset import Corners, Dataset, Item, find_side
 from bakeoff.sources.folders import Unlabelled, make_unannotated
 from bakeoff.sources.labels import read_labels
-from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, make_printable, read_text, stays_inside
+from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, make_printable, stays_inside
+from bakeoff.sources.text import parse_number, quote, read_text
 
-NAMES_IN = ("data.yaml", "dataset.yaml", "data.yml", "classes.txt", "obj.names")
+YAMLS = ("data.yaml", "dataset.yaml", "data.yml")
+NAMES_IN = (*YAMLS, "classes.txt", "obj.names")
 SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_SUFFIXES))
 
 
@@ -30,13 +32,18 @@ class Yolo(Dataset):
 
     def items(self, root: Path) -> Iterator[Item]:
         classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
-        found = False
+        sides, found = self._read_sides(root), False
         for path, problem in list_files(root):
             pure = PurePosixPath(path)
             if self.images not in pure.parts[:-1]:
                 continue
             found = True
-            side = next((side for side in map(find_side, pure.parts[:-1]) if side), None)
+            side = sides.find(path) or next((side for side in map(find_side, pure.parts[:-1]) if side), None)
+            if side is None and sides.problem:
+                raise DataError(sides.problem)
+            if side is None and sides.places:
+                yield Item(path, path, problem=f"in none of the sides that {YAMLS[0]} names", ignored=True)
+                continue
             text = _swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
             if problem or not (root / text).is_file():
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
@@ -44,7 +51,7 @@ class Yolo(Dataset):
             try:
                 if not stays_inside(root, text):
                     raise ValueError("leaves the dataset's folder")
-                boxes = read_yolo((root / text).read_text(encoding="utf-8"), classes)
+                boxes = read_yolo(read_text(root / text), classes)
             except ValueError as error:
                 yield Item(path, path, problem=f"{make_printable(text)}: {error}")
                 continue
@@ -52,9 +59,18 @@ class Yolo(Dataset):
         if not found:
             raise DataError(f"{root.as_posix()}: has no folder {self.images!r} with images (data.images)")
         yield from self._list_without_images(root)
+        yield from (Item(place, place, problem=problem) for place, problem in sides.lost)
 
     def declared_classes(self, root: Path) -> list[str] | None:
         return None if self.labels else _read_classes(root)
+
+    def describe_sides(self) -> str:
+        return "data.yaml's train and val, or folders of these names"
+
+    def _read_sides(self, root: Path) -> Sides:
+        file = next((name for name in YAMLS if (root / name).is_file()), None)
+        asked = self.split.by in ("auto", "given") and not self.split.validation_list
+        return (read_sides(root, file) if file and asked else None) or Sides()
 
     def _list_without_images(self, root: Path) -> Iterator[Item]:
         for path, _ in list_files(root):
@@ -80,15 +96,13 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
         if not words:
             continue
         try:
-            values = [float(word) for word in words]
+            values = [parse_number(word, "a number") for word in words]
         except ValueError:
-            raise ValueError(f"line {number} must hold numbers, got {make_printable(line)[:60]!r}") from None
+            raise ValueError(f"line {number} must hold numbers, got {quote(line)}") from None
         if len(values) != 5 and not (len(values) >= 7 and len(values) % 2):
             raise ValueError(f"line {number} must be `class x y width height`, got {len(values)} numbers")
-        if not all(map(math.isfinite, values)):
-            raise ValueError(f"line {number} must hold numbers, got {make_printable(line)[:60]!r}")
         if values[0] != int(values[0]) or not 0 <= values[0] < len(classes):
-            raise ValueError(f"line {number}: class {words[0]} is none of 0 to {len(classes) - 1}")
+            raise ValueError(f"line {number}: class {values[0]:g} is none of 0 to {len(classes) - 1}")
         label = classes[int(values[0])]
         if len(values) == 5:
             x, y, width, height = values[1:]
@@ -100,21 +114,8 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
 
 def _read_classes(root: Path) -> list[str]:
     for name in NAMES_IN:
-        path = root / name
-        if not path.is_file():
-            continue
-        if path.suffix not in (".yaml", ".yml"):
-            return read_labels(root, name)
-        try:
-            tree = yaml.safe_load(read_text(root, name, "the class names"))
-        except yaml.YAMLError as error:
-            raise DataError(f"{path.as_posix()}: not valid YAML: {' '.join(str(error).split())}") from None
-        names = tree.get("names") if isinstance(tree, dict) else None
-        if isinstance(names, dict) and sorted(names) == list(range(len(names))):
-            names = [names[number] for number in range(len(names))]
-        if not isinstance(names, list) or not names:
-            raise DataError(f"{path.as_posix()}: names must list the classes, or map 0, 1, … to them, got {names!r}")
-        return list(map(str, names))
+        if (root / name).is_file():
+            return read_names(root, name) if name in YAMLS else read_labels(root, name)
     raise DataError(
         f"{root.as_posix()}: has none of {', '.join(NAMES_IN)}, so the names of the classes are unknown; "
         "add one or set data.labels"

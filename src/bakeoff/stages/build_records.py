@@ -44,7 +44,7 @@ def main() -> None:
         told = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
         classes = counted(len(manifest.classes), "class")
         say(f"build_records: {counts} examples of {classes} for {manifest.task}{told}")
-        for line in (*findings.warnings, *findings.reasons):
+        for line in (*findings.split, *findings.warnings, *findings.reasons):
             say(f"  {line}")
         say(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
 
