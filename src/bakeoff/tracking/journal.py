@@ -102,12 +102,14 @@ class Journal:
         with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
         self.is_alone = self._writing.is_locked
-        self.is_new = True
-        for entry, _ in entries(self.folder):
-            self.is_new = False
-            self._remember(entry or {})
         self._file = self._open()
         self._torn = _ends_within_a_line(self.folder / FILE)  # by a kill
+        with suppress(OSError):  # a full disk
+            self._torn = self._torn and os.write(self._file, b"\n") == 0  # it may lack its end alone
+        self.is_new = True
+        for entry in (entry for entry, _ in entries(self.folder) if entry):
+            self.is_new = False
+            self._remember(entry)
 
     def close(self) -> None:
         self._append(b"")
