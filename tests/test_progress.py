@@ -73,6 +73,15 @@ def test_time_left_is_what_the_work_says_and_the_first_unit_is_no_measure(
     assert capsys.readouterr().out == ("train: 6 of 1,000 steps, 0.5/s\ntrain: 11 of 1,000 steps, 0.5/s, 33 s left\n")
 
 
+def test_work_of_which_nothing_is_done_yet_has_no_time_left(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("build_records", 10, "examples") as bar:
+        clock.now += 10
+        bar.advance(0)
+    assert capsys.readouterr().out == "build_records: 0 of 10 examples, 0.0/s\n"
+
+
 def test_line_ends_with_the_newest_note(no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with progress("train", 10, "steps") as bar:
         bar.note("loss 9.999")

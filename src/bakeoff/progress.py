@@ -36,7 +36,7 @@ class Bar:
         if not self._is_prepared:
             self._is_prepared, self._before, self._start, self._last_line = True, self._done, now, now
         rate = (self._done - self._before) / max(now - self._start, 1e-9)
-        left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate
+        left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate if rate else None
         if self._live and self._task is not None:
             speed, clock = f"{rate:,.0f} {self._unit}/s", "" if left is None else str(timedelta(seconds=round(left)))
             self._live.update(self._task, advance=count, rate=speed, left=clock, note=self._note)
