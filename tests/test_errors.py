@@ -45,6 +45,23 @@ def test_what_a_user_can_mend_is_one_line_and_a_code(
     assert capsys.readouterr().err == f"{line}\n"
 
 
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EACCES, "give this user the right to it"), (errno.EROFS, "make it writable"),
+        (errno.EMFILE, "raise the limit of open files (`ulimit -n`)"), (errno.EIO, "mend the disk"),
+        (errno.ESTALE, "mount it again"), (errno.ENOMEM, "end other programs"),
+    ],
+)  # fmt: skip
+def test_what_the_machine_refuses_is_one_line_with_its_remedy(
+    number: int, remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended, said_plainly():
+        raise OSError(number, os.strerror(number), ".bakeoff/runs")
+    line = f".bakeoff/runs: {os.strerror(number)}; {remedy} and run the same command again\n"
+    assert (ended.value.code, capsys.readouterr().err) == (2, line)
+
+
 def test_a_mistake_of_ours_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError), said_plainly():
         raise ZeroDivisionError

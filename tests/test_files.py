@@ -2,11 +2,14 @@
 
 import csv
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bakeoff.files import building, write_table, write_whole
+from bakeoff.files import append_line, building, write_table, write_whole
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -25,6 +28,32 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ZeroDivisionError):
         write_whole(file, "new", lasting=True)
     assert file.read_text() == "old"
+
+
+def test_what_lasts_is_on_the_disk_under_its_name_before_anything_else_happens(tmp_path: Path) -> None:
+    """The content before the name, the name before the call returns: as the system sees it."""
+    code = "from pathlib import Path; from bakeoff.files import {0}; {0}(Path({1!r}), 'text'{2}); Path({1!r}).stat()"
+    for call, more in (("write_whole", ", lasting=True"), ("append_line", "")):
+        trace, file = tmp_path / "trace", tmp_path / call / "state"
+        command = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fsync,rename,openat"]
+        try:
+            subprocess.run([*command, sys.executable, "-c", code.format(call, str(file), more)], check=True)
+        except FileNotFoundError:
+            pytest.skip("needs strace")
+        lines = [line for line in trace.read_text().splitlines() if str(file.parent) in line and "O_DIR" not in line]
+        order = re.findall(rf"(fsync\(\d+<{file}|rename|fsync\(\d+<{file.parent}>)", "\n".join(lines))
+        kinds = ["name" if one.endswith(">") else "content" if one.startswith("fsync") else one for one in order]
+        assert kinds == (["content", "rename", "name"] if call == "write_whole" else ["content", "name"])
+
+
+@pytest.mark.parametrize("before", ["", "one\n", "one", "\x00\x00"])
+def test_a_line_is_appended_whole_whatever_was_left_of_the_one_before(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "in/it.jsonl"
+    file.parent.mkdir()
+    file.write_text(before)
+    for line in ("two", "three"):
+        append_line(file, line)
+    assert file.read_text().splitlines() == [*before.splitlines(), "two", "three"]
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:

@@ -60,6 +60,28 @@ def test_what_was_done_before_counts_as_done_and_not_as_speed(
     assert capsys.readouterr().out == "train: 60 of 100 steps, 2.0/s, 20 s left\n"
 
 
+def test_time_left_is_what_the_work_says_and_the_first_unit_is_no_measure(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = iter([None, None, 33.4])
+    with progress("train", 1000, "steps", seconds_left=lambda: next(left)) as bar:
+        clock.now += 96  # of compilation
+        bar.advance()
+        for _ in range(2):
+            clock.now += 10
+            bar.advance(5)
+    assert capsys.readouterr().out == ("train: 6 of 1,000 steps, 0.5/s\ntrain: 11 of 1,000 steps, 0.5/s, 33 s left\n")
+
+
+def test_work_of_which_nothing_is_done_yet_has_no_time_left(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("build_records", 10, "examples") as bar:
+        clock.now += 10
+        bar.advance(0)
+    assert capsys.readouterr().out == "build_records: 0 of 10 examples, 0.0/s\n"
+
+
 def test_line_ends_with_the_newest_note(no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with progress("train", 10, "steps") as bar:
         bar.note("loss 9.999")

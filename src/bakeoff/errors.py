@@ -23,6 +23,12 @@ SEEN_ENOUGH = 141  # for one whose reader went away
 TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 
+RIGHTS, FILES, DISK = "give this user the right to it", "raise the limit of open files (`ulimit -n`)", "mend the disk"
+REMEDIES = {  # by what the system says: for none of these a result may be thrown away
+    errno.EACCES: RIGHTS, errno.EPERM: RIGHTS, errno.EROFS: "make it writable", errno.EMFILE: FILES,
+    errno.ENFILE: FILES, errno.EIO: DISK, errno.ESTALE: "mount it again", errno.ENOMEM: "end other programs",
+}  # fmt: skip
+
 
 class BakeoffError(Exception):
     """Its text is all that a user needs to see."""
@@ -81,9 +87,9 @@ def choices(name: str, allowed: Iterable[str]) -> str:
 
 @contextmanager
 def said_plainly() -> Iterator[None]:
-    """Turn what a user can mend, Ctrl-C and a full disk into one line and an exit code, without a traceback.
+    """Turn what a user can mend, Ctrl-C and faults of the machine into one line and an exit code: no traceback.
 
-    So does a reader that went away, such as `head`, without the line.
+    A reader that went away, such as `head`, gets no line either.
     """
     try:
         yield
@@ -99,17 +105,24 @@ def said_plainly() -> Iterator[None]:
     except BrokenPipeError:
         sys.exit(SEEN_ENOUGH)
     except Exception as error:
-        if not is_disk_full(error):
+        if (what := name_fault(error)) is None:
             raise
-        print(
-            f"no space left on the disk: {one_line(error)}; free some and run the same command again", file=sys.stderr
-        )
+        print(f"{what} and run the same command again", file=sys.stderr)
         sys.exit(USER_ERROR)
     finally:
         try:
             sys.stdout.flush()
         except BrokenPipeError:  # or Python complains when it flushes
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def name_fault(error: BaseException) -> str | None:
+    """Return what is wrong with the machine and what mends it; None if the error says nothing of that."""
+    if is_disk_full(error):
+        return f"no space left on the disk: {one_line(error)}; free some"
+    if not isinstance(error, OSError) or error.errno not in REMEDIES:
+        return None
+    return f"{error.filename or 'the system'}: {error.strerror}; {REMEDIES[error.errno]}"
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -122,8 +135,8 @@ def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, tr
 
 def is_disk_full(error: BaseException) -> bool:
     # TensorFlow and HDF5 wrap the system's error in their own and keep only its text.
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return full or os.strerror(errno.ENOSPC) in str(error)
+    full = (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "errno", None) in full or any(os.strerror(number) in str(error) for number in full)
 
 
 def one_line(error: BaseException, most: int = 200) -> str:

@@ -4,7 +4,7 @@ import csv
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,26 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
     partial.replace(path)
+    if lasting:
+        sync_names(path.parent)
+
+
+def sync_file(path: Path) -> int:
+    """Bring a file to the disk, and return how long it is there."""
+    with path.open("rb+") as file:
+        length = file.seek(0, os.SEEK_END)
+        os.fsync(file.fileno())
+        return length
+
+
+def sync_names(folder: Path) -> None:
+    """Bring to the disk which files the folder has. Windows and some network disks do that unasked, and refuse it."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
@@ -43,6 +63,17 @@ def building(final: Path) -> Iterator[Path]:
         final.replace(old)
     partial.replace(final)
     _remove(old)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line, in one piece and lasting. What a kill left of the line before stays a line of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        is_torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read() != b"\n"
+        file.write((b"\n" if is_torn else b"") + line.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    sync_names(path.parent)
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

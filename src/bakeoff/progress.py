@@ -2,23 +2,29 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 10
+Left = Callable[[], float | None]  # seconds; None: not known yet
 
 
 class Bar:
     """`advance()` after each unit of work."""
 
-    def __init__(self, title: str, total: int, unit: str, live: Progress | None, done: int = 0) -> None:
-        self._title, self._total, self._unit, self._live = title, total, unit, live
+    def __init__(
+        self, title: str, total: int, unit: str, live: Progress | None, done: int = 0, seconds_left: Left | None = None
+    ) -> None:
+        """`seconds_left` knows more than the mean does of work that prepares itself within its first unit."""
+        self._title, self._total, self._unit, self._live, self._seconds_left = title, total, unit, live, seconds_left
+        self._is_prepared = seconds_left is None
         self._done, self._before, self._note = done, done, ""
         self._start = self._last_line = time.monotonic()
-        self._task = live.add_task(title, total=total, completed=done, rate="", note="") if live else None
+        self._task = live.add_task(title, total=total, completed=done, rate="", left="", note="") if live else None
 
     def note(self, text: str) -> None:
         """Stands beside the numbers from the next step on."""
@@ -27,33 +33,37 @@ class Bar:
     def advance(self, count: int = 1) -> None:
         self._done += count
         now = time.monotonic()
+        if not self._is_prepared:
+            self._is_prepared, self._before, self._start, self._last_line = True, self._done, now, now
         rate = (self._done - self._before) / max(now - self._start, 1e-9)
+        left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate if rate else None
         if self._live and self._task is not None:
-            self._live.update(self._task, advance=count, rate=f"{rate:,.0f} {self._unit}/s", note=self._note)
+            speed, clock = f"{rate:,.0f} {self._unit}/s", "" if left is None else str(timedelta(seconds=round(left)))
+            self._live.update(self._task, advance=count, rate=speed, left=clock, note=self._note)
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            left = (self._total - self._done) / rate
-            numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s, {left:.0f} s left"
-            say(f"{self._title}: {numbers}{self._note and f', {self._note}'}")
+            numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s"
+            more = ["" if left is None else f"{left:.0f} s left", self._note]
+            say(f"{self._title}: {', '.join(filter(None, [numbers, *more]))}")
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str, done: int = 0) -> Iterator[Bar]:
+def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Left | None = None) -> Iterator[Bar]:
     """Of work of which so much was done before."""
     console = Console()
     if not console.is_terminal:
-        yield Bar(title, total, unit, None, done)
+        yield Bar(title, total, unit, None, done, seconds_left)
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[note]}", style="dim"),
     )
     with Progress(*columns, console=console, transient=True) as live:
-        yield Bar(title, total, unit, live, done)
+        yield Bar(title, total, unit, live, done, seconds_left)
 
 
 def say(line: str) -> None:

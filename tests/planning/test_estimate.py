@@ -28,7 +28,8 @@ def test_each_leg_takes_its_steps_at_its_own_pace(monkeypatch: pytest.MonkeyPatc
 
     spans = [Made(name="head", steps=10), Made(name="whole", steps=4)]
     derived = Made(phases=spans, parameters=100, memory_estimate_bytes=7)
-    run: Any = Made(train=Made(ema_decay=0.0, phases=("head", "whole")), derived=derived)
+    train = Made(ema_decay=0.0, phases=("head", "whole"), max_minutes=None)
+    run: Any = Made(train=train, derived=derived)
     monkeypatch.setattr(estimating, "known_pace", lambda run: Pace({"head": 0.5, "whole": 2.0}, "before"))
     # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, three sets of best
     # weights, and two sets that stay.

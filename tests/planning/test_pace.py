@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bakeoff.lr.decays import Constant, Cosine
 from bakeoff.networks.cnn import Cnn
-from bakeoff.planning.pace import pace_key, pace_of, remember, remembered
+from bakeoff.planning.pace import Pace, pace_key, pace_of, remember, remembered, seconds_of
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Span, TrainingPhase
 
@@ -47,6 +48,17 @@ def test_lines_that_a_crash_cut_off_are_passed_over(tmp_path: Path) -> None:
     with file.open("a", encoding="utf-8") as lines:
         lines.write('{"key": "a", "seco\n[1]\n{"key": "a"}\n')
     assert remembered(file, "a") == 0.5
+
+
+def test_a_time_limit_cuts_a_training_short_whose_pace_is_known_or_not() -> None:
+    def seconds(minutes: float | None, pace: Pace | None) -> float | None:
+        spans = [replace(SPAN, name="head", steps=10), replace(SPAN, name="whole", steps=4)]
+        train, derived = replace(TRAIN, max_minutes=minutes), SimpleNamespace(phases=spans)
+        return seconds_of(SimpleNamespace(train=train, derived=derived), pace)  # type: ignore[arg-type]
+
+    pace = Pace({"head": 0.5, "whole": 20.0}, "before")
+    assert (seconds(None, pace), seconds(1, pace), seconds(2, pace)) == (85.0, 60.0, 85.0)
+    assert (seconds(None, None), seconds(1, None)) == (None, 60.0)
 
 
 def test_the_rate_does_not_change_how_long_a_step_takes_but_what_is_trained_does() -> None:

@@ -15,8 +15,9 @@ from bakeoff.errors import ConfigError, DataError, TryAgainLater, WorkspaceError
 from bakeoff.runs import report as module
 from bakeoff.runs.report import Report, failure_of
 from bakeoff.runs.status import State, Status, read_status
+from bakeoff.runs.time_left import Stretch
 from bakeoff.training.checkpoint import Damaged
-from made_runs import made
+from made_runs import NOBODY, made
 
 
 def opened(folder: Path, *, has_checkpoint: bool = True) -> Report:
@@ -98,6 +99,33 @@ def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pyte
         now[0] = then
         report.line(step, {"train/loss": 0.5}, None)
     assert report._said.seconds_left == pytest.approx(10.0)
+
+
+def test_what_is_left_goes_down_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
+    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, stretches=stretches)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    assert report.seconds_left() is None
+    for step, then in ((50, 1016.0), (55, 1020.0)):
+        now[0] = then
+        report.line(step, {"train/loss": 0.5}, None)
+    now[0] = 1023.0
+    assert report.seconds_left() == pytest.approx(5 * 0.8 + 140 * 2.0 - 3)
+    now[0] = 9999.0
+    assert report.seconds_left() == 0.0
+
+
+@pytest.mark.parametrize("earlier", [State.SUCCEEDED, State.RUNNING])
+def test_a_life_without_a_step_leaves_what_a_run_that_succeeded_said(tmp_path: Path, earlier: State) -> None:
+    folder = made(
+        tmp_path, "5d1c", earlier, ago=7200, metrics={"train/loss": 0.5}, training_seconds=99.0, process=NOBODY
+    )
+    before = read_status(folder)
+    with opened(folder) as report:
+        report.running(200, 99.0)
+        report.ending("steps", 200, anew=False)
+    assert (read_status(folder) == before) == (earlier == State.SUCCEEDED)
+    assert read_status(folder).state == State.SUCCEEDED
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,23 @@ def run(said: list[str] | None = None, side_by_side: int = 1, **more: bool) -> Q
     return queue
 
 
+def test_the_line_is_on_the_disk_before_anybody_counts_on_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a loss of power would bring a sweep back that was taken out, or forget one that was added."""
+    seen, real = [], os.fsync
+
+    def sync(number: int) -> None:
+        if os.readlink(f"/proc/self/fd/{number}") == str(place / ".bakeoff/queue"):
+            seen.append(sweeps_in_line())
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    line_up(FIRST)
+    line_up(SECOND)
+    added("sweep-3", 1)
+    remove_sweep("sweep-3")
+    assert seen == [[FIRST], [FIRST, SECOND], [FIRST, SECOND, "sweep-3"], [FIRST, SECOND]]
+
+
 def test_sweeps_run_in_the_order_in_which_they_were_added(instead: Instead, place: Path) -> None:
     instead({1: "end(0)", 2: "end(0)"})
     first, second = added(FIRST, 1, 2, words=("seed=1,2",)), added(SECOND, 1)

@@ -1,5 +1,7 @@
 """A log is shown as it grows. Only a job whose experiment is whole is done; why another is not says if it may pass."""
 
+import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,10 @@ def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch
         (1, {"state": State.FAILED, "failure": Failure("diverged", "loss is nan")}, (), "diverged: loss is nan", False),
         (1, {"state": State.FAILED, "failure": Failure("error", "a bug")}, (), "a bug", False),
         (3, None, (), "ended with code 3", False),
+        (1, None, ("ERROR: unexpected error - [Errno 28] No space left on device: 'x'", "", "Having any troubles?"),
+         "disk: ERROR: unexpected error - [Errno 28] No space left on device: 'x'", True),
+        (None, None, ("no space left on the disk: [Errno 122] Disk quota exceeded: 'x'; free some",),
+         "disk: no space left on the disk: [Errno 122] Disk quota exceeded: 'x'; free some", True),
     ],
 )  # fmt: skip
 def test_why_a_job_failed_says_whether_that_may_pass(
@@ -72,6 +78,21 @@ def test_why_a_job_failed_says_whether_that_may_pass(
         made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **said)
     job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 900), code, time.time(), last_words=last_words)
     assert (job.state, job.attempts[0].why, is_passing(job)) == (JobState.FAILED, why, passing)
+
+
+@pytest.mark.parametrize("code", [1, None])
+def test_a_job_on_a_disk_that_holds_not_even_its_last_word_failed_for_want_of_it(code: int | None, place: Path) -> None:
+    disk = place / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        os.chdir(disk)
+        job = settle(sweep_job(1, stages=TRAINED).begin(1.0), code, 2.0)
+    finally:
+        os.chdir(place)
+        subprocess.run(["umount", str(disk)], check=True)
+    assert (job.attempts[0].why, is_passing(job)) == ("disk: 2.1 MB are left", True)
 
 
 def test_what_an_earlier_attempt_said_does_not_count(place: Path) -> None:

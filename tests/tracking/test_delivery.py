@@ -4,6 +4,7 @@ import os
 import re
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from bakeoff.run.options import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_files import kept_weights
-from bakeoff.tracking.target import Target, place_in, target_in
+from bakeoff.tracking.target import Target, is_sent, place_in, target_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
@@ -188,6 +189,86 @@ def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -
     (journal.folder / f"sent-{TARGET.key}.json").unlink()
     deliver(journal, store)
     assert holds_everything(store)
+
+
+@pytest.mark.parametrize("lost", [1, 3, 6, 9])
+@pytest.mark.parametrize("left", [b"", bytes(700)])
+def test_a_journal_that_lost_lines_that_were_sent_is_made_good(lost: int, left: bytes, journal: Journal) -> None:
+    """By a loss of power. What the resumed training tells again, and what is new, arrives once; also what is short."""
+    store = Store()
+    deliver(journal, store)
+    file, before = journal.folder / "journal.jsonl", place_in(journal.folder, TARGET)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-lost]) + left)
+    assert before.offset > 0 == place_in(journal.folder, TARGET).offset and TARGET in [target_in(journal.folder)]
+    again = Journal("0f")
+    again.state("RUNNING")
+    for step in range(1, 7):
+        again.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
+        deliver(journal, store)  # the sender does not wait for the rest
+    again.metrics(7, {"train/loss": 0.125})
+    again.state("FINISHED")
+    again.close()
+    deliver(journal, store)
+    assert store.points.count(("train/loss", 7, 0.125)) == 1
+    store.points.remove(("train/loss", 7, 0.125))
+    assert sorted(store.points) == sorted(POINTS) and store.states[-1] == "FINISHED" and len(store.runs) == 1
+
+
+def test_a_journal_that_grew_past_a_place_that_it_lost_is_read_from_its_beginning(journal: Journal) -> None:
+    """By its length nothing is missing."""
+    store, file = Store(), journal.folder / "journal.jsonl"
+    deliver(journal, store)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-4]))
+    again = Journal("0f")
+    again.tags({"long": "x" * 1000})
+    again.close()
+    assert file.stat().st_size > sum(map(len, lines)) and not is_sent(journal.folder, TARGET)
+    deliver(journal, store)
+    assert store.tags["mlflow-0"]["long"] == "x" * 1000 and sorted(store.points) == sorted(POINTS)
+
+
+def test_nothing_is_sent_that_a_loss_of_power_could_take_from_the_journal(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal is on the disk before a request, the place after it; the next request waits for both."""
+    store, done, real = Store(), [""], os.fsync
+
+    def sync(file: int) -> None:
+        name = Path(os.readlink(f"/proc/self/fd/{file}")).name
+        done.append(name.partition(".")[0] if "journal" in name or "sent" in name else "")
+        real(file)
+
+    store.fail = lambda name, when: done.append(name) if when == "before" and name != "search_runs" else None
+    monkeypatch.setattr(os, "fsync", sync)
+    deliver(journal, store)
+    order = [name for name in done if name]
+    place = f"sent-{TARGET.key}"
+    assert order == [
+        place, "create_run", place, "journal", place,  # the first line is the run itself
+        *(name for request in ("log_batch", "log_inputs", "log_batch", "log_artifact", "set_terminated")
+          for name in (request, place)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("left", ["", "\0" * 200, "[]", '{"offset": "1", "refused": []}', '{"later": 1}'])
+def test_a_place_that_cannot_be_read_is_the_beginning(left: str, journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    (journal.folder / f"sent-{TARGET.key}.json").write_text(left)
+    deliver(journal, store)
+    assert holds_everything(store)
+    (journal.folder / "target.json").write_text(left)
+    assert target_in(journal.folder) is None
+
+
+def test_trouble_that_is_over_is_not_told_any_more(journal: Journal) -> None:
+    store = Store()
+    deliver(journal, store)
+    replace(place_in(journal.folder, TARGET), trouble="no server answers", tries=3).write(journal.folder, TARGET)
+    deliver(journal, store)
+    assert (place_in(journal.folder, TARGET).trouble, place_in(journal.folder, TARGET).tries) == (None, 0)
 
 
 def test_what_a_killed_sender_put_together_goes_when_nobody_sends_it_any_more(journal: Journal) -> None:

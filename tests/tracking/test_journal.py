@@ -1,6 +1,7 @@
 """What is written is whole, once, and survives kills, a full disk and outputs that are replaced."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,27 @@ def test_a_full_disk_loses_no_line_and_writes_none_twice(monkeypatch: pytest.Mon
         journal.metrics(201, {"train/loss": 0.0})
     journal.close()
     assert [entry["step"] for entry in told(journal)] == list(range(1, 202))
+
+
+def test_a_journal_that_is_removed_while_it_is_written_is_there_again_with_all_that_was_told() -> None:
+    journal = Journal("run")
+    journal.metrics(1, {"loss": 0.5})
+    shutil.rmtree(".bakeoff")
+    journal.metrics(2, {"loss": 0.25})
+    assert [entry["step"] for entry in told(journal)] == [1, 2] and is_being_written(journal.folder)
+    shutil.rmtree(".bakeoff")
+    journal.state("FAILED")
+    journal.close()
+    assert [entry["kind"] for entry in told(journal)] == ["metrics", "metrics", "state"]
+    assert not is_being_written(journal.folder)
+
+
+def test_whether_a_run_was_told_of_to_its_end_is_known() -> None:
+    for state, is_finished in (("RUNNING", False), ("FINISHED", True), ("RUNNING", False)):
+        journal = Journal("run")
+        journal.state(state)
+        journal.close()
+        assert Journal("run").is_finished == is_finished
 
 
 def test_whether_a_journal_is_being_written_can_be_seen() -> None:

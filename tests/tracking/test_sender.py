@@ -102,6 +102,25 @@ def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store:
     assert unsent(TARGET) == []
 
 
+def test_a_sender_whose_lock_was_removed_leaves_the_place(
+    store: type[Courier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all of .bakeoff, say: whoever writes starts another, and two would send the same points."""
+    journal = journal_of("a")
+    send = Courier.send
+
+    def remove(self: Courier, folders: list[Path]) -> bool:
+        lock = Path(sender_lock(TARGET.key).lock_file)
+        lock.unlink(missing_ok=True)
+        lock.touch()  # as another process does
+        return send(self, folders)
+
+    monkeypatch.setattr(Courier, "send", remove)
+    sender.main()  # comes to its end, though somebody writes
+    assert len(store.sent) == 1
+    journal.close()
+
+
 def test_a_sender_stays_while_somebody_writes(store: type[Courier], monkeypatch: pytest.MonkeyPatch) -> None:
     journal = journal_of("a")
     waits = []

@@ -1,5 +1,7 @@
 """A run that was killed says so in MLflow from the next look on, until it goes on."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from bakeoff.tracking import sync
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.sync import tell_interrupted
-from bakeoff.tracking.target import Target
+from bakeoff.tracking.target import Place, Target
+from commands import run_bakeoff
 
 TARGET = Target("http://somewhere", "bakeoff")
 
@@ -64,6 +67,37 @@ def test_a_run_of_another_machine_is_left_alone() -> None:
     training().close()
     Path(".bakeoff/journal/0f/running").write_text("another\n")
     assert tell_interrupted() == []
+
+
+def test_where_one_may_not_write_nothing_is_told_and_looking_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    training().close()
+    for error in (errno.EACCES, errno.EROFS):
+
+        def refuse(run_id: str, error: int = error) -> Journal:
+            raise OSError(error, os.strerror(error))
+
+        monkeypatch.setattr(sync, "Journal", refuse)
+        assert not tell_interrupted() and told("state") == [("RUNNING", True)]
+    monkeypatch.setattr(sync, "Journal", lambda run_id: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tell_interrupted()
+
+
+def test_a_run_of_which_the_store_said_nothing_is_not_counted_as_sent_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of it was sent before; now the server is gone, and nobody knows what it still has."""
+    training().close()
+    folder = Path(".bakeoff/journal/0f")
+    Place().move(folder / "journal.jsonl", (folder / "journal.jsonl").stat().st_size).write(folder, TARGET)
+    (Path("dvc.yaml").touch(), Path("conf").mkdir())
+    monkeypatch.setattr(sync, "start_sender", lambda key: None)
+    (folder / "running").unlink()
+    said = run_bakeoff(monkeypatch, capsys, "track", "status")
+    assert said == (0, "1 run, 1 sent whole\n", "")
+    code, out, _ = run_bakeoff(monkeypatch, capsys, "track", "sync")
+    first, last = out.splitlines()
+    assert code == 1 and first.startswith("0f: not sent to http://somewhere: ") and last == "1 run, 0 sent whole"
 
 
 def test_a_run_that_goes_on_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

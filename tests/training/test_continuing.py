@@ -164,6 +164,19 @@ def test_a_run_is_known_by_its_folder_its_state_and_its_id(runs: Path, tmp_path:
     assert parent_of(Train(batch_size=1, steps=1), runs) is None
 
 
+@pytest.mark.parametrize("file", ["1-all/00000005", "identity.json"])
+@pytest.mark.parametrize("left", [b"", bytes(99), b"\xff\xfe"])
+def test_a_run_of_which_a_loss_of_power_took_what_is_needed_is_refused(runs: Path, file: str, left: bytes) -> None:
+    for checkpoint in (runs / NAME / "1-all").glob("0*") if "all" in file else ():
+        checkpoint.write_bytes(left)
+    (runs / NAME / file).write_bytes(left)
+    what = "checkpoint to go on from" if "all" in file else "identity.json that can be read"
+    with pytest.raises(
+        ConfigError, match=f"{NAME} holds no {what}; train its variant again, or train this one without"
+    ):
+        go_on(runs)
+
+
 def test_a_run_that_is_not_there_is_said_with_those_that_are(runs: Path) -> None:
     message = r"^train\.continue_from: no work in flight of a run 'models/train'; .*there is work: 5d1c000000000000$"
     with pytest.raises(ConfigError, match=message):

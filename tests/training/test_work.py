@@ -1,5 +1,7 @@
 """Work in flight: which checkpoint a run goes on from, what is thrown away, what MLflow is sent."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -180,6 +182,50 @@ def test_a_run_keeps_its_id(tmp_path: Path) -> None:
         before = work.run_id
     with Work(tmp_path / "run", LEGS) as work:
         assert work.run_id == before
+
+
+@pytest.mark.parametrize("left", [b"", bytes(32), b"\xff\xfe", b"../../elsewhere"])
+def test_an_id_that_a_loss_of_power_took_is_replaced_once(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run").write_bytes(left)
+    ids = set()
+    for _ in range(2):
+        with Work(tmp_path / "run", LEGS) as work:
+            ids.add(work.run_id)
+    [own] = ids
+    assert re.fullmatch("[0-9a-f]{32}", own) and (tmp_path / "run/run").read_text() == own
+
+
+def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(work: Work) -> None:
+    there: list[list[str]] = []
+    work.settle = lambda: there.append(files(work))
+    save(work, 0, 100)
+    save(work, 0, 200)
+    assert there == [[], ["1-head/00000100"]]
+
+
+def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:
+    message = (
+        "/run: was removed while a training worked in it; run the same command again, which trains from the start$"
+    )
+    with pytest.raises(WorkspaceError, match=message), Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        shutil.rmtree(tmp_path / "run")
+        save(work, 0, 200)
+
+
+def test_a_run_is_over_once_its_last_phase_has_ended(work: Work) -> None:
+    for ends, is_over in (
+        (["steps"], False), (["max_minutes"], True), (["steps", None], False), (["steps", "early_stopping"], True)
+    ):  # fmt: skip
+        facts = {"phases": [{"best": {"step": 0, "value": None}, "ended_by": end} for end in ends]}
+        work.save(Position(len(ends) - 1, 100), facts, dict, now=True)
+        found = work.newest()
+        assert found.is_over == is_over
+        assert ("was trained to its end before" in found.describe(200, work.folder)[0]) == is_over
+        shutil.rmtree(work.folder)
+        for phase in work._folders:
+            phase.mkdir(parents=True)
 
 
 def test_each_line_of_a_history_is_sent_once_and_those_before_an_interruption_again(tmp_path: Path) -> None:

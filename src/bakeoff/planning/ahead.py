@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from bakeoff import dvc, workspace
+from bakeoff.errors import WorkspaceError
 from bakeoff.run.yaml_file import BARE_EXPONENT, FLOAT_TAG
 
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
@@ -98,11 +99,41 @@ def _value_at(tree: Any, key: str) -> Any:
 
 
 def read_known() -> Known:
-    stages = yaml.load(Path("dvc.yaml").read_text(encoding="utf-8"), Loader)["stages"]
+    stages = _read_stages(Path("dvc.yaml"), "`git diff dvc.yaml` shows what was edited")
     lock = Path("dvc.lock")
-    locked = yaml.load(lock.read_text(encoding="utf-8"), Loader).get("stages", {}) if lock.is_file() else {}
-    cached = [yaml.load(file.read_text(encoding="utf-8"), Loader) for file in dvc.cached_runs()]
+    again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` goes on from there"
+    locked = _read_stages(lock, again) if lock.is_file() else {}
+    for stage in locked.values():
+        if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):
+            raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
+    cached = [entry for file in dvc.cached_runs() if _is_entry(entry := _read_yaml(file)) and "cmd" in entry]
     return Known(stages, locked, _changed(), cached)
+
+
+def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
+    tree = _read_yaml(file)
+    stages = tree.get("stages", {}) if isinstance(tree, dict) else None
+    if not isinstance(stages, dict) or not all(isinstance(stage, dict) for stage in stages.values()):
+        raise WorkspaceError(f"{file}: must hold what DVC reads, got something else; {remedy}")
+    return stages
+
+
+def _read_yaml(file: Path) -> Any:
+    """Return what the file holds; its text, if that is no YAML."""
+    text = file.read_text("utf-8", "replace")
+    try:
+        return yaml.load(text, Loader)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise
+        return text
+
+
+def _is_entry(tree: Any) -> bool:
+    """Whether its files are named as DVC names them, in dvc.lock and in its run cache."""
+    parts = [tree.get(part) or [] for part in ("deps", "outs")] if isinstance(tree, dict) else [0]
+    return all(
+        isinstance(part, list) and all(isinstance(one, dict) and {"path", "md5"} <= one.keys() for one in part)
+        for part in parts
+    )
 
 
 def _changed() -> dict[str, dict[str, Any]]:

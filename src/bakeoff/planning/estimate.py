@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bakeoff.input.memory import FLOAT_BYTES
 from bakeoff.planning.ahead import RUNS
-from bakeoff.planning.pace import known_pace
+from bakeoff.planning.pace import known_pace, seconds_of
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Variant
 
@@ -44,8 +44,7 @@ class Estimate:
         """Return what the stages that run will take; what DVC has already takes nothing."""
         if stages.get(TRAIN) != RUNS:
             return cls(0.0, 0, 0)
-        derived, pace = run.derived, known_pace(run)
-        seconds = None if pace is None else pace.seconds(derived.phases)
+        derived, seconds = run.derived, seconds_of(run, known_pace(run))
         return cls(seconds, derived.memory_estimate_bytes, OnDisk.of(run.train, derived.parameters).total())
 
 

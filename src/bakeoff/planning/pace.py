@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.files import append_line
 from bakeoff.networks.network import Network
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.training.settings import Train
-from bakeoff.training.variant import Span, TrainingPhase, Variant, plan_phases
+from bakeoff.training.variant import TrainingPhase, Variant, plan_phases
 
 if TYPE_CHECKING:
     from bakeoff.training.rig import Feed
@@ -35,15 +37,26 @@ class Pace:
     seconds_per_step: Mapping[str, float]  # by phase
     known_from: str
 
-    def seconds(self, phases: Sequence[Span]) -> float:
-        return sum(self.seconds_per_step[span.name] * span.steps for span in phases)
+
+def seconds_of(run: Variant, pace: Pace | None) -> float | None:
+    """Return how long a training takes, which its own limit may cut short; None where neither is known."""
+    limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
+    if pace is None:
+        return limit
+    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases)
+    return whole if limit is None else min(whole, limit)
 
 
 def known_pace(run: Variant) -> Pace | None:
     """Return None unless a run like this one was trained here before."""
-    keys = {leg.span.name: _key_of(run, leg) for leg in plan_phases(run)}
-    seconds = {name: found for name, key in keys.items() if (found := remembered(workspace.paces(), key)) is not None}
-    return Pace(seconds, "as such steps took here before") if seconds.keys() == keys.keys() else None
+    seconds = {leg.span.name: known_seconds(run, leg) for leg in plan_phases(run)}
+    known = {name: found for name, found in seconds.items() if found is not None}
+    return Pace(known, "as such steps took here before") if known.keys() == seconds.keys() else None
+
+
+def known_seconds(run: Variant, leg: TrainingPhase) -> float | None:
+    """Return how long such steps took here before; None if there were none."""
+    return remembered(workspace.paces(), _key_of(run, leg))
 
 
 def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
@@ -88,19 +101,17 @@ def pace_of(leg: TrainingPhase, history: Sequence[str], examples_a_step: int) ->
 
 
 def remember(file: Path, key: str, seconds_per_step: float) -> None:
-    """Append one short line, which the system writes whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps({"key": key, "seconds_per_step": float(f"{seconds_per_step:.6g}")}) + "\n")
+    append_line(file, json.dumps({"key": key, "seconds_per_step": float(f"{seconds_per_step:.6g}")}))
 
 
 def remembered(file: Path, key: str) -> float | None:
-    """Return the latest; lines that a crash cut off are passed over."""
+    """Return the latest; lines that a crash cut off, or that hold no time, are passed over."""
     found = None
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        with suppress(ValueError, KeyError, TypeError):
+    for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
+        with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
             row = json.loads(line)
-            found = float(row["seconds_per_step"]) if row["key"] == key else found
+            seconds = float(row["seconds_per_step"]) if row["key"] == key else 0.0
+            found = seconds if 0 < seconds < math.inf else found
     return found
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.facts import Facts, facts_of
-from bakeoff.config.variant import read_variant
+from bakeoff.config.variant import Variant, read_variant
+from bakeoff.errors import choices
+from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, stages_ahead
 from bakeoff.planning.estimate import OnDisk
-from bakeoff.planning.pace import known_pace, measure_pace
+from bakeoff.planning.pace import Pace, known_pace, measure_pace, seconds_of
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.training.variant import TrainingPhase, plan_phases
@@ -58,6 +60,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
     """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it."""
     kept_in = workspace.facts()
     variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
+    check_best_by(variant)
     run = variant.whole()
     derived, manifest = run.derived, read_manifest(workspace.RECORDS)
     params: dict[str, Any] = variant.composed.said[0].document.values
@@ -77,10 +80,27 @@ def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
-        seconds=pace.seconds(derived.phases) if pace else None,
-        seconds_from=pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps",
+        seconds=seconds_of(run, pace), seconds_from=_name_source(run, pace),
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
     )  # fmt: skip
+
+
+def check_best_by(variant: Variant) -> None:
+    """Note a metric for the best weights that no validation of this task gives."""
+    run = variant.run
+    if run is None or run.train.best_by is None:
+        return
+    allowed = judgement_of(run.derived.task, multi_label=run.derived.multi_label).choices
+    if run.train.best_by not in allowed:
+        known = choices(run.train.best_by, allowed)
+        variant.problems.add("train.best_by", f"no such metric {run.train.best_by!r}; {known}")
+
+
+def _name_source(run: Run, pace: Pace | None) -> str:
+    known = pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps"
+    seconds = seconds_of(run, pace)
+    is_cut_short = seconds is not None and run.train.max_minutes is not None and seconds >= 60 * run.train.max_minutes
+    return f"train.max_minutes ends it; {known}" if is_cut_short else known
 
 
 def _warnings(stages: Mapping[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from bakeoff import machine
 from bakeoff.errors import TryAgainLater, is_disk_full, one_line
 from bakeoff.runs.process import Process
 from bakeoff.runs.status import FILE, Failure, Machine, State, Status, Unreadable, read_status, write_status
+from bakeoff.runs.time_left import Stretch, TimeLeft
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
@@ -50,9 +51,10 @@ class Report:
 
     def __init__(
         self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool],
-        parent: str | None = None, max_minutes: float | None = None,
+        parent: str | None = None, max_minutes: float | None = None, stretches: Sequence[Stretch] = (),
     ) -> None:  # fmt: skip
         """`can_go_on` says at the end whether there is a checkpoint; `parent` is the run that this one continues."""
+        self._left, self._left_since = TimeLeft(stretches or [Stretch(steps)]), 0.0
         self._folder, self._can_go_on = folder, can_go_on
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
         now = time.time()
@@ -64,14 +66,15 @@ class Report:
         )  # fmt: skip
         self._tags: Tags | None = None
         self._earlier_seconds, self._training_since = 0.0, math.nan
-        self._first_line: tuple[int, float] | None = None
-        self._stops = self._has_ended = self._has_warned = False
+        self._earlier: Status | None = None  # what the run said last before
+        self._stays = self._stops = self._has_ended = self._has_warned = False
         self._over = Event()
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)
 
     def __enter__(self) -> "Report":
         with suppress(Unreadable):  # the first of this run
-            self._said = replace(self._said, began=read_status(self._folder).began)
+            self._earlier = read_status(self._folder)
+            self._said = replace(self._said, began=self._earlier.began)
         self._write()
         self._thread.start()
         return self
@@ -99,12 +102,10 @@ class Report:
 
     def line(self, step: int, values: Mapping[str, float], phase: str | None) -> None:
         """Say a line of the history."""
-        now = time.monotonic()
-        first_step, first_time = self._first_line = self._first_line or (step, now)
-        per_step = (now - first_time) / (step - first_step) if step > first_step else None
-        left = None
-        if per_step is not None:
-            left = max(0.0, min(per_step * (self._said.steps - step), self._most_seconds - self._seconds))
+        self._left_since = time.monotonic()
+        left = self._left.after(step, self._left_since)
+        if left is not None:
+            left = max(0.0, min(left, self._most_seconds - self._seconds))
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._said = replace(
             self._said, steps_done=step, phase=phase, seconds_left=left, metrics=self._said.metrics | numbers,
@@ -112,8 +113,17 @@ class Report:
             examples_per_second=values.get("examples_per_second", self._said.examples_per_second),
         )  # fmt: skip
 
-    def ending(self, by: str, steps_done: int) -> None:
-        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
+    def seconds_left(self) -> float | None:
+        """Return what is left of the time that was left at the last line."""
+        left = self._said.seconds_left
+        return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
+
+    def ending(self, by: str, steps_done: int, *, anew: bool = True) -> None:
+        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save.
+
+        If that is not news, since it took no step, what the run said when it succeeded stays.
+        """
+        self._stays = not anew and self._earlier is not None and self._earlier.state == State.SUCCEEDED
         self._stops = by == "stop" and steps_done < self._said.steps
         state = State.STOPPING if self._stops else self._said.state
         self._change(state, steps_done=steps_done, ended_by=by)
@@ -129,6 +139,9 @@ class Report:
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
+        if error is None and self._stays and self._earlier:
+            self._write(self._earlier)
+            return
         failed = error is not None and not isinstance(error, KeyboardInterrupt)
         failure = failure_of(error) if error is not None and failed else None
         self._change(self._last_state(error), failure=failure, seconds_left=None)
@@ -167,14 +180,14 @@ class Report:
         now = 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
         return self._earlier_seconds + now
 
-    def _write(self) -> None:
+    def _write(self, as_it_was: Status | None = None) -> None:
         try:
             figures = Machine(
                 machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
                 machine.oom_kills(),
             )  # fmt: skip
             said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
-            write_status(self._folder, said)
+            write_status(self._folder, as_it_was or said)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
                 print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)

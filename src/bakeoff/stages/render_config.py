@@ -8,6 +8,7 @@ from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.variant import read_variant, require_same_source
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_config.pipeline import format_pipeline
+from bakeoff.planning.plan import check_best_by
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.file import write
@@ -20,6 +21,7 @@ PICTURE, PIPELINE = "lr.svg", "pipeline.config"
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
     """`facts` is the folder that keeps what is known of networks."""
     variant = read_variant(params, conf, records, facts=facts)
+    check_best_by(variant)
     run = variant.whole()
     manifest = read_manifest(records)
     require_same_source(manifest, records, params, conf)

@@ -12,7 +12,7 @@ from bakeoff.errors import said_plainly
 from bakeoff.files import building
 from bakeoff.input.store import BadRecords
 from bakeoff.planning.estimate import OnDisk
-from bakeoff.planning.pace import remember_paces
+from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
@@ -20,9 +20,10 @@ from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
+from bakeoff.runs.time_left import Stretch
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import RESUMED_TAG, keep_measured
+from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from bakeoff.training.showing import Show
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
-IN_TAGS = ("peak_memory_bytes", "memory_estimate_bytes", "seconds")
+IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str,
             start.folder, run.name, run.derived.steps,
             memory_estimate_bytes=run.derived.memory_estimate_bytes, can_go_on=work.can_go_on,
             parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
+            stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
         ) as report,
     ):  # fmt: skip
         _require_room(run, start.folder, out)
@@ -144,14 +146,16 @@ def _train(
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
-    copy = tracker.start(run.track, run.name, tags, run_id=work.run_id)
+    copy = tracker.start(run.track, run.name, tags, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags):
         _introduce(copy, run, manifest, records)
+        work.settle = copy.settle
+        work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
             History(partial, found.facts["history"], tell=desk.report.line) as history,
             plain_errors_of(rig.examples, rig.held_out),
-            progress("train", run.derived.steps, "steps", found.position.step) as bar,
+            progress("train", run.derived.steps, "steps", found.position.step, desk.report.seconds_left) as bar,
             events_of(run.train, start.folder, found) as events,
         ):
             desk.report.running(found.position.step, found.facts["seconds"])
@@ -162,8 +166,8 @@ def _train(
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
             )  # fmt: skip
             outcome = run_phases(course, phases, found)
-            desk.report.ending(outcome.ended_by, outcome.position.step)
-            remember_paces(run, history.lines)
+            desk.report.ending(outcome.ended_by, outcome.position.step, anew=not found.is_over)
+            remember_paces(run, [] if found.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}
             state["lineage"] = _lineage(start, first["source"], found)
@@ -171,11 +175,10 @@ def _train(
             write_report(first, partial)
             write_state(partial, state)
         measured = _measure(run, desk, outcome, limit) | {"run_id": copy.run_id}
+        measured |= read_measured(start.fingerprint) if found.is_over else {}  # this process took no step
         keep_measured(start.fingerprint, **measured)
-        copy.tags({"bakeoff.weights_sha256": state["weights_sha256"]})
-        copy.tags({f"bakeoff.{key}": str(measured[key]) for key in IN_TAGS})
-        if outcome.resumed_at:
-            copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))})
+        copy.tags({f"bakeoff.{key}": str((state | measured)[key]) for key in IN_TAGS})
+        copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))} if outcome.resumed_at else {})
         copy.folder(out, "train")
         copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
         copy.weights(out, state)

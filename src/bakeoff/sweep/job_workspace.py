@@ -11,7 +11,7 @@ from pathlib import Path
 from bakeoff import workspace
 from bakeoff.dvc import clear_half_written
 from bakeoff.errors import WorkspaceError
-from bakeoff.sweep.snapshot import Snapshot, experiment_ref, git
+from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
 
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
 
@@ -44,7 +44,7 @@ class JobWorkspace:
             return False
         ref = experiment_ref(self.experiment, self._clone)
         if ref is not None:
-            git("push", "--quiet", "origin", f"+{ref}:{ref}", folder=self._clone)
+            git("push", "--quiet", RECEIVE_LASTING, "origin", f"+{ref}:{ref}", folder=self._clone)
         return ref is not None
 
     def remove(self) -> None:

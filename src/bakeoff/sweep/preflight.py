@@ -17,6 +17,7 @@ from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
+from bakeoff.planning.plan import check_best_by
 from bakeoff.progress import progress
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import read_mapping
@@ -77,6 +78,7 @@ def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, unti
             "data: must be the same for every point, since their results are compared; "
             "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
         )
+    check_best_by(variant)
     run = variant.whole()
     assert run.derived is not None
     files = {workspace.PARAMS.as_posix(): wanted, workspace.RUN.as_posix(): as_tree(run)}

@@ -12,6 +12,7 @@ from filelock import FileLock
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError, choices
+from bakeoff.files import sync_names
 from bakeoff.runs.status import dequeue, enqueue
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all, launch_of
@@ -52,6 +53,7 @@ def line_up(sweep: str) -> None:
     with FileLock(folder / "line.lock"):  # two who add at once get two places
         last = max((int(file.name[:DIGITS]) for file in _files()), default=0)
         (folder / f"{last + 1:0{DIGITS}}-{sweep}").touch()
+        sync_names(folder)
 
 
 def remove_sweep(sweep: str) -> None:
@@ -66,6 +68,7 @@ def _leave(sweep: str) -> None:
     for file in _files():
         if file.name[DIGITS + 1 :] == sweep:
             file.unlink(missing_ok=True)
+            sync_names(file.parent)
 
 
 def _files() -> list[Path]:

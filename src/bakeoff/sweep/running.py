@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff import workspace
+from bakeoff.errors import is_disk_full
+from bakeoff.machine import disk_free
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
@@ -21,6 +24,7 @@ KILLED = "killed"
 INTERRUPTED = "stopped by Ctrl-C"
 PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
 STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
+LEAST_LEFT = 10e6  # bytes of disk, without which no job gets anywhere
 TRAIN, EVALUATE = "train", "evaluate"
 SECONDS_TO_LEAVE = 1.0  # it still has to close its journal
 SECONDS_BETWEEN_REMINDERS = 2.0
@@ -151,6 +155,12 @@ def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
 
 
 def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> str:
+    left = disk_free(workspace.main_workspace())
+    full = next((line.strip() for line in reversed(last_words) if is_disk_full(OSError(line))), None)
+    if full is None and left is not None and left < LEAST_LEFT:  # not even a word fits
+        full = f"{left / 1e6:.1f} MB are left"
+    if full is not None:
+        return f"{DISK}: {full}"
     if code is None or code < 0:  # the job itself, or DVC in it
         return KILLED
     if last is not None and last.failure is not None and last.failure.kind != ERROR:

@@ -23,6 +23,9 @@ AUTHOR = {
     for role in ("AUTHOR", "COMMITTER")
     for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
+# Git itself does not bring references to the disk; a loss of power would leave them empty.
+LASTING = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsync", "GIT_CONFIG_VALUE_0": "all"}
+RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
 PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
 NEEDED_OF_IGNORED = (".py", ".yaml")  # what else git ignores there is made again
 SUBMODULE = "160000"  # the mode that git lists it with
@@ -40,7 +43,7 @@ def take_snapshot(name: str) -> Snapshot:
     """Under a name, so that git keeps it."""
     baseline = git("rev-parse", "HEAD")
     commit = git("commit-tree", _tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
-    git("update-ref", f"refs/bakeoff/{name}", commit)
+    git("update-ref", f"refs/bakeoff/{name}", commit, more=LASTING)
     return Snapshot(baseline, commit)
 
 

@@ -6,6 +6,7 @@ points of one time for one besides, and a line of the journal keeps its time.
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 
+from bakeoff.files import sync_file
 from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
 from bakeoff.tracking.journal_files import SENDING, clear_of_kills, kept_file, link
 from bakeoff.tracking.logged_models import LoggedModels
@@ -68,7 +70,10 @@ class Delivery:
     def send(self) -> None:
         """Send all that the journal holds by now."""
         batch = Batch()
+        lasting = sync_file(self._folder / FILE)  # what the store has, the journal has after a loss of power, too
         for entry, end in entries(self._folder, self._place.offset):
+            if end > lasting:
+                break
             if entry is None or (entry.get("restored") and not self._place.created):
                 batch.end = end
                 continue
@@ -83,6 +88,8 @@ class Delivery:
                 self._try(str(entry.get("name") or entry["kind"]), partial(self._send_entry, entry, end))
                 self._move(end)
         self._send_batch(batch)
+        if self._place.trouble:  # there was nothing left to send
+            self._move(self._place.offset)
         if target_in(self._folder) == self._target:
             for file in self._sent_files:
                 file.unlink(missing_ok=True)
@@ -105,7 +112,8 @@ class Delivery:
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
             raise self._deleted()
         anew = self._place.offset == 0 and not self._place.created
-        self._unsure_until = 0 if made else (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+        until = (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+        self._unsure_until = 0 if made else math.inf if self._place.is_doubtful else until
 
     def _deleted(self) -> Deleted:
         run = self._place.run
@@ -273,7 +281,7 @@ class Delivery:
             self._place = replace(self._place, refused=(*self._place.refused, refusal))
 
     def _move(self, end: int) -> None:
-        self._place = replace(self._place, offset=end, trouble=None, tries=0)
+        self._place = self._place.move(self._folder / FILE, end)
         self._write_place()
 
     def _write_place(self) -> None:

@@ -24,7 +24,15 @@ from bakeoff.workspace import journals
 
 FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
+LONGEST_LINE = 2**24  # bytes; a longer one is no line of ours
 Entry = dict[str, Any]
+FIELDS: dict[str, dict[str, type]] = {  # what a line of each kind has to have
+    "metrics": {"step": int, "values": dict, "at": int}, "params": {"values": dict}, "tags": {"values": dict},
+    "file": {"name": str, "sha256": str, "bytes": int}, "parent": {"name": str}, "run": {"name": str, "at": int},
+    "model": {"name": str, "step": int, "weights": str, "files": list, "by_reference": bool},
+    "state": {"state": str, "at": int},
+    "dataset": {"name": str, "digest": str, "source": str, "counts": dict}, "link": {"tag": str, "run": str},
+}  # fmt: skip
 
 
 def format_line(entry: Mapping[str, Any]) -> bytes:
@@ -33,11 +41,14 @@ def format_line(entry: Mapping[str, Any]) -> bytes:
 
 
 def parse_line(line: bytes) -> Entry | None:
-    """Return None for a line that was cut off or damaged."""
+    """Return None for a line that was cut off or damaged, or is not of this journal."""
     try:
         checksum, content = line.rstrip(b"\n").split(b" ", 1)
-        return json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
-    except ValueError:
+        entry: Any = json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
+        whole = all(isinstance(entry[name], kind) for name, kind in FIELDS[entry["kind"]].items())
+        value = float | int if entry["kind"] == "metrics" else str
+        return entry if whole and all(isinstance(one, value) for one in entry.get("values", {}).values()) else None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
 
 
@@ -47,8 +58,13 @@ def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
         return
     with (folder / FILE).open("rb") as lines:
         lines.seek(start)
-        while (line := lines.readline()).endswith(b"\n"):
-            yield parse_line(line), lines.tell()
+        while line := lines.readline(LONGEST_LINE):
+            entry = parse_line(line)
+            while line and not line.endswith(b"\n"):  # it is longer, or has no end yet
+                line, entry = lines.readline(LONGEST_LINE), None
+            if not line:
+                return
+            yield entry, lines.tell()
 
 
 def entries_of(folder: Path, *kinds: str) -> Iterator[Entry]:
@@ -86,17 +102,30 @@ class Journal:
         with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
         self.is_alone = self._writing.is_locked
-        self.is_new = True
-        for entry, _ in entries(self.folder):
-            self.is_new = False
-            self._remember(entry or {})
-        self._file = os.open(self.folder / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = self._open()
         self._torn = _ends_within_a_line(self.folder / FILE)  # by a kill
+        with suppress(OSError):  # a full disk
+            self._torn = self._torn and os.write(self._file, b"\n") == 0  # it may lack its end alone
+        self.is_new = True
+        for entry in (entry for entry, _ in entries(self.folder) if entry):
+            self.is_new = False
+            self._remember(entry)
 
     def close(self) -> None:
         self._append(b"")
+        self.settle()
         os.close(self._file)
         self._writing.release()
+
+    def settle(self) -> None:
+        """Make lasting what was told until now."""
+        with suppress(OSError):
+            os.fsync(self._file)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last word on the run is that it came to its end."""
+        return self._last.get(("state", "")) == "FINISHED"
 
     def next_step(self, metric: str) -> int:
         return self._points[metric][0] + 1 if metric in self._points else 0
@@ -211,6 +240,8 @@ class Journal:
             self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
         elif kind in ("params", "tags"):
             self._last |= {(kind, key): value for key, value in entry["values"].items()}
+        elif kind == "state":
+            self._last[kind, ""] = entry["state"]
         elif kind in ("file", "dataset", "parent"):
             self._last[kind, entry["name"]] = entry.get("sha256", "")
         elif kind == "model":
@@ -222,12 +253,27 @@ class Journal:
             return
         content = (b"\n" if self._torn else b"") + self._unwritten
         try:
+            if not os.fstat(self._file).st_nlink:
+                self._write_anew()
             written = content[: os.write(self._file, content)]
         except OSError as error:  # the disk is full, most likely; the next line tries again
             self.trouble = error
             return
         self._torn = not written.endswith(b"\n")
         self._unwritten = content[written.rfind(b"\n") + 1 :]
+
+    def _open(self) -> int:
+        return os.open(self.folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def _write_anew(self) -> None:
+        """Put a journal that somebody removed back: without it the store would never learn how its run ended."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / FILE).write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
+        os.close(self._file)
+        self._file = self._open()
+        self._writing.release()
+        with suppress(Timeout):
+            self._writing.acquire(timeout=1)
 
 
 def _digest_of(model: Mapping[str, Any]) -> str:

@@ -101,16 +101,21 @@ class LoggedModels:
 
     def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
         """Log the run's own points, word for word, so that it has none of them twice."""
-        made_here = place_in(self._folder, self._target).created
+        place = place_in(self._folder, self._target)
         points = [
-            Metric(key, value, at, step, model_id=model.model_id)
-            for key, step, value, at in _points(self._folder, entry, end, restored=made_here)
+            Metric(key, value, self._time_of(key, step, at) if place.is_doubtful else at, step, model_id=model.model_id)
+            for key, step, value, at in _points(self._folder, entry, end, restored=place.created)
         ]
         for first in range(0, len(points), MOST_POINTS):
             batch = points[first : first + MOST_POINTS]
             if not self._log_unless_refused(batch):
                 for point in batch:  # what the store refused of the run, and was named then, it refuses here
                     self._log_unless_refused([point])
+
+    def _time_of(self, key: str, step: int, at: int) -> int:
+        """Return when the run has the point, which a journal that lost it has told again, at another time."""
+        found = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
+        return next(found, at)
 
     def _log_unless_refused(self, points: list[Metric]) -> bool:
         try:

@@ -20,14 +20,14 @@ def read_measured(fingerprint: str | None) -> dict[str, Any]:
     """Return what is known; nothing of a run that was trained elsewhere."""
     try:
         tree = json.loads((workspace.results() / f"{fingerprint}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return tree if isinstance(tree, dict) else {}
 
 
 def keep_measured(fingerprint: str, **facts: Any) -> None:
     known = read_measured(fingerprint) | facts
-    write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n")
+    write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n", lasting=True)
 
 
 def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
-from bakeoff.tracking.sync import tell_interrupted
+from bakeoff.tracking.sync import tell_interrupted, where_allowed
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id, restore, tell_result
 from bakeoff.workspace import journals
@@ -20,6 +20,7 @@ from bakeoff.workspace import journals
 REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeoff.made_by_mlflow_run"
 
 
+@where_allowed()
 def reconcile() -> None:
     """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
     tell_interrupted()

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from bakeoff import dvc
+from bakeoff.files import append_line
 from bakeoff.tracking import git
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
@@ -122,25 +123,33 @@ def _result(
 def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     """Whether the last training is of this variant; an experiment may have ended before it came to that."""
     stage = _stage(lock, "train")
-    trained = (stage.get("params") or {}).get(RUN.as_posix()) or {}
+    trained = _mapping(_mapping(stage.get("params")).get(RUN.as_posix()))
     return bool(stage) and all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
 
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
     """Whether the last evaluation is of the last training, as far as DVC knows."""
-    judged = [dep.get("md5") for dep in _stage(lock, "evaluate").get("deps", ()) if dep["path"] == TRAINED.as_posix()]
-    return not judged or judged == [trained_digest(lock)]
+    judged = _digest_in(_stage(lock, "evaluate").get("deps"))
+    return judged is None or judged == trained_digest(lock)
 
 
 def trained_digest(lock: Mapping[str, Any]) -> str | None:
     """Return that of models/train, by which DVC's cache has it."""
-    outs = _stage(lock, "train").get("outs", ())
-    return next((out.get("md5") for out in outs if out.get("path") == TRAINED.as_posix()), None)
+    return _digest_in(_stage(lock, "train").get("outs"))
+
+
+def _digest_in(entries: Any) -> str | None:
+    """Return that of models/train among a stage's entries."""
+    found = map(_mapping, entries if isinstance(entries, list) else ())
+    return next((entry.get("md5") for entry in found if entry.get("path") == TRAINED.as_posix()), None)
 
 
 def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:
-    stages = lock.get("stages")
-    return (stages.get(name) if isinstance(stages, dict) else None) or {}
+    return _mapping(_mapping(lock.get("stages")).get(name))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _comparable(value: Any) -> Any:
@@ -172,18 +181,18 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
     """Return a mapping; an empty one of anything else."""
     try:
         tree = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return tree if isinstance(tree, dict) else {}
+    return _mapping(tree)
 
 
 def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
     """Return a mapping; an empty one of anything else."""
     try:  # in C where PyYAML has it: dvc.lock is long
         tree = yaml.load(text or "", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (ValueError, yaml.YAMLError):
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise
         return {}
-    return tree if isinstance(tree, dict) else {}
+    return _mapping(tree)
 
 
 # The ledger.
@@ -196,15 +205,13 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
         "here": Path.cwd().resolve() == main_workspace() if here is None else here,
         "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
     }
-    journals().mkdir(parents=True, exist_ok=True)
-    with (journals() / LEDGER).open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(row) + "\n")
+    append_line(journals() / LEDGER, json.dumps(row))
 
 
 def read_ledger() -> list[dict[str, Any]]:
     """Return the rows, but for lines that a crash cut off."""
     rows = map(parse_json, (read_text(journals() / LEDGER) or "").splitlines())
-    return [row for row in rows if row]
+    return [row for row in rows if {"run", "here"} <= row.keys()]
 
 
 def last_here() -> str | None:

@@ -69,10 +69,10 @@ def main() -> None:
 def send_until_done(target: Target) -> None:
     from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load, and most senders find another at work
 
-    courier = Courier(target)
+    courier, lock = Courier(target), Path(sender_lock(target.key).lock_file)
     busy_at = fine_at = time.monotonic()
-    pause = POLL_S
-    while not is_asked_to_leave(target.key):
+    pause, own = POLL_S, _number_of(lock)
+    while not is_asked_to_leave(target.key) and _number_of(lock) == own:
         folders = [folder for folder in unsent(target) if folder not in courier.deleted]
         now = time.monotonic()
         if folders or is_written(target):
@@ -86,6 +86,14 @@ def send_until_done(target: Target) -> None:
         else:
             pause = min(2 * pause, LONGEST_PAUSE_S)
         wait(pause, target.key)
+
+
+def _number_of(file: Path) -> int | None:
+    """Return another one of a file that somebody removed: then another process may have taken the place."""
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return None
 
 
 def is_written(target: Target) -> bool:

@@ -5,6 +5,7 @@ A training keeps `running` beside its journal, with the name of its machine, and
 INTERRUPTED. When it goes on, it is RUNNING again.
 """
 
+import errno
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,7 +36,8 @@ class Standing:
 
     @property
     def is_sent(self) -> bool:
-        return not self.unsent
+        """Whether the store has all of it, and did not fail when it was asked last."""
+        return not self.unsent and not self.place.trouble
 
 
 def standings(elsewhere: str | None = None) -> list[Standing]:
@@ -58,6 +60,17 @@ def send_beside() -> None:
             start_sender(target.key)
 
 
+@contextmanager
+def where_allowed() -> Iterator[None]:
+    """Leave the block where one may not write: whoever may only look at a workspace tells nothing of its runs."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+
+
+@where_allowed()
 def tell_interrupted() -> list[str]:
     """Tell of runs that were killed, start what sends it, and return their ids."""
     markers = sorted(journals().glob(f"*/{RUNNING}"))

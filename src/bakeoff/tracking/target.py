@@ -7,8 +7,10 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field
+import zlib
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from bakeoff.files import write_whole
 from bakeoff.run.options import Mlflow
@@ -18,6 +20,7 @@ from bakeoff.workspace import journals, main_workspace
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
+MARKED = 512  # bytes before a place, by which it is recognised
 RUN_TAG = "bakeoff.run"  # in a store, our own id of a run, by which it is found again
 
 
@@ -87,6 +90,26 @@ class Place:
     refused: tuple[str, ...] = ()  # what the store did not take, and why
     trouble: str | None = None  # why the rest is not sent
     tries: int = 0  # that failed since something was sent
+    mark: int | None = None  # what the journal holds before the offset; None: an earlier version did not say
+    is_doubtful: bool = False  # the journal lost lines that the store has: each point is looked up before it is sent
+
+    @classmethod
+    def parse(cls, tree: dict[str, Any]) -> "Place":
+        """Return the beginning, if nothing or something else is there."""
+        try:
+            place = cls(**(tree | {"refused": tuple(tree["refused"])}))
+            return place if isinstance(place.offset, int) and place.offset >= 0 <= place.tries else cls()
+        except (KeyError, TypeError):
+            return cls()
+
+    def move(self, journal: Path, offset: int) -> "Place":
+        """Return the place to which all was sent, without trouble."""
+        return replace(self, offset=offset, mark=mark_at(journal, offset), trouble=None, tries=0)
+
+    def is_in(self, journal: Path) -> bool:
+        """Whether the journal still holds what was sent of it; a loss of power may take its last lines."""
+        found = mark_at(journal, self.offset)
+        return self.offset == 0 or (found is not None and self.mark in (None, found))
 
     def write(self, folder: Path, target: Target) -> None:
         _write(folder / f"sent-{target.key}.json", asdict(self))
@@ -94,12 +117,27 @@ class Place:
 
 def target_in(folder: Path) -> Target | None:
     tree = parse_json(read_text(folder / FILE))
-    return Target(**tree) if tree else None
+    uri, experiment = tree.get("uri"), tree.get("experiment")
+    if not (isinstance(uri, str) and isinstance(experiment, str)):
+        return None
+    return Target(uri, experiment, tree.get("artifacts"))
 
 
 def place_in(folder: Path, target: Target) -> Place:
-    tree = parse_json(read_text(folder / f"sent-{target.key}.json"))
-    return Place(**(tree | {"refused": tuple(tree["refused"])})) if tree else Place()
+    place = Place.parse(parse_json(read_text(folder / f"sent-{target.key}.json")))
+    return place if place.is_in(folder / JOURNAL) else replace(place, offset=0, mark=None, is_doubtful=True)
+
+
+def mark_at(journal: Path, offset: int) -> int | None:
+    """Return a number for what the journal holds before an offset; None if it does not reach there."""
+    length = min(offset, MARKED)
+    try:
+        with journal.open("rb") as lines:
+            lines.seek(offset - length)
+            held = lines.read(length)
+    except OSError:
+        return None
+    return zlib.crc32(held) if len(held) == length else None
 
 
 def first_home(folder: Path, other: Target) -> tuple[Target, str] | None:
@@ -122,7 +160,10 @@ def all_journals() -> list[Path]:
 
 
 def is_sent(folder: Path, target: Target) -> bool:
-    return place_in(folder, target).offset >= (folder / JOURNAL).stat().st_size
+    try:
+        return place_in(folder, target).offset >= (folder / JOURNAL).stat().st_size
+    except FileNotFoundError:  # somebody removed it
+        return True
 
 
 def unsent(target: Target) -> list[Path]:
@@ -136,4 +177,4 @@ def without_secrets(text: str) -> str:
 
 
 def _write(path: Path, tree: dict) -> None:
-    write_whole(path, json.dumps(tree) + "\n")
+    write_whole(path, json.dumps(tree) + "\n", lasting=True)

@@ -107,6 +107,11 @@ class Tracker:
         # A run that goes on may have an older patch among its artifacts; this one counts.
         self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
 
+    def settle(self) -> None:
+        """Make lasting what was told until now."""
+        if self._journal:
+            self._journal.settle()
+
     @contextmanager
     def ending(self) -> Iterator[None]:
         """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else."""
@@ -140,9 +145,17 @@ class Tracker:
         self.close(wait=kind is None)
 
 
-def start(settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | None = None) -> Tracker:
-    """Open a new run in the store that the settings name, or one that was interrupted."""
+def start(
+    settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | None = None, is_over: bool = False
+) -> Tracker:
+    """Open a new run in the store that the settings name, or one that was interrupted.
+
+    Of one that `is_over`, and was told of to its end, nothing more is told: the clock and the machine of today are none
+    of its own.
+    """
     tracker = _open(settings, run_id or new_run_id(), name)
+    if is_over and tracker._journal and tracker._journal.is_finished:
+        tracker.close(wait=False)
     tracker.tags(tags)
     return tracker
 

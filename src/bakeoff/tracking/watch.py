@@ -2,13 +2,14 @@
 
 import sys
 import time
+from contextlib import suppress
 from threading import Event, Thread
 
 from bakeoff.progress import say
 from bakeoff.tracking import system
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.sender import is_running, start_sender
-from bakeoff.tracking.target import Place, Target, is_sent, place_in
+from bakeoff.tracking.target import Place, Target, is_sent, place_in, target_in
 
 LOOK_EVERY_S = 1.0
 RESTART_AFTER_S = 10.0  # a sender that just ended, such as at a store that takes nothing
@@ -29,6 +30,9 @@ class Watch:
         """Wait for MLflow to have everything, but not longer, and not for one that takes nothing."""
         self._ending.set()
         self._thread.join()
+        if target_in(self._journal.folder) is None:  # somebody removed it, and the journal is there again
+            with suppress(OSError):
+                self._target.write(self._journal.folder)
         end = time.monotonic() + wait_s
         self._started_at = float("-inf")
         while not self._is_sent() and time.monotonic() < end and self._place.tries < VAIN_TRIES:

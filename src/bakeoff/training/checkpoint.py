@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.files import sync_names
 
 FORMAT = b"bakeoff checkpoint 1\n"
 DIGEST_BYTES = 32
@@ -56,7 +57,7 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, ArrayLike])
         partial.unlink(missing_ok=True)
         raise
     partial.replace(path)
-    _sync_folder(path.parent)
+    sync_names(path.parent)
 
 
 def is_one(path: Path) -> bool:
@@ -80,8 +81,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
             yield file
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path.as_posix()}: damaged ({error})") from None
+    except (OSError, MemoryError) as error:  # it may be as good as ever
+        raise WorkspaceError(
+            f"{path.as_posix()}: cannot be read now ({getattr(error, 'strerror', None) or 'no memory'}), and stays as "
+            "it is; mend that and run the same command again, or delete the file to train from an earlier one"
+        ) from None
 
 
 def _head(file: BinaryIO, path: Path) -> dict[str, Any]:
@@ -123,13 +129,3 @@ def _bytes_of(array: np.ndarray) -> memoryview:
 
 def _digest(data: bytes | memoryview) -> bytes:
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return  # Windows opens no folders, and needs no such sync
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

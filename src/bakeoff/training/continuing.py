@@ -49,7 +49,7 @@ class Parent:
 
 def write_identity(identity: Mapping[str, Any], folder: Path) -> None:
     """Into a run's folder: what its fingerprint is a hash of."""
-    write_whole(folder / IDENTITY, json.dumps(identity, indent=1) + "\n")
+    write_whole(folder / IDENTITY, json.dumps(identity, indent=1) + "\n", lasting=True)
 
 
 def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = lambda run_id: None) -> Parent | None:
@@ -59,10 +59,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
     folder = _folder_of(train.continue_from, runs, own_id)
     checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_number(path.parent), path.name))
     if not checkpoints or not (folder / IDENTITY).is_file():
-        raise ConfigError(
-            f"{KEY}: {folder.as_posix()} holds no checkpoint to go on from; train its variant again, "
-            "or train this one without continue_from"
-        )
+        raise _nothing_in(folder)
     with checkpoints[-1].open("rb") as file:
         return Parent(folder, hashlib.file_digest(file, "sha256").hexdigest())
 
@@ -90,6 +87,8 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
     try:
         other = Work(parent.folder, _phase_names(parent.folder))
         found = other.newest()
+        if found.arrays is None:
+            raise _nothing_in(parent.folder)
         remarks = _require_same_past(parent, identity, found.position.phase)
         _require_something_to_do(parent, found, train, ends)
         work.adopt(other, _opened_again(found, parent, ends))
@@ -108,7 +107,10 @@ def _opened_again(found: Found, parent: Parent, ends: list[int]) -> Found:
 
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
-    there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
+    try:
+        there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
+    except ValueError:  # a loss of power left it empty
+        raise _nothing_in(parent.folder, f"{IDENTITY} that can be read") from None
     here = dict(_flat(json.loads(json.dumps(identity))))
     differ = [
         key
@@ -124,6 +126,11 @@ def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) 
             "set these as they were there, or start from its weights with train.init.weights"
         )
     return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in said]
+
+
+def _nothing_in(folder: Path, what: str = "checkpoint to go on from") -> ConfigError:
+    remedy = "train its variant again, or train this one without continue_from"
+    return ConfigError(f"{KEY}: {folder.as_posix()} holds no {what}; {remedy}")
 
 
 def _require_something_to_do(parent: Parent, found: Found, train: Train, ends: list[int]) -> None:
@@ -155,7 +162,7 @@ def _folder_of(name: str, runs: Path, own_id: Callable[[str], str | None]) -> Pa
         found = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
     elif re.fullmatch(r"[0-9a-f]{32}", name):
         ids = (name, own_id(name))
-        found = [file.parent for file in runs.glob("*/run") if file.read_text(encoding="utf-8") in ids]
+        found = [file.parent for file in runs.glob("*/run") if file.read_text("utf-8", "replace") in ids]
     elif re.fullmatch(rf"[0-9a-f]{{1,{LENGTH}}}", name):
         found = sorted(runs.glob(f"{name}*"))
     else:

@@ -107,7 +107,7 @@ def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) ->
     at, ends = found.position, course.ends
     standings = [Standing.of(facts) for facts in found.facts["phases"]]
     resumed = list(found.facts["resumed"])
-    if not _is_over(standings, len(phases)):
+    if not found.is_over:
         ends.limit.begin()
         resumed += [at.step] if at.step else []
     for phase in phases:  # all of them, before the first step
@@ -199,13 +199,6 @@ class PhaseKeeper:
             now=standing.ended_by is not None or course.ends.stop.asked,
             check=partial(require_numbers, step=step, rate=self._phase.rate(step - 1)),
         )
-
-
-def _is_over(standings: Sequence[Standing], phases: int) -> bool:
-    """Say whether nothing is left to do of so many phases."""
-    if not standings or standings[-1].ended_by is None:
-        return False
-    return len(standings) == phases or standings[-1].ended_by == "max_minutes"
 
 
 def _key(phase: TrainingPhase, phases: Sequence[TrainingPhase], name: str) -> str:

@@ -9,6 +9,7 @@
 A new checkpoint is written by a thread beside training, and the one before stays until the new one is whole.
 """
 
+import re
 import shutil
 import sys
 import time
@@ -24,12 +25,14 @@ from filelock import FileLock, Timeout
 from numpy.typing import ArrayLike
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import write_whole
 from bakeoff.training import checkpoint
 from bakeoff.training.checkpoint import Damaged
 from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
 
 
@@ -48,11 +51,12 @@ class Found:
     position: Position = Position(0, 0)
     facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
     arrays: Arrays | None = None
+    is_over: bool = False  # nothing is left to do
 
     def describe(self, steps: int, folder: Path) -> list[str]:
         """Return lines for the screen; none for a run that begins."""
         done = self.position.step
-        if done == steps:
+        if done == steps or self.is_over:
             return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
         return [f"goes on after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
 
@@ -66,6 +70,7 @@ class Work:
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
+        self.settle: Callable[[], object] = lambda: None  # makes lasting what a checkpoint counts as told
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
@@ -87,24 +92,37 @@ class Work:
                 partial.unlink()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._thread.shutdown(wait=True)
         self._lock.release()
+        if isinstance(error, FileNotFoundError) and not any(folder.is_dir() for folder in self._folders):
+            raise WorkspaceError(
+                f"{self.folder.as_posix()}: was removed while a training worked in it; run the same command again, "
+                "which trains from the start"
+            ) from None
 
     # Checkpoints.
 
     def newest(self) -> Found:
-        """The newest checkpoint that is whole, along with the best weights that it names."""
-        for position, path in sorted(self._checkpoints().items(), reverse=True):
+        """Return the newest checkpoint that is whole, along with the best weights that it names.
+
+        A damaged one is removed. One that cannot be read now is an error, and stays.
+        """
+        earlier = sorted(self._checkpoints().items())
+        while earlier:
+            position, path = earlier.pop()
             try:
                 found = checkpoint.read(path)
                 self._named[position] = self._bests_in(found.facts)
                 for best in self._named[position]:
                     checkpoint.read(best)
-                return Found(position, found.facts, found.arrays)
+                ends = [standing.get("ended_by") for standing in found.facts["phases"]]
+                is_last = len(ends) == len(self._folders) or "max_minutes" in ends
+                return Found(position, found.facts, found.arrays, is_last and ends[-1] is not None)
             except Damaged as error:
-                print(f"warning: {error}; training goes on from the checkpoint before", file=sys.stderr)
-                path.unlink()
+                then = "goes on from the checkpoint before" if earlier else "begins anew, for no checkpoint is left"
+                print(f"warning: {error}; training {then}", file=sys.stderr)
+                path.unlink(missing_ok=True)
         return Found()
 
     def can_go_on(self) -> bool:
@@ -133,6 +151,7 @@ class Work:
         def job() -> None:
             start = time.monotonic()
             check(arrays)
+            self.settle()
             checkpoint.write(path, facts, arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
@@ -200,7 +219,7 @@ class Work:
             for position in staying:
                 if position not in self._named:
                     self._named[position] = self._bests_in(checkpoint.read_facts(found[position]))
-        except Damaged:
+        except (Damaged, WorkspaceError):
             return  # nobody knows what it names
         named = set().union(*(self._named[position] for position in staying))
         for phase in self._folders:
@@ -211,11 +230,12 @@ class Work:
 
     @property
     def run_id(self) -> str:
-        """One for all attempts at the run."""
+        """One for all attempts at the run; another if a loss of power left none."""
         file = self.folder / "run"
-        if not file.is_file():
-            file.write_text(uuid4().hex, encoding="utf-8")
-        return file.read_text(encoding="utf-8")
+        known = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        if not RUN_ID.fullmatch(known):
+            write_whole(file, known := uuid4().hex, lasting=True)
+        return known
 
     def send(self, lines: Sequence[str], metrics: Callable[[int, dict[str, float]], object]) -> None:
         """What was not sent yet of a history; after an interruption all of it, since a journal keeps nothing twice."""
