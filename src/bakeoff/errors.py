@@ -7,8 +7,10 @@ BakeoffError
 └── TryAgainLater    the machine, for now
 """
 
+import codecs
 import difflib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,6 +23,8 @@ TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
+MOST_SHOWN = 200  # characters of a value in a message
+SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}
 
 
 class BakeoffError(Exception):
@@ -60,7 +64,7 @@ class OutOfRange(ValueError):
 
     def __init__(self, key: str, value: object, rule: str, why: str = "") -> None:
         self.key = key
-        self.reason = f"must be {rule}, got {value!r}" + (f"; {why}" if why else "")
+        self.reason = f"must be {rule}, got {show(value)}" + (f"; {why}" if why else "")
         super().__init__(f"{key}: {self.reason}")
 
 
@@ -68,6 +72,19 @@ def require(condition: bool, key: str, value: object, rule: str) -> None:
     """Refuse a field of a settings object, from its `__post_init__`."""
     if not condition:
         raise OutOfRange(key, value, rule)
+
+
+def require_at_most(settings: object, **limits: float) -> None:
+    """Refuse numbers that are so large that they can only be a mistake."""
+    for key, most in limits.items():
+        value = getattr(settings, key)
+        require(not isinstance(value, (int, float)) or value <= most, key, value, f"at most {most:,}")
+
+
+def show(value: object) -> str:
+    """Return a value as a message repeats it: on one line, and of a long one the beginning."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def choices(name: str, allowed: Iterable[str]) -> str:
@@ -81,6 +98,7 @@ def choices(name: str, allowed: Iterable[str]) -> str:
 @contextmanager
 def said_plainly() -> Iterator[None]:
     """Turn what a user can mend, Ctrl-C and a full disk into one line and an exit code, without a traceback."""
+    print_on_any_console()
     try:
         yield
     except BakeoffError as error:
@@ -99,6 +117,20 @@ def said_plainly() -> Iterator[None]:
             f"no space left on the disk: {one_line(error)}; free some and run the same command again", file=sys.stderr
         )
         sys.exit(USER_ERROR)
+
+
+def print_on_any_console() -> None:
+    """Write characters that the console's encoding lacks in others, unless the user has chosen what to do with them."""
+    codecs.register_error("spelt_out", _spell_out)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape", "backslashreplace"):
+            stream.reconfigure(errors="spelt_out")
+
+
+def _spell_out(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(SPELT_OUT.get(letter) or ascii(letter)[1:-1] for letter in lacking), error.end
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
