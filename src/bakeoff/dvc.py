@@ -144,7 +144,8 @@ def main() -> None:
     if RUN_STAGES & set(sys.argv[1:2]) and Path("dvc.yaml").is_file():
         clear_half_written(cache())
         mend_lock()
-        require_readable(Path("params.yaml"))
+        if "repro" in sys.argv[1:2] or "run" in sys.argv[2:3]:
+            require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc
 
     sys.exit(run_dvc())

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from bakeoff.config.checks import Records
@@ -24,7 +23,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import write_mapping
 from bakeoff.training.variant import plan_phases
 from imports import ROOT
-from odd_inputs import bounded_memory, edited, examples, few_or_many, is_read, values
+from odd_inputs import edited, explore, few_or_many, values
 
 PARAMS, CONF = Path("params.yaml"), Path("conf")
 GROUPS = ("data", "model", "memory", "lr", "optimizer", "train", "evaluate", "export", "track")
@@ -83,94 +82,72 @@ def keys(demo: Run) -> list[str]:
 
 @few_or_many
 def test_any_values_in_params_are_read_or_refused(number: int, clone: Path, keys: list[str]) -> None:
-    @examples(number)
-    @given(st.lists(st.tuples(st.sampled_from(keys), values), min_size=1, max_size=3))
-    def check(pairs: list[tuple[str, str]]) -> None:
-        lines = {group: f"{group}: {{use: preset}}" for group in GROUPS} | {
-            "data": "data: {use: digits}",
-            "seed": "seed: 0",
-        }
+    def read(pairs: list[tuple[str, str]]) -> None:
+        lines = {group: f"{group}: {{use: preset}}" for group in GROUPS}
+        lines |= {"data": "data: {use: digits}", "seed": "seed: 0"}
         for key, value in pairs:
             group, *inner = key.split(".")
-            use = "digits" if group == "data" else "preset"
-            lines[group] = f"{group}:\n  use: {use}\n" if inner else f"{group}: {value}"
-            lines[group] += "".join(f"{'  ' * depth}{name}:\n" for depth, name in enumerate(inner, 1))[:-1]
-            lines[group] += f" {value}" if inner else ""
-        text = "experiment: demo\n" + "\n".join(lines.values()) + "\n"
+            head = [f"{group}:", f"  use: {'digits' if group == 'data' else 'preset'}"] if inner else []
+            rest = [f"{'  ' * depth}{name}:" for depth, name in enumerate(inner, 1)] or [f"{group}:"]
+            lines[group] = "\n".join([*head, *rest]) + f" {value}"
+        text = "\n".join(["experiment: demo", *lines.values(), ""])
         PARAMS.write_text(text, encoding="utf-8", errors="surrogatepass")
-        is_read(render, *PLACES)
+        render()
 
-    with bounded_memory():
-        check()
+    explore(number, st.lists(st.tuples(st.sampled_from(keys), values), min_size=1, max_size=3), read, *PLACES)
 
 
 @few_or_many
 def test_any_text_in_params_is_read_or_refused(number: int, clone: Path) -> None:
-    @examples(number)
-    @given(st.one_of(edited((ROOT / "params.yaml").read_text("utf-8")), st.binary(max_size=200)))
-    def check(source: bytes) -> None:
+    def read(source: bytes) -> None:
         PARAMS.write_bytes(source)
-        is_read(render, *PLACES)
+        render()
 
-    with bounded_memory():
-        check()
+    texts = st.one_of(edited((ROOT / "params.yaml").read_text("utf-8")), st.binary(max_size=200))
+    explore(number, texts, read, *PLACES)
 
 
 @few_or_many
 def test_any_text_in_an_option_is_read_or_refused(number: int, clone: Path) -> None:
     texts = {name: (ROOT / f"conf/{name}.yaml").read_text("utf-8") for name in OPTIONS}
 
-    @examples(number)
-    @given(st.sampled_from(OPTIONS).flatmap(lambda name: st.tuples(st.just(name), edited(texts[name]))))
-    def check(pair: tuple[str, bytes]) -> None:
-        name, source = pair
-        path = clone / f"conf/{name}.yaml"
-        path.write_bytes(source)
+    def read(pair: tuple[str, bytes]) -> None:
+        path = clone / f"conf/{pair[0]}.yaml"
+        path.write_bytes(pair[1])
         try:
-            is_read(render, *PLACES)
+            render()
         finally:
-            path.write_text(texts[name], encoding="utf-8")
+            path.write_text(texts[pair[0]], encoding="utf-8")
 
-    with bounded_memory():
-        check()
+    pairs = st.sampled_from(OPTIONS).flatmap(lambda name: st.tuples(st.just(name), edited(texts[name])))
+    explore(number, pairs, read, *PLACES)
 
 
 @few_or_many
 def test_any_words_on_the_command_line_are_read_or_refused(number: int, clone: Path, keys: list[str]) -> None:
     key = st.one_of(st.sampled_from(keys), st.sampled_from(GROUPS), st.text(max_size=8))
     word = st.builds("{}{}={}".format, st.sampled_from(("", "+", "++", "~")), key, values)
-
-    @examples(number)
-    @given(st.lists(st.one_of(word, st.text(max_size=20)), min_size=1, max_size=2))
-    def check(words: list[str]) -> None:
-        is_read(lambda: render(words), *PLACES)
-
-    with bounded_memory():
-        check()
+    explore(number, st.lists(st.one_of(word, st.text(max_size=20)), min_size=1, max_size=2), render, *PLACES)
 
 
 @few_or_many
-def test_any_run_yaml_is_read_or_refused(number: int, tmp_path: Path, demo: Run, keys: list[str]) -> None:
+def test_any_run_yaml_is_read_or_refused(number: int, tmp_path: Path, demo: Run) -> None:
     path = tmp_path / "run.yaml"
     write(demo, path)
     text, tree = path.read_text("utf-8"), as_tree(demo)
     plain = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)), st.lists)
-    places = [*flat(tree), *tree]
 
     def seal(pair: tuple[str, Any]) -> bytes:
         """Change one value, with the digest that goes with it."""
         write_mapping(path, sealed(change(tree, pair[0].split("."), pair[1])), head="")
         return path.read_bytes()
 
-    @examples(number)
-    @given(st.one_of(edited(text), st.tuples(st.sampled_from(places), plain).map(seal)))
-    def check(source: bytes) -> None:
+    def read(source: bytes) -> None:
         path.write_bytes(source)
-        if is_read(lambda: load(path), path.as_posix()):
-            assert load(path).name
+        assert load(path).name
 
-    with bounded_memory():
-        check()
+    resealed = st.tuples(st.sampled_from([*flat(tree), *tree]), plain).map(seal)
+    explore(number, st.one_of(edited(text), resealed), read, path.as_posix())
 
 
 def change(tree: Any, place: list[str], value: Any) -> Any:

@@ -1,12 +1,11 @@
 """Any bytes in the place of a pipeline.config are carried over, or refused in lines that say what to mend."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from api_files import TF1, TF2
 from bakeoff.pipeline_import.options import check_settings, import_pipeline
-from odd_inputs import bounded_memory, edited, examples, few_or_many, is_read
+from odd_inputs import edited, explore, few_or_many, is_read
 
 TEXTS = [path.read_text("utf-8") for path in (TF1, TF2)]
 LINES = sorted({line.strip() for text in TEXTS for line in text.splitlines() if ":" in line})
@@ -31,13 +30,8 @@ other_values = st.builds(
 
 @few_or_many
 def test_any_text_is_carried_over_or_refused(number: int) -> None:
-    @examples(number)
-    @given(st.one_of(st.sampled_from(TEXTS).flatmap(edited), other_values, st.binary(max_size=200)))
-    def check(source: bytes) -> None:
-        is_read(lambda: carry_over(source), "pipeline.config")
-
-    with bounded_memory():
-        check()
+    texts = st.one_of(st.sampled_from(TEXTS).flatmap(edited), other_values, st.binary(max_size=200))
+    explore(number, texts, carry_over, "pipeline.config")
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=["tf1", "tf2"])

@@ -4,18 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Self
 
-from bakeoff.errors import require, require_at_most
-from bakeoff.lr.schedule import (
-    MOST_RATE,
-    MOST_STEPS,
-    Turn,
-    fill_length,
-    require_shorter,
-    require_total,
-    require_warmup,
-    rise,
-    turns_at,
-)
+from bakeoff.errors import require
+from bakeoff.lr.schedule import Turn, fill_length, require_shorter, require_total, require_warmup, rise, turns_at
 
 
 @dataclass(frozen=True)
@@ -57,7 +47,6 @@ class Polynomial:
         require_warmup(self)
         require(0 <= self.end_rate <= self.peak, "end_rate", self.end_rate, f"between 0 and peak={self.peak:g}")
         require(self.power > 0, "power", self.power, "above 0")
-        require_at_most(self, power=100)
         require_total(self.total_steps, self.warmup_steps + 1)
 
     def __call__(self, step: int) -> float:
@@ -90,7 +79,6 @@ class Cosine:
     def __post_init__(self) -> None:
         require_warmup(self)
         require(self.hold_steps >= 0, "hold_steps", self.hold_steps, "0 or more")
-        require_at_most(self, hold_steps=MOST_STEPS, total_steps=MOST_STEPS)
         if self.total_steps is not None:
             start = self.warmup_steps + self.hold_steps
             require(self.total_steps > start, "total_steps", self.total_steps, f"above warm-up and hold, {start}")
@@ -145,8 +133,6 @@ class Exponential:
         require(one_start, "burn_in_steps", self.burn_in_steps, f"0 when warmup_steps is {self.warmup_steps}")
         positive = self.burn_in_rate is None or self.burn_in_rate > 0
         require(positive, "burn_in_rate", self.burn_in_rate, "above 0, or null for peak")
-        require_at_most(self, decay_epochs=1_000_000, burn_in_rate=MOST_RATE)
-        require_at_most(self, decay_steps=MOST_STEPS, burn_in_steps=MOST_STEPS)
         require(0 <= self.floor <= self.peak, "floor", self.floor, f"between 0 and peak={self.peak:g}")
 
     def __call__(self, step: int) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from bakeoff.errors import OutOfRange, require, require_at_most
+from bakeoff.errors import OutOfRange, require
 from bakeoff.lr.schedule import MOST_RATE, MOST_STEPS, Turn, fill_length, require_batch, require_total
 
 MOST_BOUNDARIES = 1000
@@ -68,7 +68,6 @@ class OneCycle:
         require(0 < self.rise_share < 1, "rise_share", self.rise_share, "above 0 and under 1")
         for key in ("start_divisor", "end_divisor"):
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")
-        require_at_most(self, peak=MOST_RATE, start_divisor=10**9, end_divisor=10**9)
         require_total(self.total_steps, 2)
 
     def __call__(self, step: int) -> float:

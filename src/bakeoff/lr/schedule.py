@@ -7,6 +7,11 @@ from bakeoff.errors import OutOfRange, require, require_at_most
 
 MOST_RATE = 1000
 MOST_STEPS = 100_000_000  # of a run
+STEPS = ("warmup_steps", "hold_steps", "decay_steps", "burn_in_steps", "total_steps")
+LIMITS = {  # of the fields that schedules have
+    **dict.fromkeys(STEPS, MOST_STEPS), **dict.fromkeys(("peak", "burn_in_rate"), MOST_RATE), "power": 100,
+    "decay_epochs": 10**6, "scale_with_batch": 10**6, "start_divisor": 10**9, "end_divisor": 10**9,
+}  # fmt: skip
 Turn = tuple[int, str]  # a step where the schedule changes its course, and what begins there
 Ending = TypeVar("Ending", bound="EndingSchedule")
 
@@ -74,7 +79,6 @@ def require_warmup(schedule: WarmedSchedule) -> None:
     require_batch(schedule)
     require(schedule.peak > 0, "peak", schedule.peak, "above 0")
     require(schedule.warmup_steps >= 0, "warmup_steps", schedule.warmup_steps, "0 or more")
-    require_at_most(schedule, peak=MOST_RATE, warmup_steps=MOST_STEPS)
     start = schedule.warmup_from
     fits = start is None or 0 <= start <= schedule.peak
     require(fits, "warmup_from", start, f"between 0 and peak={schedule.peak:g}, or null")
@@ -83,12 +87,11 @@ def require_warmup(schedule: WarmedSchedule) -> None:
 def require_batch(schedule: Schedule) -> None:
     meant = schedule.scale_with_batch
     require(meant is None or meant >= 1, "scale_with_batch", meant, "1 or more, or null")
-    require_at_most(schedule, scale_with_batch=1_000_000)
+    require_at_most(schedule, **{key: most for key, most in LIMITS.items() if hasattr(schedule, key)})
 
 
 def require_total(total_steps: int | None, least: int) -> None:
     require(total_steps is None or total_steps >= least, "total_steps", total_steps, f"{least} or more, or null")
-    require(total_steps is None or total_steps <= MOST_STEPS, "total_steps", total_steps, f"at most {MOST_STEPS:,}")
 
 
 def require_shorter(key: str, value: int, steps: int) -> None:

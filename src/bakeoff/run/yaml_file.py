@@ -15,7 +15,7 @@ from bakeoff.errors import ConfigError, show
 from bakeoff.files import write_whole
 
 Place = tuple[str | int, ...]  # ("anchors", "aspect_ratios", 0)
-MOST_BYTES = 100_000  # of a file; the largest here has 10,000
+MOST_BYTES = 200_000  # of a file; the largest here has 10,000
 MOST_LEVELS = 16  # of mappings and lists in each other; the deepest here has 6
 MOST_DIGITS = 18  # of a whole number
 UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # also halves of a character
