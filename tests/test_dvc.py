@@ -149,3 +149,17 @@ def test_plain_repro_goes_on_after_a_kill_in_the_lock(place: Path, half: str) ->
     failed = repro("dvc")
     assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
     assert repro("bakeoff.dvc").returncode == 0 and dvc.LOCK.read_text() == lock
+
+
+def test_a_mistake_in_params_that_dvc_meets_first_is_told_with_its_file(place: Path) -> None:
+    write_pipeline(place)
+    text = "lr: {use: cosine}\ntrack: {use: mlflow, uri: http://localhost:5000}\n"
+    (place / "params.yaml").write_text(text)
+    (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made], params: [lr]}}")
+    done = repro("bakeoff.dvc")
+    assert done.returncode == 255
+    assert (
+        done.stderr == "params.yaml:2: not valid YAML: found unexpected ':'; put a text that holds a colon in quotes\n"
+    )
+    (place / "params.yaml").write_text(text.replace("http://localhost:5000", "'http://localhost:5000'"))
+    assert repro("bakeoff.dvc").returncode == 0

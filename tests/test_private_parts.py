@@ -8,14 +8,12 @@ import importlib.util
 import re
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
 import yaml
 
 from bakeoff import dvc
-from bakeoff.config import compose
 from bakeoff.quiet import NOT_NEEDED
 from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
 from bakeoff.sources import digits
@@ -207,18 +205,6 @@ def test_hydra_has_what_plugins_are_made_with() -> None:
     )
     assert {"COMPLETED", "FAILED"} <= set(JobStatus.__members__)
     assert set(HydraContext.__dataclass_fields__) == {"config_loader", "callbacks"}
-
-
-def test_hydra_warns_of_an_option_by_itself_in_the_words_that_are_passed_over(tmp_path: Path) -> None:
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-
-    (tmp_path / "base.yaml").write_text("a: 1\n")
-    (tmp_path / "option.yaml").write_text("defaults: [base]\nb: 2\n")
-    with warnings.catch_warnings(record=True) as said, initialize_config_dir(str(tmp_path), version_base="1.3"):
-        warnings.simplefilter("always")
-        assert hydra_compose("option") == {"a": 1, "b": 2}
-    assert [one for one in said if re.match(compose.ORDER, str(one.message))] == said
 
 
 def test_omegaconf_names_the_key_that_cannot_be_resolved() -> None:

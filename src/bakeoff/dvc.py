@@ -11,17 +11,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_whole
-from bakeoff.workspace import main_workspace
+from bakeoff.workspace import PARAMS, main_workspace
 
 SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of the run cache, or dvc.lock
 LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found the first
 RUN_STAGES = {"repro", "exp"}
+DVC_FAILED = 255  # its exit code
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
 
 
@@ -42,6 +43,20 @@ def answer(*arguments: str, folder: Path | None = None) -> str:
         words = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
         raise WorkspaceError(f"dvc {words}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     return done.stdout.strip()
+
+
+def run_here(*arguments: str) -> int:
+    """Run DVC in this process, and return its exit code."""
+    from dvc.cli import main as run_dvc
+
+    return int(run_dvc(list(arguments)))
+
+
+def change_params(changes: Sequence[str]) -> None:
+    """Change params.yaml as `dvc exp run -S` does."""
+    from dvc.utils.hydra import apply_overrides
+
+    apply_overrides(PARAMS, list(changes))
 
 
 # Its cache, which all workspaces of one clone share, and maybe several clones.
@@ -122,11 +137,29 @@ def _is_whole(text: str) -> bool:
     return False
 
 
+def require_readable(path: Path) -> None:
+    """End with the file and line of a mistake that DVC's own reader of YAML would name without them."""
+    from ruamel.yaml import YAML, YAMLError  # which DVC loads anyway
+
+    try:
+        YAML(typ="safe").load(path)
+    except (OSError, UnicodeDecodeError):
+        pass  # DVC names the file itself
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        quotes = "; put a text that holds a colon in quotes" if ":" in str(error) else ""
+        what = getattr(error, "problem", None) or " ".join(str(error).split())
+        print(f"{path}{f':{mark.line + 1}' if mark else ''}: not valid YAML: {what}{quotes}", file=sys.stderr)
+        sys.exit(DVC_FAILED)
+
+
 def main() -> None:
     """Run DVC with this process's arguments."""
     if RUN_STAGES & set(sys.argv[1:2]) and Path("dvc.yaml").is_file():
         clear_half_written(cache())
         mend_lock()
+        if "repro" in sys.argv[1:2] or "run" in sys.argv[2:3]:
+            require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc
 
     sys.exit(run_dvc())

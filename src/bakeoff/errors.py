@@ -7,8 +7,10 @@ BakeoffError
 └── TryAgainLater    the machine, for now
 """
 
+import codecs
 import difflib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,6 +24,8 @@ INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 SEEN_ENOUGH = 141  # for one whose reader went away
 TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
+MOST_SHOWN = 200  # characters of a value in a message
+SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}
 
 RIGHTS, FILES, DISK = "give this user the right to it", "raise the limit of open files (`ulimit -n`)", "mend the disk"
 REMEDIES = {  # by what the system says: for none of these a result may be thrown away
@@ -67,7 +71,7 @@ class OutOfRange(ValueError):
 
     def __init__(self, key: str, value: object, rule: str, why: str = "") -> None:
         self.key = key
-        self.reason = f"must be {rule}, got {value!r}" + (f"; {why}" if why else "")
+        self.reason = f"must be {rule}, got {show(value)}" + (f"; {why}" if why else "")
         super().__init__(f"{key}: {self.reason}")
 
 
@@ -75,6 +79,19 @@ def require(condition: bool, key: str, value: object, rule: str) -> None:
     """Refuse a field of a settings object, from its `__post_init__`."""
     if not condition:
         raise OutOfRange(key, value, rule)
+
+
+def require_at_most(settings: object, **limits: float) -> None:
+    """Refuse numbers that are so large that they can only be a mistake."""
+    for key, most in limits.items():
+        value = getattr(settings, key)
+        require(not isinstance(value, (int, float)) or value <= most, key, value, f"at most {most:,}")
+
+
+def show(value: object) -> str:
+    """Return a value as a message repeats it: on one line, and of a long one the beginning."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def choices(name: str, allowed: Iterable[str]) -> str:
@@ -91,6 +108,7 @@ def said_plainly() -> Iterator[None]:
 
     A reader that went away, such as `head`, gets no line either.
     """
+    print_on_any_console()
     try:
         yield
     except BakeoffError as error:
@@ -123,6 +141,20 @@ def name_fault(error: BaseException) -> str | None:
     if not isinstance(error, OSError) or error.errno not in REMEDIES:
         return None
     return f"{error.filename or 'the system'}: {error.strerror}; {REMEDIES[error.errno]}"
+
+
+def print_on_any_console() -> None:
+    """Write characters that the console's encoding lacks in others, unless the user has chosen what to do with them."""
+    codecs.register_error("spelt_out", _spell_out)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape", "backslashreplace"):
+            stream.reconfigure(errors="spelt_out")
+
+
+def _spell_out(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(SPELT_OUT.get(letter) or ascii(letter)[1:-1] for letter in lacking), error.end
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

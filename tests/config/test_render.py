@@ -465,10 +465,19 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
     render()
     assert capsys.readouterr().err == (
         "warning: conf/model/ssd_small.yaml:4: model.anchors: 11% of the training boxes overlap no anchor by 0.5; "
-        "try other scales or ratios\n"
+        "no other scales and ratios that were tried fit more of them\n"
     )
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 5, axis=0), thin]))  # 1 of 11
     render()
+    assert capsys.readouterr().err == ""
+
+
+def test_the_anchors_that_a_warning_names_fit_more_boxes(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    tall = np.array([[0.1, 0.1, 0.6, 0.2], [0.3, 0.5, 0.7, 0.59], [0.2, 0.3, 0.9, 0.42]], np.float32)
+    write_records(Path("records"), boxes=tall)
+    render()
+    [keys] = re.findall(r"100% of .* by 0\.5; with model\.anchors: (\{.*\}) it is 0%\n$", capsys.readouterr().err)
+    render({"model": f"model: {{use: ssd_small, anchors: {keys}}}"})
     assert capsys.readouterr().err == ""
 
 

@@ -5,11 +5,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from bakeoff.config.anchor_fit import advise
 from bakeoff.config.facts import Facts
 from bakeoff.errors import ConfigError
+from bakeoff.lr.schedule import MOST_STEPS
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
@@ -22,10 +25,6 @@ from bakeoff.training.settings import Init, Train
 from bakeoff.training.variant import Span
 from bakeoff.workspace import RAW, WEIGHTS
 
-FITTING_OVERLAP = 0.5
-MOST_UNFIT = 0.1  # share of boxes
-MOST_BOXES = 1000  # looked at; more say the same
-BOXES_AT_ONCE = 50
 NO_FILE = ("none", "imagenet")  # first weights that are not in a file
 
 
@@ -59,7 +58,9 @@ def check(
         if manifest:
             _check_start(draft.train.init, draft.model, facts, manifest, problems)
     if draft.model and draft.model.task == "detection" and records.boxes is not None:
-        _check_anchors(draft.model, records.boxes, problems)
+        detector: Any = draft.model  # every network for detection has anchors and strides
+        if advice := advise(detector.anchors, detector.input_size, detector.strides, records.boxes):
+            problems.warn("model.anchors", advice)
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
@@ -83,6 +84,8 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:
     steps, key = spans[-1].end_step, "train.checkpoint_every_steps"
+    if steps > MOST_STEPS:
+        problems.add("train", f"must be at most {MOST_STEPS:,} steps, got {steps:,}; choose fewer epochs")
     if train.checkpoint_every_steps > steps and is_set(key):
         problems.add(key, f"must be at most the run's {steps} steps, got {train.checkpoint_every_steps}")
 
@@ -141,39 +144,6 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
             f"was trained for the classes {', '.join(classes)}, the records have {', '.join(manifest.classes)}; "
             f"leave the head out: init.warm_start: [{rest}]",
         )
-
-
-def _check_anchors(model: Network, boxes: np.ndarray, problems: Problems) -> None:
-    anchors: np.ndarray = model.anchor_boxes()  # type: ignore[attr-defined]  # of every network for detection
-    best = best_overlaps(anchors, boxes)
-    unfit = float(np.mean(best < FITTING_OVERLAP)) if len(best) else 0.0
-    if unfit > MOST_UNFIT:
-        problems.warn(
-            "model.anchors",
-            f"{unfit:.0%} of the training boxes overlap no anchor by {FITTING_OVERLAP}; try other scales or ratios",
-        )
-
-
-def best_overlaps(anchors: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Return for each box the intersection over union with the anchor that fits it best.
-
-    Of more than `MOST_BOXES` boxes, so many are taken at even distances.
-    """
-    if len(boxes) > MOST_BOXES:
-        boxes = boxes[np.linspace(0, len(boxes) - 1, MOST_BOXES).astype(int)]
-    parts = [boxes[start : start + BOXES_AT_ONCE] for start in range(0, len(boxes), BOXES_AT_ONCE)]
-    return np.concatenate([_overlaps(part, anchors).max(axis=1) for part in parts]) if parts else np.zeros(0)
-
-
-def _overlaps(boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
-    both = np.prod(np.maximum(high - low, 0), axis=-1)
-    return both / (_areas(boxes)[:, None] + _areas(anchors)[None, :] - both)
-
-
-def _areas(boxes: np.ndarray) -> np.ndarray:
-    return np.prod(boxes[:, 2:] - boxes[:, :2], axis=-1)
 
 
 def check_data_path(path: str, problems: Problems) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from bakeoff.errors import ConfigError, choices
+from bakeoff.errors import ConfigError, choices, show
 from bakeoff.run.parse import Problems, flat
-from bakeoff.run.yaml_file import Document, Place, read_document
+from bakeoff.run.yaml_file import Document, Place, find_odd, read_document
 
 USE = "use"
 PRESET = "preset"
@@ -30,6 +31,7 @@ EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
+MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
 
 
@@ -101,18 +103,16 @@ class Chooser:
         folder = self._conf / EXPERIMENT
         if not self._is_option(EXPERIMENT, name):
             known = choices(str(name), self._options_of(EXPERIMENT))
-            self._problems.add(EXPERIMENT, f"no such preset {name!r} in {folder.as_posix()}/; {known}")
+            self._problems.add(EXPERIMENT, f"no such preset {show(name)} in {folder.as_posix()}/; {known}")
             return None
-        layer = self._read(folder / f"{name}.yaml")
+        layer = self._read(folder / f"{name}.yaml", PACKAGE)
         if layer is None:
             return None
-        if PACKAGE not in layer.path.read_text(encoding="utf-8").splitlines():
-            self._problems.note(f"{layer.path.as_posix()}:1: must have the line `{PACKAGE}` for Hydra")
         options: dict[str, str] = {}
         for number, entry in enumerate(_list(layer.document.values.get("defaults"))):
             group = _overridden_group(entry)
             if group is None:
-                group, wrong = "defaults", f"must be entries such as `override /lr: cosine`, got {entry!r}"
+                group, wrong = "defaults", f"must be entries such as `override /lr: cosine`, got {show(entry)}"
             elif group == OPEN:
                 wrong = "a preset leaves the data open, params.yaml chooses it"
             elif group not in self._groups:
@@ -127,7 +127,7 @@ class Chooser:
                 allowed = choices(str(key), [group for group in self._groups if group != OPEN])
                 self._problems.note(f"{layer.locate((key,))}: {key}: no key of a preset; {allowed}")
             elif not isinstance(value, type_):
-                self._problems.note(f"{layer.locate((key,))}: {key}: must be a {kind}, got {value!r}")
+                self._problems.note(f"{layer.locate((key,))}: {key}: must be a {kind}, got {show(value)}")
         return Preset(str(name), options, layer)
 
     def choice(self, group: str, preset: Preset | None) -> Choice | None:
@@ -150,7 +150,7 @@ class Chooser:
             return None
         if not self._is_option(group, use):
             folder = (self._conf / group).as_posix()
-            text = f"no such option {use!r} in {folder}/; {choices(str(use), self._options_of(group))}"
+            text = f"no such option {show(use)} in {folder}/; {choices(str(use), self._options_of(group))}"
             if by_preset and preset is not None:
                 self._problems.note(f"{preset.layer.path.as_posix()}: {group}: {text}")
             else:
@@ -179,23 +179,37 @@ class Chooser:
         layer = self._read(self._conf / group / f"{use}.yaml")
         if layer is None:
             return []
-        layers = [layer]
-        for number, base in enumerate(_list(layer.document.values.get("defaults"))):
+        layers, bases = [layer], layer.document.values.get("defaults", [])
+        if not isinstance(bases, list):
+            rule = f"must be a list of options to build on, got {show(bases)}"
+            self._problems.note(f"{layer.locate(('defaults',))}: {group}.defaults: {rule}")
+        for number, base in enumerate(_list(bases)):
             if base == "_self_":
                 continue
             if base not in (*above, use) and self._is_option(group, base):
                 layers += self._option_layers(group, base, (*above, use))
                 continue
-            text = f"no such option {base!r} to build on; {choices(str(base), self._options_of(group))}"
+            text = f"no such option {show(base)} to build on; {choices(str(base), self._options_of(group))}"
             self._problems.note(f"{layer.locate(('defaults', number))}: {group}: {text}")
         return layers
 
-    def _read(self, path: Path) -> Layer | None:
+    def _read(self, path: Path, head: str = "") -> Layer | None:
+        """Read a file of conf/; `head` is what it must say to Hydra in its first lines, and nothing else."""
         try:
-            return Layer(path, read_document(path), ())
+            document = read_document(path)
         except ConfigError as error:
             self._problems.note(str(error))
             return None
+        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        said = list(takewhile(re.compile(r"#\s*@").match, lines))
+        if said != ([head] if head else []):
+            rule = (
+                f"must have the line `{head}` for Hydra, at the top"
+                if head
+                else "must go, it puts the values elsewhere"
+            )
+            self._problems.note(f"{path.as_posix()}:1: {f'{show(said[0])[1:-1]}: ' if said else ''}{rule}")
+        return Layer(path, document, ())
 
     def _options_of(self, group: str) -> list[str]:
         return sorted(file.stem for file in (self._conf / group).glob("*.yaml"))
@@ -232,15 +246,22 @@ def parsed(overrides: Iterable[str]) -> list[Override]:
     for override in found:
         if override.is_sweep_override():
             raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+        if not override.is_delete() and (odd := find_odd(override.value())):
+            raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
     return found
 
 
 def read_words(words: Iterable[str]) -> list[Override]:
     """Parse overrides, also those of a sweep, which stand for several values."""
-    try:
-        found: list[Override] = OverridesParser.create().parse_overrides(list(words))
-    except HydraException as error:
-        raise ConfigError(f"command line: {' '.join(str(error).split())}") from None
+    parser, found = OverridesParser.create(), []
+    for word in words:
+        where = f"command line: {show(word)[1:-1]}"
+        if len(word) > MOST_LETTERS:
+            raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
+        try:
+            found.append(parser.parse_override(word))
+        except (HydraException, ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
     return found
 
 

@@ -1,7 +1,6 @@
 """params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from bakeoff.run.parse import Problems
 from bakeoff.run.yaml_file import Document, Place, read_mapping
 
 PRIMARY = "variant"  # conf/variant.yaml lists the groups
-ORDER = "In '.*': Defaults list is missing `_self_`"  # said of an option by itself; it comes last, as in the variant
+REFUSALS = (OmegaConfBaseException, RecursionError, ValueError, TypeError)  # OmegaConf's, some of them without a name
 
 
 class Composed:
@@ -67,7 +66,7 @@ def compose(
     overrides: Sequence[str] = (),
     instead: Mapping[str, str] | None = None,
 ) -> Composed:
-    """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups, each apart.
+    """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups.
 
     `instead` names options to look at in place of what params.yaml says of their groups.
     """
@@ -78,7 +77,6 @@ def compose(
     chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
     composed.said = chooser.layers
     chooser.check_keys()
-    noted = len(problems.lines)
     preset = chooser.preset() if groups is None else None
     composed.preset = preset.name if preset else None
     for group in wanted:
@@ -86,45 +84,45 @@ def compose(
         choice = chooser.choice(group, preset)
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
-    plain: dict[str, Any] = {}
-    if len(problems.lines) > noted or set(composed.chosen) != set(wanted) or groups is not None:
-        for group, choice in composed.chosen.items():  # apart: nothing else is asked for, or to find what else is wrong
-            plain |= _compose_groups(conf, f"{group}/{choice.use}", [], {group: choice}, composed)
-    else:  # together, so that values can refer to each other
-        options = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
-        options += [f"{EXPERIMENT}={preset.name}"] if preset else []
-        plain = _compose_groups(conf, PRIMARY, options, composed.chosen, composed)
+    options = [f"{group}={choice.use}" for group, choice in composed.chosen.items()]
+    options += [f"~{group}" for group in every_group if group not in composed.chosen]
+    plain = _compose_groups(conf, options, composed) if composed.chosen else {}
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
-def _compose_groups(
-    conf: Path, name: str, options: list[str], chosen: Mapping[str, Choice], composed: Composed
-) -> dict[str, Any]:
-    """Return groups by one Hydra composition, changed as params.yaml says; what fails is noted and left out."""
+def _compose_groups(conf: Path, options: list[str], composed: Composed) -> dict[str, Any]:
+    """Return the chosen groups by one Hydra composition, changed as params.yaml says; what fails is left out."""
     GlobalHydra.instance().clear()
-    hydra = initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff")
     try:
-        with hydra, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=ORDER)
-            tree = hydra_compose(name, options)
-    except HydraException as error:
+        with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"):
+            plain: Any = OmegaConf.to_container(hydra_compose(PRIMARY, options))
+        chosen = composed.chosen.items()
+        tree = OmegaConf.create({group: merge(plain[group], *choice.changes) for group, choice in chosen})
+    except (HydraException, *REFUSALS) as error:
         composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
         return {}
-    OmegaConf.set_struct(tree, False)
-    for group, choice in chosen.items():
-        tree[group] = OmegaConf.merge(tree.get(group, {}), *choice.changes)
-    resolved = {group: _resolve_group(tree, group, composed) for group in chosen}
+    resolved = {group: _resolve_group(tree, group, composed) for group in composed.chosen}
     return {group: value for group, value in resolved.items() if value is not None}
+
+
+def merge(tree: Any, *changes: Any) -> Any:
+    """Return a tree with changes: mappings are merged, any other value takes the place of what was there."""
+    for change in changes:
+        if isinstance(tree, dict) and isinstance(change, dict):
+            tree = tree | {key: merge(tree[key], value) if key in tree else value for key, value in change.items()}
+        else:
+            tree = change
+    return tree
 
 
 def _resolve_group(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
     try:
         value = OmegaConf.to_container(tree[group], resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        if isinstance(error, InterpolationKeyError) and set(tree) == {group}:
-            return None  # it may refer to another group, which has its own mistake
+    except REFUSALS as error:
+        if isinstance(error, InterpolationKeyError) and composed.problems.lines:
+            return None  # it may refer to a group that is left out for its own mistake
         key = str(getattr(error, "full_key", None) or group)
         composed.problems.add(key, f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}")
         return None
@@ -135,15 +133,18 @@ def _resolve_group(tree: DictConfig, group: str, composed: Composed) -> dict[str
 def _groups(conf: Path) -> list[str]:
     path = conf / f"{PRIMARY}.yaml"
     defaults = read_mapping(path).get("defaults")
-    if not isinstance(defaults, list):
-        raise ConfigError(f"{path.as_posix()}: defaults: must list the groups")
-    names = [next(iter(entry)) for entry in defaults if isinstance(entry, dict)]
+    names = (
+        [next(iter(entry), "") for entry in defaults if isinstance(entry, dict)] if isinstance(defaults, list) else []
+    )
+    if not names or not all(re.fullmatch(r"\w+", name) for name in names):
+        raise ConfigError(f"{path.as_posix()}: defaults: must list the groups, such as `- model: ???`")
     return [name for name in names if name != EXPERIMENT]
 
 
 def _place(key: str) -> Place:
     """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
-    return tuple(int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key))
+    parts = re.findall(r"[^.\[\]]+", key)
+    return tuple(int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in parts) or (key,)
 
 
 def _one_line(error: Exception) -> str:

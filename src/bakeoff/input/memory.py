@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from bakeoff.errors import OutOfRange, require
+from bakeoff.errors import OutOfRange, require, require_at_most
 from bakeoff.records.manifest import Split
 
 AUTO = "auto"
@@ -75,6 +75,7 @@ class Memory:
             value = getattr(self, key)
             require(value is None or self.shuffle == "buffer", key, value, "null while memory.shuffle is global")
             require(value is None or value >= 1, key, value, "1 or more, or null")
+            require_at_most(self, **{key: 10**9})
         factor, least, most = self.input_queue_memory_factor, self.min_after_dequeue, self.queue_capacity
         for key, value in (("min_after_dequeue", least), ("queue_capacity", most)):
             require(factor is None or value is None, key, value, "null beside input_queue_memory_factor, which says it")
@@ -106,7 +107,7 @@ class Memory:
 
 
 def _parse_bytes(text: str) -> int | None:
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMG]I?B)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KMG]I?B)\s*", text, re.IGNORECASE)
     return int(float(match[1]) * UNITS[match[2].upper()]) if match else None
 
 

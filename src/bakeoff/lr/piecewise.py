@@ -6,7 +6,9 @@ from itertools import pairwise
 from typing import Self
 
 from bakeoff.errors import OutOfRange, require
-from bakeoff.lr.schedule import Turn, fill_length, require_batch, require_total
+from bakeoff.lr.schedule import MOST_RATE, MOST_STEPS, Turn, fill_length, require_batch, require_total
+
+MOST_BOUNDARIES = 1000
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,16 @@ class Manual:
 
     def __post_init__(self) -> None:
         require_batch(self)
+        number = len(self.boundaries)
+        require(number <= MOST_BOUNDARIES, "boundaries", number, f"at most {MOST_BOUNDARIES:,} steps")
         rising = all(low < high for low, high in pairwise((0, *self.boundaries)))
         require(rising, "boundaries", list(self.boundaries), "steps above 0, each above the one before")
         number = len(self.boundaries) + 1
         require(len(self.rates) == number, "rates", list(self.rates), f"{number} rates, one more than boundaries")
         require(all(rate >= 0 for rate in self.rates), "rates", list(self.rates), "0 or more each")
+        require(max(self.rates) <= MOST_RATE, "rates", list(self.rates), f"at most {MOST_RATE:,} each")
+        last = max(self.boundaries, default=0)
+        require(last <= MOST_STEPS, "boundaries", list(self.boundaries), f"at most {MOST_STEPS:,} each")
         require(not self.warmup or bool(self.boundaries), "warmup", self.warmup, "false without boundaries")
 
     def __call__(self, step: int) -> float:

@@ -3,8 +3,15 @@
 from dataclasses import replace
 from typing import Any, Protocol, Self, TypeVar
 
-from bakeoff.errors import OutOfRange, require
+from bakeoff.errors import OutOfRange, require, require_at_most
 
+MOST_RATE = 1000
+MOST_STEPS = 100_000_000  # of a run
+STEPS = ("warmup_steps", "hold_steps", "decay_steps", "burn_in_steps", "total_steps")
+LIMITS = {  # of the fields that schedules have
+    **dict.fromkeys(STEPS, MOST_STEPS), **dict.fromkeys(("peak", "burn_in_rate"), MOST_RATE), "power": 100,
+    "decay_epochs": 10**6, "scale_with_batch": 10**6, "start_divisor": 10**9, "end_divisor": 10**9,
+}  # fmt: skip
 Turn = tuple[int, str]  # a step where the schedule changes its course, and what begins there
 Ending = TypeVar("Ending", bound="EndingSchedule")
 
@@ -80,6 +87,7 @@ def require_warmup(schedule: WarmedSchedule) -> None:
 def require_batch(schedule: Schedule) -> None:
     meant = schedule.scale_with_batch
     require(meant is None or meant >= 1, "scale_with_batch", meant, "1 or more, or null")
+    require_at_most(schedule, **{key: most for key, most in LIMITS.items() if hasattr(schedule, key)})
 
 
 def require_total(total_steps: int | None, least: int) -> None:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
+
+MOST_SCALE, MOST_RATIOS, FLATTEST = 100, 32, 100.0
+Level = tuple[np.ndarray, list[tuple[float, float]]]  # of cells: their centres on a side; of their boxes: height, width
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Anchors:
 
     def __post_init__(self) -> None:
         require(self.scale > 0, "scale", self.scale, "above 0")
+        require_at_most(self, scale=MOST_SCALE)
         require(1 <= self.octave_steps <= 8, "octave_steps", self.octave_steps, "between 1 and 8")
         _require_ratios(self.aspect_ratios)
 
@@ -31,15 +35,18 @@ class Anchors:
     def per_cell(self) -> int:
         return self.octave_steps * len(self.aspect_ratios)
 
-    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """Return all anchors of a square input, (anchors, 4)."""
+    def levels(self, input_size: int, strides: tuple[int, ...]) -> list[Level]:
+        """Return the anchors of a square input, level by level."""
         levels = []
         for stride in strides:
             centres = (np.arange(math.ceil(input_size / stride)) + 0.5) * stride / input_size
             octave = [2 ** (step / self.octave_steps) for step in range(self.octave_steps)]
             sides = [self.scale * stride / input_size * size for size in octave]
-            levels.append(_grid(centres, [_shape(side, ratio) for side in sides for ratio in self.aspect_ratios]))
-        return np.concatenate(levels).astype(np.float32)
+            levels.append((centres, [_shape(side, ratio) for side in sides for ratio in self.aspect_ratios]))
+        return levels
+
+    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
+        return _grid(self.levels(input_size, strides))
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class MultiboxAnchors:
         require(self.min_scale <= self.max_scale <= 1, "max_scale", self.max_scale, rule)
         between = self.interpolated_scale_aspect_ratio
         require(between >= 0, "interpolated_scale_aspect_ratio", between, "0 or more")
+        require_at_most(self, interpolated_scale_aspect_ratio=100)
         _require_ratios(self.aspect_ratios)
 
     def shapes(self, num_maps: int) -> list[list[tuple[float, float]]]:
@@ -80,13 +88,14 @@ class MultiboxAnchors:
     def per_cell(self, num_maps: int) -> list[int]:
         return [len(shapes) for shapes in self.shapes(num_maps)]
 
+    def levels(self, input_size: int, strides: tuple[int, ...]) -> list[Level]:
+        """Return the anchors of a square input, map by map. The cells of a map share the image evenly."""
+        cells = [math.ceil(input_size / stride) for stride in strides]
+        shapes = self.shapes(len(strides))
+        return [((np.arange(number) + 0.5) / number, own) for number, own in zip(cells, shapes, strict=True)]
+
     def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """Return all anchors of a square input, (anchors, 4). The cells of a map share the image evenly."""
-        levels = []
-        for stride, shapes in zip(strides, self.shapes(len(strides)), strict=True):
-            cells = math.ceil(input_size / stride)
-            levels.append(_grid((np.arange(cells) + 0.5) / cells, shapes))
-        return np.concatenate(levels).astype(np.float32)
+        return _grid(self.levels(input_size, strides))
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ class PyramidAnchors:
 
     def __post_init__(self) -> None:
         require(self.scale > 0, "scale", self.scale, "above 0")
+        require_at_most(self, scale=MOST_SCALE)
         require(1 <= self.scales_per_octave <= 8, "scales_per_octave", self.scales_per_octave, "between 1 and 8")
         _require_ratios(self.aspect_ratios)
 
@@ -110,8 +120,8 @@ class PyramidAnchors:
     def per_cell(self) -> int:
         return len(self.aspect_ratios) * self.scales_per_octave
 
-    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
-        """Return all anchors of a square input, (anchors, 4)."""
+    def levels(self, input_size: int, strides: tuple[int, ...]) -> list[Level]:
+        """Return the anchors of a square input, level by level."""
         octave = [2 ** (step / self.scales_per_octave) for step in range(self.scales_per_octave)]
         levels = []
         for stride in strides:
@@ -119,13 +129,20 @@ class PyramidAnchors:
             centres = (first + np.arange(math.ceil(input_size / stride)) * stride) / input_size
             side = self.scale * stride / input_size
             shapes = [_shape(side * size, ratio) for ratio in self.aspect_ratios for size in octave]
-            levels.append(_grid(centres, shapes))
-        return np.concatenate(levels).astype(np.float32)
+            levels.append((centres, shapes))
+        return levels
+
+    def boxes(self, input_size: int, strides: tuple[int, ...]) -> np.ndarray:
+        return _grid(self.levels(input_size, strides))
 
 
 def _require_ratios(ratios: tuple[float, ...]) -> None:
     positive = bool(ratios) and all(ratio > 0 for ratio in ratios)
     require(positive, "aspect_ratios", list(ratios), "a list of numbers above 0")
+    fits = len(ratios) <= MOST_RATIOS and 1 / FLATTEST <= min(ratios) <= max(ratios) <= FLATTEST
+    require(
+        fits, "aspect_ratios", list(ratios), f"at most {MOST_RATIOS} numbers between {1 / FLATTEST:g} and {FLATTEST:g}"
+    )
 
 
 def _shape(side: float, ratio: float) -> tuple[float, float]:
@@ -133,8 +150,13 @@ def _shape(side: float, ratio: float) -> tuple[float, float]:
     return side / math.sqrt(ratio), side * math.sqrt(ratio)
 
 
-def _grid(centres: np.ndarray, shapes: Sequence[tuple[float, float]]) -> np.ndarray:
-    """Return boxes of each shape around all pairs of centres (cells,), shapes of a cell together: (n, 4)."""
-    centre = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1)[:, :, None]  # (rows, columns, 1, 2) y, x
-    half = np.array(shapes) / 2
-    return np.concatenate([centre - half, centre + half], axis=-1).reshape(-1, 4)
+def _grid(levels: Sequence[Level]) -> np.ndarray:
+    """Return all boxes of all levels, the shapes of a cell together: (n, 4)."""
+    boxes = []
+    for centres, shapes in levels:
+        centre = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1)[
+            :, :, None
+        ]  # (rows, columns, 1, 2) y, x
+        half = np.array(shapes) / 2
+        boxes.append(np.concatenate([centre - half, centre + half], axis=-1).reshape(-1, 4))
+    return np.concatenate(boxes).astype(np.float32)

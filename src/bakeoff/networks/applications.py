@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.errors import require
-from bakeoff.networks.network import Parts, Sampling, require_classifier
+from bakeoff.networks.network import Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -58,7 +58,7 @@ class MobileNetV2(OneHeaded):
 
     def __post_init__(self) -> None:
         require_classifier(self)
-        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_width("width", self.width)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class MobileNetV3(OneHeaded):
 
     def __post_init__(self) -> None:
         require_classifier(self)
-        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_width("width", self.width)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
-from bakeoff.networks.network import Parts, Sampling, require_classifier
+from bakeoff.networks.network import Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -35,7 +35,7 @@ class Cnn:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_width("width", self.width)
         require_classifier(self)
 
     def build(self, num_classes: int) -> "keras.Model":
@@ -75,7 +75,7 @@ class ClipCnn:
 
     def __post_init__(self) -> None:
         require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")
-        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_width("width", self.width)
         require_classifier(self)
 
     def build(self, num_classes: int) -> "keras.Model":

@@ -6,8 +6,8 @@ Layers of a backbone keep the names that keras.applications gives them, so that 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from bakeoff.errors import require
-from bakeoff.networks.network import Sampling
+from bakeoff.errors import require, require_at_most
+from bakeoff.networks.network import Sampling, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -20,6 +20,7 @@ PYRAMID_LAYERS: dict[str, dict[int, str]] = {  # level, of stride 2 ** level -> 
     "resnet50": {2: "conv2_block3_out", 3: "conv3_block4_out", 4: "conv4_block6_out", 5: "conv5_block3_out"},
 }
 DEEPEST_LEVEL = 5
+MOST_ANCHORS = 10**7
 MULTIBOX_LAYERS = {  # the two maps of strides 16 and 32 that the plain SSD looks at
     "mobilenet_v1": ("conv_pw_11_relu", "conv_pw_13_relu"),
     "mobilenet_v2": ("block_13_expand_relu", "out_relu"),
@@ -42,7 +43,7 @@ class Backbone:
     override_hyperparameters: bool = True  # initialiser and epsilon of the detector, not of keras.applications
 
     def __post_init__(self) -> None:
-        require(0 < self.depth_multiplier <= 4, "depth_multiplier", self.depth_multiplier, "above 0, at most 4")
+        require_width("depth_multiplier", self.depth_multiplier)
         require(1 <= self.min_depth <= 64, "min_depth", self.min_depth, "between 1 and 64")
 
     def depth(self, channels: float) -> int:
@@ -67,6 +68,7 @@ class Convolutions:
         momentum = self.batch_norm_momentum
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
         require(self.batch_norm_epsilon > 0, "batch_norm_epsilon", self.batch_norm_epsilon, "above 0")
+        require_at_most(self, initial_deviation=10, l2_weight=1, batch_norm_epsilon=1)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class DetectionLoss:
         require(0 <= self.background_weight <= 1, "background_weight", self.background_weight, "between 0 and 1")
         for key in ("class_weight", "box_weight"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+        require_at_most(self, focal_gamma=20, smooth_l1_delta=1000, class_weight=1000, box_weight=1000)
 
     @property
     def scores(self) -> Literal["sigmoid", "softmax"]:
@@ -122,6 +125,7 @@ class HardExamples:
         require(0 < self.max_overlap <= 1, "max_overlap", self.max_overlap, "above 0, at most 1")
         for key in ("max_examples", "max_negatives_per_positive", "min_negatives_per_image"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+            require_at_most(self, **{key: MOST_ANCHORS})
 
 
 @dataclass(frozen=True)
@@ -179,3 +183,4 @@ class Detector(Protocol):
 def require_box_scales(scales: tuple[float, ...]) -> None:
     fits = len(scales) == 4 and all(scale > 0 for scale in scales)
     require(fits, "box_scales", list(scales), "four numbers above 0: y, x, height, width")
+    require(max(scales) <= 1000, "box_scales", list(scales), "at most 1,000 each")

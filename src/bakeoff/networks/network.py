@@ -10,13 +10,15 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 
 if TYPE_CHECKING:
     import keras
 
 Parts: TypeAlias = Mapping[str, tuple[str, ...]]
 NEAREST = 3
+MOST_PIXELS = 4096  # of a side of the input
+LEAST_WIDTH = 0.01  # below, every layer has its least channels
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,16 @@ class Classifier(Network, Protocol):
 def require_classifier(network: Classifier) -> None:
     least = network.smallest_input
     require(network.input_size >= least, "input_size", network.input_size, f"{least} or more")
+    require_at_most(network, input_size=MOST_PIXELS)
     require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
     require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
     require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
     require(0.1 <= network.central_crop <= 1, "central_crop", network.central_crop, "between 0.1 and 1")
+
+
+def require_width(key: str, width: float) -> None:
+    require(0 < width <= 4, key, width, "above 0, at most 4")
+    require(width >= LEAST_WIDTH, key, width, f"{LEAST_WIDTH} or more")
 
 
 def select(paths: Iterable[str], patterns: Sequence[str], parts: Parts) -> list[str]:

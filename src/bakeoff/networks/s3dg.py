@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require
-from bakeoff.networks.network import Parts, Sampling, require_classifier
+from bakeoff.networks.network import Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -34,7 +34,7 @@ class S3dG:
 
     def __post_init__(self) -> None:
         require(1 <= self.frames <= 512, "frames", self.frames, "between 1 and 512")
-        require(0 < self.depth_multiplier <= 4, "depth_multiplier", self.depth_multiplier, "above 0, at most 4")
+        require_width("depth_multiplier", self.depth_multiplier)
         require(1 <= self.min_depth <= 64, "min_depth", self.min_depth, "between 1 and 64")
         kernel = self.first_temporal_kernel
         require(kernel in (1, 3, 5, 7), "first_temporal_kernel", kernel, "1, 3, 5 or 7")

@@ -6,10 +6,10 @@ Plain 3x3 convolutions: on CPUs they train about three times as fast as depthwis
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression
-from bakeoff.networks.network import Parts, Sampling
+from bakeoff.networks.network import MOST_PIXELS, Parts, Sampling, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -46,7 +46,8 @@ class Ssd:
         coarsest = max(self.strides)
         fits = self.input_size >= coarsest and self.input_size % coarsest == 0
         require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
-        require(0 < self.width <= 4, "width", self.width, "above 0, at most 4")
+        require_width("width", self.width)
+        require_at_most(self, input_size=MOST_PIXELS)
         require(8 <= self.pyramid_channels <= 1024, "pyramid_channels", self.pyramid_channels, "between 8 and 1024")
         require(0 <= self.head_convolutions <= 8, "head_convolutions", self.head_convolutions, "between 0 and 8")
         momentum = self.batch_norm_momentum

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 from bakeoff.networks.anchors import PyramidAnchors
 from bakeoff.networks.detector import (
     BOX_SCALES,
@@ -18,7 +18,7 @@ from bakeoff.networks.detector import (
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import Parts
+from bakeoff.networks.network import MOST_PIXELS, Parts
 
 if TYPE_CHECKING:
     import keras
@@ -62,6 +62,7 @@ class SharedBoxPredictor:
         require(1 <= self.kernel <= 7, "kernel", self.kernel, "between 1 and 7")
         require(not (self.depthwise and self.kernel == 1), "depthwise", self.depthwise, "false for kernel 1")
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and under 1")
+        require(abs(self.class_bias) <= 100, "class_bias", self.class_bias, "between -100 and 100")
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class SsdFpn(BackboneDetector):
         depthwise = self.pyramid.depthwise
         fits = not (depthwise and self.backbone.name == "resnet50")
         require(fits, "pyramid.depthwise", depthwise, "false for resnet50")
+        require_at_most(self, input_size=MOST_PIXELS)
         require_box_scales(self.box_scales)
 
     @property

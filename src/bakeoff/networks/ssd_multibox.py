@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 from bakeoff.networks.anchors import MultiboxAnchors
 from bakeoff.networks.detector import (
     BOX_SCALES,
@@ -17,7 +17,7 @@ from bakeoff.networks.detector import (
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import Parts
+from bakeoff.networks.network import MOST_PIXELS, Parts
 
 if TYPE_CHECKING:
     import keras
@@ -45,9 +45,11 @@ class BoxPredictor:
         require(0 <= self.layers_before <= 8, "layers_before", self.layers_before, "between 0 and 8")
         require(self.min_depth >= 0, "min_depth", self.min_depth, "0 or more")
         require(self.max_depth >= self.min_depth, "max_depth", self.max_depth, f"at least min_depth ({self.min_depth})")
+        require_at_most(self, max_depth=4096)
         has_depth = self.layers_before == 0 or self.max_depth > 0
         require(has_depth, "max_depth", self.max_depth, "above 0 where layers_before is")
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and under 1")
+        require(abs(self.class_bias) <= 100, "class_bias", self.class_bias, "between -100 and 100")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class SsdMultibox(BackboneDetector):
         fits = name != "mobilenet_v1" or self.input_size % 32 == 0
         require(fits, "input_size", self.input_size, "a multiple of 32 for mobilenet_v1")
         require(2 <= self.num_maps <= len(STRIDES), "num_maps", self.num_maps, f"between 2 and {len(STRIDES)}")
+        require_at_most(self, input_size=MOST_PIXELS)
         require_box_scales(self.box_scales)
 
     @property

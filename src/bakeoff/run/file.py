@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bakeoff.errors import ConfigError
+from bakeoff.errors import ConfigError, show
 from bakeoff.records.manifest import Manifest, read_manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.parse import Difference, Problems, differences, parse
@@ -42,6 +42,10 @@ def load(path: Path) -> Run:
     for key in ("data", *GROUPS, "variant", "derived"):
         if key not in tree:
             problems.add(key, "is missing; run `dvc repro --force render_config`")
+    variant = tree.get("variant")
+    for group in ("data", *GROUPS):
+        if isinstance(variant, dict) and not isinstance(name := variant.get(group), str):
+            problems.add(f"variant.{group}", f"must be the name of an option, got {show(name)}")
     for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "derived", KEY}:
         problems.add(key, "no such key")
     if not is_whole(tree):

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8"]
 SAVED_MODEL = "saved_model"
@@ -25,6 +25,7 @@ class Evaluate:
 
     def __post_init__(self) -> None:
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require_at_most(self, batch_size=100_000)
         samples = self.interval_samples
         require(samples == 0 or 100 <= samples <= 100_000, "interval_samples", samples, "0 or between 100 and 100,000")
         if self.group is not None:
@@ -42,7 +43,7 @@ class Evaluate:
 def _has_one_group(pattern: str) -> bool:
     try:
         return re.compile(pattern).groups == 1
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return False
 
 
@@ -68,6 +69,7 @@ class Export:
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
         require(self.sample >= 0, "sample", self.sample, "0 or more")
+        require_at_most(self, sample=10**9)
         require(0 <= self.max_drop <= 1, "max_drop", self.max_drop, "between 0 and 1")
         require(1 <= self.latency_calls <= 10_000, "latency_calls", self.latency_calls, "between 1 and 10,000")
         require(1 <= self.threads <= 256, "threads", self.threads, "between 1 and 256")
@@ -101,6 +103,7 @@ class Mlflow:
         require(bool(self.experiment.strip()), "experiment", self.experiment, "a name")
         for key in ("wait_s", "system_every_s", "largest_model_mb"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
+            require_at_most(self, **{key: 1_000_000})
         is_name = self.register is None or (bool(self.register.strip()) and not set(self.register) & FORBIDDEN)
         require(is_name, "register", self.register, "a name without / : ' and \"")
 

@@ -10,9 +10,10 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from bakeoff.errors import ConfigError, OutOfRange, choices
+from bakeoff.errors import MOST_SHOWN, ConfigError, OutOfRange, choices, show
 
 ABSENT = "(absent)"  # the value of a key that only the other tree has
+MOST = 10**15  # that a number may be, either way: up to there every whole one is a float, too
 Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
@@ -25,9 +26,10 @@ class Problems:
         self._place_of = place_of
 
     def add(self, key: str, text: str) -> None:
-        self.note(f"{self._place_of(key)}: {key}: {text}")
+        self.note(f"{self._place_of(key)}: {key[:MOST_SHOWN] or repr(key)}: {text}")
 
     def note(self, line: str) -> None:
+        line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
         if line not in self.lines:
             self.lines.append(line)
 
@@ -49,15 +51,15 @@ class _Wrong(Exception):
 def parse_kind(kinds: Mapping[str, type], tree: Any, key: str, problems: Problems) -> Any:
     """Return the settings object of a group: its `kind` chooses the class; a group of one kind need not name it."""
     if not isinstance(tree, Mapping):
-        problems.add(key, f"must be a mapping, got {tree!r}")
+        problems.add(key, f"must be a mapping, got {show(tree)}")
         return None
     values = dict(tree)
     kind = values.pop("kind", next(iter(kinds)) if len(kinds) == 1 else None)
     if kind is None:
         problems.add(f"{key}.kind", f"is missing; one of: {', '.join(sorted(kinds))}")
         return None
-    if kind not in kinds:
-        problems.add(f"{key}.kind", f"no such kind {kind!r}; {choices(str(kind), kinds)}")
+    if not isinstance(kind, str) or kind not in kinds:
+        problems.add(f"{key}.kind", f"no such kind {show(kind)}; {choices(str(kind), kinds)}")
         return None
     return parse(kinds[kind], values, key, problems)
 
@@ -77,7 +79,7 @@ def kind_of(kinds: Mapping[str, type], settings: object) -> str:
 def _parse_object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
     prefix = f"{key}." if key else ""
     if not isinstance(tree, Mapping):
-        problems.add(key, f"must be a mapping, got {tree!r}")
+        problems.add(key, f"must be a mapping, got {show(tree)}")
         raise _Wrong
     fields = {field.name: field for field in dataclasses.fields(cls)}
     hints = get_type_hints(cls)
@@ -125,12 +127,14 @@ def _parse_value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         if len(parts) == 1:
             return _parse_value(parts[0], value, key, problems)
-        fits = any(value in get_args(part) if get_origin(part) is Literal else type(value) is part for part in parts)
-        return value if fits else _refuse(hint, value, key, problems)
+        for part in parts:
+            if value in get_args(part) if get_origin(part) is Literal else type(value) is part:
+                return _parse_value(part, value, key, problems)
+        return _refuse(hint, value, key, problems)
     if origin is Literal:
         if value in get_args(hint):
             return value
-        problems.add(key, f"no such choice {value!r}; {choices(str(value), map(str, get_args(hint)))}")
+        problems.add(key, f"no such choice {show(value)}; {choices(str(value), map(str, get_args(hint)))}")
         raise _Wrong
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
@@ -140,15 +144,18 @@ def _parse_value(hint: Any, value: Any, key: str, problems: Problems) -> Any:
         )
     if dataclasses.is_dataclass(hint):
         return _parse_object(hint, value, key, problems)  # type: ignore[arg-type]
-    if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    if hint is not float and type(value) is hint:
+    if type(value) is hint and hint not in (int, float):
         return value
+    if hint in (int, float) and type(value) in (int, hint) and -math.inf < value < math.inf:
+        if abs(value) <= MOST:
+            return hint(value)
+        problems.add(key, f"must be between {-MOST:,} and {MOST:,}, got {show(value)}")
+        raise _Wrong
     return _refuse(hint, value, key, problems)
 
 
 def _refuse(hint: Any, value: Any, key: str, problems: Problems) -> Any:
-    shown = "nothing" if value is None else repr(value)
+    shown = "nothing" if value is None else show(value)
     problems.add(key, f"must be {_describe(hint)}, got {shown}")
     raise _Wrong
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.errors import require
+from bakeoff.errors import require, show
 from bakeoff.input.memory import Memory
 from bakeoff.lr import SCHEDULES
 from bakeoff.lr.schedule import Schedule
@@ -86,11 +86,15 @@ def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
     }
     seed = tree.get("seed")
     if type(seed) is not int:
-        problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else repr(seed)}")
+        problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else show(seed)}")
         seed = None
     elif not 0 <= seed < 2**31:
         problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
-    return Draft(variant=dict(tree.get("variant", {})), seed=seed, data=tree.get("data"), **groups)
+    variant, data = tree.get("variant", {}), tree.get("data")
+    for key, value in (("variant", variant), ("data", data)):
+        if value is not None and not isinstance(value, Mapping):
+            problems.add(key, f"must be a mapping, got {show(value)}")
+    return Draft(variant=variant, seed=seed, data=data, **groups)
 
 
 def as_tree(run: Run | Draft) -> dict[str, Any]:

@@ -133,9 +133,11 @@ class Dataset:
         """The dataset's folder. Raises DataError."""
         folder = Path(self.path)
         if not folder.is_dir():
+            # DVC refuses to add what is inside of a folder that it tracks.
+            tracked = next((outer for outer in folder.parents if Path(f"{outer}.dvc").is_file()), folder)
             raise DataError(
                 f"{folder.as_posix()}: no such folder (data.path); put the dataset there. An experiment in a copy of "
-                f"the workspace, and a clone, have it after `dvc add {folder.as_posix()}` and a commit"
+                f"the workspace, and a clone, have it after `dvc add {tracked.as_posix()}` and a commit"
             )
         return folder
 

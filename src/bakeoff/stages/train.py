@@ -211,19 +211,14 @@ def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Pa
 
 
 def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
-    return {
-        "fingerprint": start.fingerprint,
-        "started_from": source,
-        "first_weights": start.origin.digest,
-        "parents": found.facts["parents"],
-    }
+    before = {"started_from": source, "first_weights": start.origin.digest, "parents": found.facts["parents"]}
+    return {"fingerprint": start.fingerprint} | before
 
 
 def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict[str, Any]:
     """Return what the clock and the machine decided; warn if memory was over the budget."""
     peak, derived = peak_memory_bytes(), run.derived
-    text = warning(desk.footprint.peaks, peak, derived.memory_budget_bytes, derived.memory_parts)
-    if text:
+    if text := warning(desk.footprint.peaks, peak, derived.memory_budget_bytes, derived.memory_parts):
         print(f"warning: {text}", file=sys.stderr)
     return {
         "seconds": round(limit.clock.seconds, 1),

@@ -11,22 +11,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff import workspace
+from bakeoff import dvc
 from bakeoff.errors import WorkspaceError, said_plainly
 from bakeoff.sweep.snapshot import AUTHOR, git
 
 FOR_EXPERIMENTS = "refs/exps"
 
 
-def run_stages(options: Sequence[str], stages: Sequence[str]) -> int:
+def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
-    from dvc.cli import main as run_dvc
-    from dvc.utils.hydra import apply_overrides
-
-    if code := run_dvc(["checkout", "--quiet", "--force", "--allow-missing"]):
-        return int(code)
-    apply_overrides(workspace.PARAMS, list(options))
-    return int(run_dvc(["repro", "--single-item", *stages]))
+    if code := dvc.run_here("checkout", "--quiet", "--force", "--allow-missing"):
+        return code
+    dvc.change_params(changes)
+    return dvc.run_here("repro", "--single-item", *stages)
 
 
 def save_experiment(name: str, baseline: str) -> None:
@@ -49,10 +46,10 @@ def main() -> None:
     with said_plainly():
         clone, name, *words = sys.argv[1:]
         os.chdir(clone)  # only now: this code is the main workspace's, the stages' is the clone's
-        options, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]
+        changes, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]
         baseline = git("rev-parse", "HEAD", folder=Path.cwd())
         os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
-        code = run_stages(options, stages)
+        code = run_stages(changes, stages)
         if code == 0:
             save_experiment(name, baseline)
         sys.exit(code)

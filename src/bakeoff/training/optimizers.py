@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 from bakeoff.networks.network import select
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class RmsProp:
         _require_share("rho", self.rho)
         _require_share("momentum", self.momentum)
         require(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
+        require_at_most(self, epsilon=1000)
         _require_shared(self)
 
     @property
@@ -95,6 +96,7 @@ class Adam:
         _require_share("beta_1", self.beta_1)
         _require_share("beta_2", self.beta_2)
         require(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
+        require_at_most(self, epsilon=1000)
         _require_shared(self)
 
     @property
@@ -121,6 +123,7 @@ def _require_share(key: str, value: float) -> None:
 def _require_shared(optimizer: Momentum | RmsProp | Adam) -> None:
     require(optimizer.weight_decay >= 0, "weight_decay", optimizer.weight_decay, "0 or more")
     require(optimizer.clip_norm >= 0, "clip_norm", optimizer.clip_norm, "0 or more")
+    require_at_most(optimizer, weight_decay=10, clip_norm=1_000_000)
 
 
 def _shared(optimizer: Momentum | RmsProp | Adam) -> dict[str, Any]:

@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.errors import require
+from bakeoff.errors import require, require_at_most
 from bakeoff.input.augment import Augment
 from bakeoff.lr import SCHEDULES
-from bakeoff.lr.schedule import Schedule
+from bakeoff.lr.schedule import MOST_STEPS, Schedule
+
+MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES = 1_000_000, 100, 1_000_000, 10_000
 
 
 def require_length(steps: int | None, epochs: float | None) -> None:
@@ -15,6 +17,8 @@ def require_length(steps: int | None, epochs: float | None) -> None:
     require(one, "steps", steps, f"given, or else epochs, not both and not neither (epochs is {epochs})")
     require(steps is None or steps >= 1, "steps", steps, "1 or more")
     require(epochs is None or epochs > 0, "epochs", epochs, "above 0")
+    require(steps is None or steps <= MOST_STEPS, "steps", steps, f"at most {MOST_STEPS:,}")
+    require(epochs is None or epochs <= MOST_EPOCHS, "epochs", epochs, f"at most {MOST_EPOCHS:,}")
 
 
 def steps_for(steps: int | None, epochs: float | None, *, examples: int, batch_size: int) -> int:
@@ -57,6 +61,7 @@ class Phase:
         if self.has_length:
             require_length(self.steps, self.epochs)
         require(self.batch_size is None or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or null")
+        require_at_most(self, batch_size=MOST_BATCH)
 
     @property
     def has_length(self) -> bool:
@@ -81,6 +86,7 @@ class EarlyStopping:
     def __post_init__(self) -> None:
         require(self.patience >= 0, "patience", self.patience, "0 or more")
         require(self.min_change >= 0, "min_change", self.min_change, "0 or more")
+        require_at_most(self, patience=MOST_STEPS, min_change=1_000_000)
 
     def after(self, before: Patience, value: float | None) -> Patience:
         """None, a score that there is nothing to count on, is no improvement."""
@@ -132,6 +138,7 @@ class Train:
             require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
             for key in ("steps", "epochs") if any(own) else ():
                 require(getattr(self, key) is None, key, getattr(self, key), "null when each phase has its own length")
+            require(len(self.phases) <= MOST_PHASES, "phases", len(self.phases), f"at most {MOST_PHASES} phases")
             names = [phase.name for phase in self.phases]
             require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
             first = self.phases[0].start
@@ -162,6 +169,12 @@ class Train:
         require(examples is None or examples >= 1, "validate_examples", examples, "1 or more, or null")
         require(0 <= self.samples <= 64, "samples", self.samples, "between 0 and 64")
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
+        rhythm = ("checkpoint_every_steps", "keep_every_steps", "log_every_steps", "validate_every_steps")
+        require_at_most(self, **dict.fromkeys((*rhythm, "steps_per_call"), MOST_STEPS))
+        require_at_most(self, batch_size=MOST_BATCH, accumulate_batches=MOST_BATCHES, devices=10_000, max_minutes=10**7)
+        require_at_most(
+            self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
+        )
 
     @property
     def batch(self) -> int:
