@@ -10,10 +10,13 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from filelock import FileLock
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import sync
 from bakeoff.tracking.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file, without_secrets
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
@@ -99,6 +102,13 @@ def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> Lo
     """Return the newest logged model of a run that has this name."""
     found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
     return max(found, key=lambda model: model.creation_timestamp, default=None)
+
+
+def sync_artifacts(address: str, name: str = "") -> None:
+    """Bring to the disk what a place on this machine was given; a server sees to its own."""
+    place = urlsplit(address)
+    if place.scheme in ("", "file") and (path := Path(url2pathname(place.path)) / name).exists():
+        sync(path)
 
 
 def explain(error: Exception) -> str:
