@@ -25,7 +25,7 @@ from bakeoff.tracking.store import (
     MlflowException,
     download_artifacts,
     sync_artifacts,
-)  # fmt: skip
+)
 from bakeoff.tracking.target import Target, first_home, place_in
 
 if TYPE_CHECKING:
