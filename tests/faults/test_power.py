@@ -21,7 +21,7 @@ def test_after_every_cut_the_next_repro_ends_in_the_right_files(kind: str) -> No
 
 def test_dvc_by_itself_accepts_what_a_cut_left(kind: str) -> None:
     """So the cuts cut."""
-    assert count_faults(kind, "dvc", 40, 0, patience=1) > 0
+    assert count_faults(kind, "dvc", 10, 0, patience=1) > 0
 
 
 def test_after_every_kill_the_next_repro_ends_in_the_right_files() -> None:
