@@ -28,7 +28,7 @@ help:
 
 repro: $(READY)
 	$(if $(shell git rev-parse HEAD 2>/dev/null),,$(error not in a git repository with a commit: get bakeoff with `git clone`, a downloaded archive has no history))
-	dvc repro
+	bakeoff repro
 
 test: $(READY)
 	python -m pytest $(SIDE_BY_SIDE)

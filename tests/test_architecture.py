@@ -36,7 +36,7 @@ ONLY_IN = {
     "hydra": {"config", "sweep"},
     "omegaconf": {"config"},
     "mlflow": {"tracking"},
-    "dvc": {"dvc"},
+    "dvc": {"dvc", "mending"},
     "google": {"pipeline_config", "pipeline_import"},
     "optuna": {"sweep"},
     "sklearn": {"sources"},

@@ -92,6 +92,28 @@ def test_what_a_killed_build_left_does_not_get_into_the_next(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.rglob("*")] == ["out"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are opened")
+def test_a_finished_folder_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def note(number: int) -> None:
+        synced.append(os.fstat(number).st_ino)
+        if os.fstat(number).st_ino != tmp_path.stat().st_ino:
+            assert not (tmp_path / "out").exists()
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", note)
+    with building(tmp_path / "out") as partial:
+        (partial / "deep").mkdir()
+        (partial / "deep/file").write_text("content")
+        (partial / "deep/file").chmod(0o444)
+    below = {path.stat().st_ino for path in (tmp_path / "out", *(tmp_path / "out").rglob("*"))}
+    assert len(below) == 3 and below == set(synced[:-1]) and synced[-1] == tmp_path.stat().st_ino
+
+
 def test_columns_come_in_the_order_in_which_their_keys_first_occur(tmp_path: Path) -> None:
     write_table(tmp_path / "a.tsv", [{"step": 1, "loss": 0.5}, {"step": 2, "mAP": 0.25, "loss": 0.125}])
     assert (tmp_path / "a.tsv").read_text() == "step\tloss\tmAP\n1\t0.5\t\n2\t0.125\t0.25\n"

@@ -1,28 +1,24 @@
 """DVC, run by the python that runs this, and what lies in its cache, read without it.
 
-The command `dvc` of this project's environment is `main` here: DVC itself, after what a kill left half written is
-mended, on which it would fail from then on: entries of its run cache, and dvc.lock.
+The command `dvc` of this project's environment is `main` here: DVC itself, after mending what a kill or a loss of power
+left of its writing; src/bakeoff/mending.py says what.
 """
 
 import configparser
-import filecmp
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.files import write_whole
+from bakeoff.mending import OBJECTS, keep_lock, mend, settle
 from bakeoff.workspace import PARAMS, main_workspace
 
-SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of an entry of the run cache, or dvc.lock
-LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found the first
-RUN_STAGES = {"repro", "exp"}
 DVC_FAILED = 255  # its exit code
+OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the digest
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
 
 
@@ -77,8 +73,9 @@ def cache() -> Path:
 
 
 def cached_file(digest: str) -> Path | None:
-    path = cache() / "files/md5" / digest[:2] / digest[2:]
-    return path if path.is_file() else None
+    """Return where it is; not one of which a loss of power left the name alone."""
+    path = cache() / OBJECTS / digest[:2] / digest[2:]
+    return path if path.is_file() and (path.stat().st_size or digest.startswith(OF_NOTHING)) else None
 
 
 def cached_folder(digest: str) -> dict[str, str] | None:
@@ -94,47 +91,6 @@ def cached_folder(digest: str) -> dict[str, str] | None:
 def cached_runs() -> list[Path]:
     """Of the run cache: what stages made of what."""
     return sorted(file for file in (cache() / "runs").glob("*/*/*") if file.is_file() and file.suffix != ".tmp")
-
-
-def clear_half_written(cache: Path) -> None:
-    """Remove what a kill left in the run cache, which DVC takes for a whole entry: a file, or a folder without one.
-
-    A young one may be of a process that writes it now, and is waited for.
-    """
-    runs = cache / "runs"
-    while left := [*runs.glob("*/*/*.tmp"), *filter(_is_empty, runs.glob("*/*"))]:
-        for path in left:
-            with suppress(OSError):  # it has just become whole
-                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
-                    path.rmdir() if path.is_dir() else path.unlink()
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def _is_empty(folder: Path) -> bool:
-    with suppress(OSError):  # it has just gone
-        return not any(folder.iterdir())
-    return False
-
-
-def mend_lock() -> None:
-    """Put a half-written dvc.lock back as the last command found it; what stages made since is in the run cache."""
-    while LOCK.is_file() and not (KEPT_LOCK.is_file() and filecmp.cmp(LOCK, KEPT_LOCK, shallow=False)):
-        if _is_whole(text := LOCK.read_text("utf-8")):
-            write_whole(KEPT_LOCK, text)
-        elif time.time() - LOCK.stat().st_mtime < SECONDS_TO_WRITE:  # of a process that writes it now
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        else:
-            print("dvc.lock was left half written; it is again as before the last command", file=sys.stderr)
-            KEPT_LOCK.replace(LOCK) if KEPT_LOCK.is_file() else LOCK.unlink()
-
-
-def _is_whole(text: str) -> bool:
-    """Return whether it is no beginning of a longer one. A merge's conflict is: DVC says what is wrong with it."""
-    import yaml
-
-    with suppress(yaml.YAMLError):
-        return "<<<<<<< " in text or (text.endswith("\n") and not text.endswith(":\n") and bool(yaml.safe_load(text)))
-    return False
 
 
 def require_readable(path: Path) -> None:
@@ -154,15 +110,26 @@ def require_readable(path: Path) -> None:
 
 
 def main() -> None:
-    """Run DVC with this process's arguments."""
-    if RUN_STAGES & set(sys.argv[1:2]) and Path("dvc.yaml").is_file():
-        clear_half_written(cache())
-        mend_lock()
-        if "repro" in sys.argv[1:2] or "run" in sys.argv[2:3]:
-            require_readable(Path("params.yaml"))
+    """Run DVC with this process's arguments, between mending and settling."""
+    here = Path.cwd()
+    roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
+    for root in roots:
+        with suppress(OSError), chdir(root):  # a workspace that cannot be written: DVC says so where it matters
+            mend(cache())
+    if "repro" in sys.argv[1:2] or sys.argv[1:3] == ["exp", "run"]:
+        require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc
 
-    sys.exit(run_dvc())
+    code = 255
+    try:
+        code = run_dvc()
+    finally:
+        for root in roots:
+            with suppress(OSError), chdir(root):
+                settle(cache())
+                if code == 0:
+                    keep_lock()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

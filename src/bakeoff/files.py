@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all, whatever kills the process: written beside, then renamed."""
+"""Files and folders that are there whole or not at all, whatever kills the process or the machine."""
 
 import csv
 import os
@@ -28,10 +28,20 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
 
 def sync_file(path: Path) -> int:
     """Bring a file to the disk, and return how long it is there."""
-    with path.open("rb+") as file:
+    with path.open("rb+" if os.name == "nt" else "rb") as file:
         length = file.seek(0, os.SEEK_END)
         os.fsync(file.fileno())
         return length
+
+
+def sync(path: Path) -> None:
+    """Bring the file, or the folder with all that is in it, to the disk: a loss of power leaves it as it is."""
+    if path.is_dir():
+        for below in path.iterdir():
+            sync(below)
+        sync_names(path)
+    else:
+        sync_file(path)
 
 
 def sync_names(folder: Path) -> None:
@@ -44,11 +54,24 @@ def sync_names(folder: Path) -> None:
             os.close(handle)
 
 
+def sync_disk(folder: Path) -> None:
+    """Bring to the disk whatever anybody wrote to the file system of this folder, where the system can."""
+    if os.name == "posix":
+        import ctypes
+
+        if not hasattr(library := ctypes.CDLL(None), "syncfs"):
+            os.sync()
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        library.syncfs(handle)
+        os.close(handle)
+
+
 @contextmanager
 def building(final: Path) -> Iterator[Path]:
     """Give an empty folder beside `final` that takes its place if the block succeeds and is gone if not.
 
-    A kill at any moment leaves the old folder or the new one, never a mixture.
+    A kill or a loss of power at any moment leaves the old folder or the new one, never a mixture.
     """
     partial, old = final.with_name(f"{final.name}.partial"), final.with_name(f"{final.name}.old")
     _remove(partial)
@@ -58,10 +81,12 @@ def building(final: Path) -> Iterator[Path]:
     except BaseException:
         _remove(partial)
         raise
+    sync(partial)
     _remove(old)
     if final.exists():
         final.replace(old)
     partial.replace(final)
+    sync_names(final.parent)
     _remove(old)
 
 

@@ -86,4 +86,4 @@ def promise(trained_to_its_end: bool) -> None:
     render_config's was changed, has it written anew, and trains on, for train depends on it.
     """
     # Not written in place, for it may be a link into DVC's cache.
-    write_whole(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n")
+    write_whole(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n", lasting=True)

@@ -75,6 +75,17 @@ def test_a_hand_edit_of_run_yaml_is_refused_until_the_file_is_deleted(workspace:
     assert "peak: 0.003" in (workspace.folder / RUN).read_text(encoding="utf-8")
 
 
+def test_a_refused_variant_leaves_all_that_was_rendered(workspace: Workspace) -> None:
+    before = {path.name: path.read_bytes() for path in (workspace.folder / RUN).parent.iterdir()}
+    assert {"run.yaml", "lr.svg", "pipeline.config", "promise.yaml"} <= before.keys()
+    workspace.edit("params.yaml", "{use: cosine,", "{use: cosin,")
+    done = workspace.run("dvc", "repro", "render_config", ok=False)
+    assert done.returncode == 255 and "params.yaml:7: lr.use: no such option 'cosin' in conf/lr/" in done.stderr
+    assert {path.name: path.read_bytes() for path in (workspace.folder / RUN).parent.iterdir()} == before
+    workspace.edit("params.yaml", "{use: cosin,", "{use: cosine,")
+    assert workspace.repro("render_config") == set()
+
+
 def test_config_says_where_each_value_comes_from(workspace: Workspace) -> None:
     found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "config", "--json", "lr.peak=0.5").stdout)
     assert {key: found[key]["from"] for key in (

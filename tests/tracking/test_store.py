@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,29 @@ def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path
     ]  # fmt: skip
     assert rows(tmp_path, "SELECT DISTINCT value FROM params WHERE key = 'lr.peak'") == [("0.5",)]
     assert len(list(tmp_path.glob("mlartifacts/*/artifacts/config/note.txt"))) == 4
+
+
+OPEN = "from bakeoff.tracking.store import Target, open_store; open_store(Target.at(None, 'demo'))"
+
+
+def test_a_store_whose_making_was_killed_is_made_anew(tmp_path: Path) -> None:
+    """MLflow makes it table by table, and would say that one of them exists already, for ever."""
+    (tmp_path / "mlflow.db").touch()  # what a loss of power leaves
+    for tables in (1, 20):
+        process = subprocess.Popen([sys.executable, "-c", OPEN], cwd=tmp_path, env=environment())
+        made = 0
+        while made < tables:
+            assert process.poll() is None
+            for file in tmp_path.glob("*.partial"):
+                with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as store:
+                    with suppress(sqlite3.OperationalError):
+                        made = store.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0]
+        process.kill()
+        process.wait()
+        assert (tmp_path / "mlflow.db").stat().st_size == 0
+    tracked(tmp_path, "one")
+    assert rows(tmp_path, "SELECT count(*) FROM runs WHERE status = 'FINISHED'") == [(1,)]
+    assert [file.name for file in tmp_path.glob("mlflow.db*")] == ["mlflow.db"]
 
 
 def test_a_moved_workspace_takes_its_artifacts_along(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The same examples at each look, and what is kept of them."""
 
 import json
+import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +106,23 @@ def test_the_sheets_of_the_first_the_best_and_the_newest_look_stay(store: Store,
     (tmp_path / "out").mkdir()
     keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000003.jpg"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks of an open file which it is")
+def test_a_sheet_is_on_the_disk_before_a_checkpoint_counts_on_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kitchen, fsync = Kitchen(tmp_path, store, [3]), os.fsync
+    synced: dict[str, int] = {}
+
+    def note(number: int) -> None:
+        synced[os.readlink(f"/proc/self/fd/{number}")] = os.fstat(number).st_size
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", note)
+    kitchen.look(1, 0.5)
+    sheet = tmp_path / "sheets/00000001.jpg"
+    assert synced[str(sheet)] == sheet.stat().st_size > 0 and str(sheet.parent) in synced
 
 
 def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Store, tmp_path: Path) -> None:

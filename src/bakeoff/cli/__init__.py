@@ -1,17 +1,32 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
+import sys
+from typing import Any
 
-from bakeoff import workspace
+from bakeoff import dvc, workspace
 from bakeoff.cli import better, compare, predict, queue, reproduce, status, stop, sweep, track, variant
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_import import command as import_config
 
+
+def _add_repro(commands: Any) -> None:
+    text = "`dvc repro` with its own options, after mending what a kill or a loss of power left half written"
+    repro = commands.add_parser("repro", help=text, prefix_chars="\0", add_help=False)  # all words are for DVC
+    repro.add_argument("words", nargs="*")
+    repro.set_defaults(run=_repro)
+
+
+def _repro(arguments: argparse.Namespace) -> None:
+    sys.argv = ["dvc", "repro", *arguments.words]
+    dvc.main()
+
+
 # In the order of --help; each adds a command and says what it runs.
 COMMANDS = (
-    variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, status.add_to, stop.add_stop,
-    stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track, import_config.add_to,
-    track.add_ui,
+    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, status.add_to,
+    stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track,
+    import_config.add_to, track.add_ui,
 )  # fmt: skip
 
 

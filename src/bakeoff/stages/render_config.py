@@ -7,6 +7,7 @@ from bakeoff import workspace
 from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.variant import read_variant, require_same_source
 from bakeoff.errors import said_plainly
+from bakeoff.files import sync, write_whole
 from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.planning.plan import check_best_by
 from bakeoff.progress import say
@@ -27,9 +28,11 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
     require_same_source(manifest, records, params, conf)
     for warning in variant.problems.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    picture, pipeline = lr_svg(run.name, plan_phases(run)), format_pipeline(run, manifest)
     write(run, out)
-    (out.parent / PICTURE).write_text(lr_svg(run.name, plan_phases(run)), encoding="utf-8")
-    (out.parent / PIPELINE).write_text(format_pipeline(run, manifest), encoding="utf-8")
+    write_whole(out.parent / PICTURE, picture)
+    write_whole(out.parent / PIPELINE, pipeline)
+    sync(out.parent)
     return run
 
 

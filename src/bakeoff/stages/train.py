@@ -287,7 +287,8 @@ def main() -> None:
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":
-            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, `dvc repro` again goes on")
+            again = "`dvc repro` again goes on, or `bakeoff repro` where DVC refuses"
+            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, {again}")
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id']}")

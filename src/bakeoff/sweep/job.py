@@ -117,7 +117,7 @@ def main() -> None:
 
 def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     place = JobWorkspace(job.experiment)
-    if place.land():  # a kill came just before
+    if place.is_settled() and place.land():  # a kill came just before
         place.remove()
         return 0
     folder = place.prepare(snapshot, cache)
@@ -125,6 +125,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     # Ctrl-C is for DVC; this process notes how it ends.
     code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
     session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
+    place.settle(cache)
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
         code = 1

@@ -9,10 +9,12 @@ from configparser import ConfigParser
 from pathlib import Path
 
 from bakeoff import workspace
-from bakeoff.dvc import clear_half_written
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import sync_disk, write_whole
+from bakeoff.mending import mend_cache, settle
 from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
 
+SETTLED = ".git/settled"
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
 
 
@@ -24,7 +26,7 @@ class JobWorkspace:
     def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
         """Make it anew, whatever an earlier attempt left; return the folder to run DVC in."""
         self.remove()
-        clear_half_written(cache)
+        mend_cache(cache)
         self._clone.parent.mkdir(parents=True, exist_ok=True)
         top = git("rev-parse", "--show-toplevel")
         # All objects come along as hard links, the snapshot's among them, which is on no branch.
@@ -37,6 +39,15 @@ class JobWorkspace:
         folder = self._clone / git("rev-parse", "--show-prefix")
         self._configure(folder / ".dvc", cache)
         return folder
+
+    def settle(self, cache: Path) -> None:
+        """Bring what DVC did here to the disk, and note that: only then may it land after a loss of power."""
+        settle(cache)
+        sync_disk(self._clone)
+        write_whole(self._clone / SETTLED, "", lasting=True)
+
+    def is_settled(self) -> bool:
+        return (self._clone / SETTLED).is_file()
 
     def land(self) -> bool:
         """Bring the experiment to the main workspace, whole or not at all; whether there is one."""

@@ -23,7 +23,7 @@ AUTHOR = {
     for role in ("AUTHOR", "COMMITTER")
     for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
-# Git itself does not bring references to the disk; a loss of power would leave them empty.
+# Git itself does not bring all of it to the disk; a loss of power would leave objects and references empty.
 LASTING = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsync", "GIT_CONFIG_VALUE_0": "all"}
 RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
 PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
@@ -43,7 +43,7 @@ def take_snapshot(name: str) -> Snapshot:
     """Under a name, so that git keeps it."""
     baseline = git("rev-parse", "HEAD")
     commit = git("commit-tree", _tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
-    git("update-ref", f"refs/bakeoff/{name}", commit, more=LASTING)
+    git("update-ref", f"refs/bakeoff/{name}", commit)
     return Snapshot(baseline, commit)
 
 
@@ -142,9 +142,8 @@ def format_files(files: Sequence[str]) -> str:
 
 def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
     place = folder or workspace.main_workspace()
-    done = subprocess.run(
-        ["git", *arguments], cwd=place, env={**os.environ, **(more or {})}, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, **LASTING, **(more or {})}
+    done = subprocess.run(["git", *arguments], cwd=place, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["failed"])[-1]
         raise WorkspaceError(f"git {arguments[0]}: {reason}; `git status` says more")

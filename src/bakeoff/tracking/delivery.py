@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,7 @@ from bakeoff.files import sync_file
 from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
 from bakeoff.tracking.journal_files import SENDING, clear_of_kills, kept_file, link
 from bakeoff.tracking.logged_models import LoggedModels
-from bakeoff.tracking.store import MOST_POINTS, MOST_TEXTS, REFUSALS, MlflowClient, MlflowException
+from bakeoff.tracking.store import MOST_POINTS, MOST_TEXTS, REFUSALS, MlflowClient, MlflowException, sync_artifacts
 from bakeoff.tracking.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
 
 Point = tuple[str, int, float, int, bool]  # metric, step, value, milliseconds, whether it takes another's place
@@ -232,7 +232,12 @@ class Delivery:
             if content != named:
                 link(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
+        sync_artifacts(self._artifacts, entry["name"])
         self._sent_files.add(files / entry["sha256"])
+
+    @cached_property
+    def _artifacts(self) -> str:
+        return self._client.get_run(self._run).info.artifact_uri
 
     def _send_model(self, entry: Entry, end: int) -> None:
         if gone := self._models.send(entry, end):

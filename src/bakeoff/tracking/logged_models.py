@@ -17,7 +17,15 @@ from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, M
 
 from bakeoff.tracking.journal import Entry, entries
 from bakeoff.tracking.journal_files import SENDING, kept_file, link
-from bakeoff.tracking.store import MOST_POINTS, REFERENCE, REFUSALS, MlflowClient, MlflowException, download_artifacts
+from bakeoff.tracking.store import (
+    MOST_POINTS,
+    REFERENCE,
+    REFUSALS,
+    MlflowClient,
+    MlflowException,
+    download_artifacts,
+    sync_artifacts,
+)
 from bakeoff.tracking.target import Target, first_home, place_in
 
 if TYPE_CHECKING:
@@ -48,6 +56,7 @@ class LoggedModels:
             model = self._find_or_make(entry)
             if not entry["by_reference"]:
                 self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
+                sync_artifacts(model.artifact_location)
                 if REFERENCE in model.tags:
                     self._client.delete_logged_model_tag(model.model_id, REFERENCE)
         self._measure(model, entry, end)

@@ -10,10 +10,13 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from filelock import FileLock
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.files import sync, sync_names
 from bakeoff.tracking.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file, without_secrets
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
@@ -48,6 +51,7 @@ HOLD_ADDRESSES = (
     ("model_versions", "source"), ("model_versions", "storage_location"),
 )  # fmt: skip
 
+SQLITE = "sqlite:///"
 LONGEST = 300  # characters of an error
 # The first pattern that is found decides. MLflow wraps what its libraries say, so it stands somewhere in the text.
 MEANINGS = (
@@ -101,6 +105,13 @@ def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> Lo
     return max(found, key=lambda model: model.creation_timestamp, default=None)
 
 
+def sync_artifacts(address: str, name: str = "") -> None:
+    """Bring to the disk what a place on this machine was given; a server sees to its own."""
+    place = urlsplit(address)
+    if place.scheme in ("", "file") and (path := Path(url2pathname(place.path)) / name).exists():
+        sync(path)
+
+
 def explain(error: Exception) -> str:
     """Return what a store raised as one line by which a user knows what to do, without passwords of addresses."""
     text = str(error)
@@ -120,13 +131,29 @@ def _open(target: Target) -> tuple[MlflowClient, str]:
     with FileLock(folder / "mlflow.lock"):
         if target.uri == LOCAL:
             _follow_moved_workspace(artifacts_uri())
+        if target.address.startswith(SQLITE):
+            _make_whole(Path(target.address.removeprefix(SQLITE)))
         client = MlflowClient(tracking_uri=target.address)
         return client, _experiment(client, target.experiment, _artifacts(target))
 
 
+def _make_whole(file: Path) -> None:
+    """Make a database that is not there, whole or not at all. MLflow makes it table by table, which a kill or a loss of
+    power may end; one that lacks some it never opens."""
+    if "?" in file.name or (file.is_file() and file.stat().st_size):
+        return
+    partial = file.with_name(f"{file.name}.partial")
+    for left in file.parent.glob(f"{partial.name}*"):
+        left.unlink()
+    MlflowClient(tracking_uri=f"{SQLITE}{partial.as_posix()}").search_experiments(max_results=1)
+    sync(partial)
+    partial.replace(file)
+    sync_names(file.parent)
+
+
 def _artifacts(target: Target) -> str:
     """Return where files go of a database that no server stands before: beside an SQLite file, else the workspace."""
-    file = target.uri.removeprefix("sqlite:///")
+    file = target.uri.removeprefix(SQLITE)
     beside = (Path(file).resolve().parent / "mlartifacts").as_uri() if file != target.uri else artifacts_uri()
     return target.artifacts or beside
 

@@ -15,6 +15,7 @@ from PIL import Image
 from tensorflow.core.framework.summary_pb2 import Summary
 from tensorflow.core.util.event_pb2 import Event
 
+from bakeoff.files import sync, sync_names
 from bakeoff.graphs import compile_graph
 from bakeoff.metrics.catalogue import merit
 from bakeoff.tasks.pictures import draw_sheet
@@ -63,6 +64,8 @@ class Samples:
         except OSError:
             sheet.unlink(missing_ok=True)  # half of one, on a full disk
             raise
+        sync(sheet)  # before a checkpoint counts it as drawn
+        sync_names(self.folder)
         for file in set(self.folder.glob("*.jpg")) - self.staying(history, headline):
             file.unlink()
         return sheet

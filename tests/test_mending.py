@@ -1,0 +1,322 @@
+"""After a kill or a loss of power at any moment of DVC's writing, the next command works."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bakeoff import dvc, mending
+from workspace_copy import environment
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / ".dvc").mkdir()
+    return tmp_path
+
+
+def write_pipeline(place: Path) -> None:
+    (place / "given").write_text("1")
+    (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made]}}")
+    for command in (["git", "init", "--quiet"], [sys.executable, "-m", "dvc", "init", "--quiet", "--force"]):
+        subprocess.run(command, check=True, env=environment())
+
+
+def repro(module: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", module, "repro"], env=environment(), capture_output=True, text=True)
+
+
+def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.mending.SECONDS_TO_WRITE", 0.3)
+    entry = tmp_path / "runs/70/70eb"
+    entry.mkdir(parents=True)
+    for name in ("whole", ".old.tmp", ".young.tmp"):
+        (entry / name).write_text("deps:")
+    (tmp_path / "runs/70/empty").mkdir()
+    for old in (entry / ".old.tmp", tmp_path / "runs/70/empty"):
+        os.utime(old, (1.0, 1.0))
+    mending.clear_half_written(tmp_path)
+    assert [file.name for file in tmp_path.glob("runs/70/*/*")] == ["whole"] and not (entry.parent / "empty").exists()
+    mending.clear_half_written(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("left", [".half.tmp", None])
+def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: str | None) -> None:
+    """DVC by itself fails on what is left there."""
+    write_pipeline(place)
+    assert repro("dvc").returncode == 0
+    [entry] = Path(".dvc/cache/runs").glob("*/*/*")
+    text = entry.read_text()
+    entry.unlink()
+    if left:
+        (entry.parent / left).write_text(text[: text.index("outs:")])
+    for path in (entry.parent / (left or "."), entry.parent):
+        os.utime(path, (1e9, 1e9))
+    for path in ("dvc.lock", "made"):
+        Path(path).unlink()
+    assert repro("dvc").returncode != 0
+    assert repro("bakeoff.dvc").returncode == 0 and Path("made").read_text() == "1"
+
+
+LOCK = "schema: '2.0'\nstages:\n  copy:\n    cmd: cp given made\n    deps:\n    - path: given\n      md5: '12'\n"
+
+
+@pytest.mark.parametrize("length", range(0, len(LOCK), 7))
+@pytest.mark.parametrize("kept", [LOCK, LOCK[:-9], None], ids=["kept", "kept in part", "never kept"])
+def test_a_lock_that_a_kill_left_half_written_is_as_before(
+    place: Path, length: int, kept: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mending.LOCK.write_text(LOCK[:length])
+    os.utime(mending.LOCK, (1e9, 1e9))
+    if kept:
+        mending.KEPT_LOCK.parent.mkdir()
+        mending.KEPT_LOCK.write_text(kept)
+        os.utime(mending.KEPT_LOCK, (1e9, 1e9))
+    mending.mend_lock()
+    left = mending.LOCK.read_text() if mending.LOCK.is_file() else None
+    whole = LOCK[:length].endswith("\n") and not LOCK[:length].endswith(":\n")
+    assert left == (LOCK[:length] if whole else LOCK if kept == LOCK else None)
+    assert (
+        "dvc.lock was left half written; it is again as before the last command" in capsys.readouterr().err
+    ) != whole
+
+
+def test_a_whole_lock_is_kept_and_one_that_is_being_written_is_waited_for(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mending.mend_lock()
+    assert not mending.LOCK.exists() and not mending.KEPT_LOCK.exists()
+    mending.LOCK.write_text("")
+    monkeypatch.setattr("time.sleep", lambda _: mending.LOCK.write_text(LOCK))
+    mending.mend_lock()
+    assert mending.LOCK.read_text() == mending.KEPT_LOCK.read_text() == LOCK
+    conflict = f"{LOCK}<<<<<<< ours\n"
+    mending.LOCK.write_text(conflict)
+    os.utime(mending.LOCK, (1e9, 1e9))
+    mending.mend_lock()
+    assert mending.LOCK.read_text() == conflict
+
+
+def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pipeline(place)
+    mending.LOCK.write_bytes(windows := LOCK.replace("\n", "\r\n").encode())
+    for command in (["git", "add", "dvc.lock"], ["git", "commit", "--quiet", "--message", "lock"]):
+        subprocess.run(command, check=True, env=environment())
+    mending.LOCK.write_bytes(b"\0" * 40)
+    os.utime(mending.LOCK, (1e9, 1e9))
+    mending.mend_lock()
+    assert mending.LOCK.read_bytes() == mending.KEPT_LOCK.read_bytes() == windows
+    assert "mended: dvc.lock was left half written; it is again as in the last commit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("half", ["", "schema: '2.0'\nstages:\n  copy:\n"])
+def test_plain_repro_goes_on_after_a_kill_in_the_lock(place: Path, half: str) -> None:
+    """DVC by itself fails on it."""
+    write_pipeline(place)
+    assert repro("bakeoff.dvc").returncode == 0
+    lock = mending.LOCK.read_text()
+    mending.LOCK.write_text(half)
+    os.utime(mending.LOCK, (1e9, 1e9))
+    failed = repro("dvc")
+    assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
+    assert repro("bakeoff.dvc").returncode == 0 and mending.LOCK.read_text() == lock
+
+
+@pytest.mark.parametrize("half", [b"", b'{"write": {"/a": {"pid": 1', b"\0\0\0"])
+def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, half: bytes) -> None:
+    """DVC by itself fails on it for ever."""
+    write_pipeline(place)
+    mending.HOLDERS.parent.mkdir(exist_ok=True)
+    mending.HOLDERS.write_bytes(half)
+    os.utime(mending.HOLDERS, (1e9, 1e9))
+    failed = repro("dvc")
+    assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
+    done = repro("bakeoff.dvc")
+    assert done.returncode == 0 and "mended: .dvc/tmp/rwlock was left half written, and is gone\n" in done.stderr
+
+
+def test_a_list_of_holders_that_is_being_written_is_waited_for(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mending.mend_holders()
+    mending.HOLDERS.parent.mkdir()
+    mending.HOLDERS.write_text("")
+    monkeypatch.setattr("time.sleep", lambda _: mending.HOLDERS.write_text('{"read": {}}'))
+    mending.mend_holders()
+    assert mending.HOLDERS.read_text() == '{"read": {}}'
+
+
+def objects() -> list[Path]:
+    return sorted(Path(".dvc/cache/files/md5").glob("??/*"))
+
+
+def damage(path: Path, how: str) -> None:
+    """Leave what a loss of power may leave of a file that DVC has written, which is read-only."""
+    content = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes({"empty": b"", "half": content[: len(content) // 2], "zeros": bytes(len(content))}[how])
+    path.chmod(0o444)
+
+
+def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(place: Path) -> None:
+    """DVC by itself takes it, and leaves it in the place of what a stage made."""
+    write_pipeline(place)
+    assert repro("bakeoff.dvc").returncode == 0
+    Path("given").write_text("another, which is on no disk yet")
+    assert repro("dvc").returncode == 0
+    [new] = [path for path in objects() if path.read_bytes() == Path("given").read_bytes()]
+    for how in ("half", "zeros", "empty"):
+        damage(new, how)
+        whole, left = Path("given").read_bytes(), new.read_bytes()
+        mending.mend(dvc.cache())
+        assert left != whole and not new.exists()
+        new.write_bytes(whole)
+    damage(new, "empty")
+    Path("made").unlink()
+    subprocess.run([sys.executable, "-m", "dvc", "checkout", "--quiet"], check=True, env=environment())
+    assert Path("made").read_bytes() == b""
+    Path("made").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff.dvc", "checkout"], env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode != 0 and not Path("made").exists()
+    assert "mended: 1 files of DVC's cache were not whole, and are gone; `dvc repro` makes" in done.stderr
+    done = repro("bakeoff.dvc")
+    assert done.returncode == 0 and Path("made").read_text() == "another, which is on no disk yet"
+    assert "mended" not in done.stderr
+
+
+def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
+    write_pipeline(place)
+    assert repro("dvc").returncode == 0
+    mark = dvc.cache() / mending.MARK
+    assert not mark.exists() and len([*mending._newer_objects(dvc.cache(), 0)]) == len(objects()) == 1
+    assert repro("bakeoff.dvc").returncode == 0
+    since = mark.stat().st_mtime_ns
+    assert [*mending._newer_objects(dvc.cache(), since)] == mending._newer_keys(dvc.cache(), since) == []
+    Path("given").write_text("2")
+    assert repro("dvc").returncode == 0
+    assert [path.read_text() for path in mending._newer_objects(dvc.cache(), since)] == ["2"]
+    assert len(mending._newer_keys(dvc.cache(), since)) == 1
+    mending.settle(dvc.cache())
+    assert [*mending._newer_objects(dvc.cache(), mark.stat().st_mtime_ns)] == [] and len(objects()) == 2
+    mending.settle(dvc.cache())
+    assert not [*mark.parent.glob("*.partial")]
+
+
+def test_of_a_cache_that_was_never_looked_at_what_is_empty_goes_at_once(place: Path) -> None:
+    write_pipeline(place)
+    Path("empty").touch()
+    subprocess.run([sys.executable, "-m", "dvc", "add", "--quiet", "empty"], check=True, env=environment())
+    assert repro("dvc").returncode == 0 and len(objects()) == 2
+    [made] = [path for path in objects() if path.stat().st_size]
+    damage(made, "empty")
+    assert dvc.cached_file(made.parent.name + made.name) is None and dvc.cached_file(dvc.OF_NOTHING) is not None
+    mending.mend(dvc.cache())
+    assert [path.parent.name + path.name for path in objects()] == [dvc.OF_NOTHING]
+
+
+def test_while_an_entry_is_half_written_nothing_is_taken_for_settled(place: Path) -> None:
+    cache = place / ".dvc/cache"
+    mending.mend(cache)
+    before = (cache / mending.MARK).stat().st_mtime_ns
+    (cache / mending.OBJECTS / "ab").mkdir(parents=True)
+    (cache / "runs/70/70eb").mkdir(parents=True)
+    mending.settle(cache)
+    assert (cache / mending.MARK).stat().st_mtime_ns == before and len([*(cache / "files").iterdir()]) == 2
+    (cache / "runs/70/70eb").rmdir()
+    mending.settle(cache)
+    assert (cache / mending.MARK).stat().st_mtime_ns > before
+
+
+def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay(place: Path) -> None:
+    """DVC by itself takes it for a stage that made less, and restores that."""
+    (place / "two.py").write_text("for name in ('one', 'two'):\n    open(name, 'w').write(name)\n")
+    params = {"small": 1e-7, "when": "2026-01-01", "list": [1, 2.5, None, True], "text": "ä: #"}
+    (place / "params.yaml").write_text(yaml.safe_dump(params))
+    stage = {"cmd": "python two.py", "deps": ["two.py"], "params": [*params], "outs": ["one", "two"]}
+    write_pipeline(place)
+    (place / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"make": stage}}))
+    assert repro("dvc").returncode == 0
+    [entry] = Path(".dvc/cache/runs").glob("*/*/*")
+    text = entry.read_text()
+    assert mending._is_whole_entry(entry)
+    mending.settle(dvc.cache())
+    entry.unlink()
+    for left in ("", text[: text.index("- path: two\n", text.index("outs:"))], "\0" * 400):
+        entry.parent.mkdir(exist_ok=True)
+        entry.write_text(left)
+        mending.mend_cache(dvc.cache())
+        assert not entry.parent.exists()
+    assert mending._is_whole_entry(entry)  # others who mend now
+
+
+def test_a_command_in_a_folder_of_the_workspace_mends_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pipeline(place)
+    assert repro("bakeoff.dvc").returncode == 0
+    mending.LOCK.write_text("")
+    os.utime(mending.LOCK, (1e9, 1e9))
+    (place / "deep").mkdir()
+    monkeypatch.chdir(place / "deep")
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff.dvc", "status"], env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr
+
+
+def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path) -> None:
+    write_pipeline(place)
+    (place / "conf").mkdir()
+
+    def bakeoff_repro(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "bakeoff.cli", "repro", *options]
+        return subprocess.run(command, env=environment(), capture_output=True, text=True)
+
+    mending.LOCK.write_text("")
+    os.utime(mending.LOCK, (1e9, 1e9))
+    done = bakeoff_repro()
+    assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr and Path("made").read_text() == "1"
+    assert "Running stage 'copy'" not in bakeoff_repro().stdout
+    assert "Running stage 'copy'" in bakeoff_repro("--force", "--no-run-cache", "copy").stdout
+    assert "usage: dvc repro" in bakeoff_repro("--help").stdout
+    (place / "dvc.yaml").write_text("stages: {copy: {cmd: exit 75, deps: [given], outs: [made]}}")
+    failed = bakeoff_repro()
+    assert failed.returncode == 255 and "exited with 75" in failed.stderr
+
+
+def test_with_nothing_to_mend_it_takes_no_time(place: Path) -> None:
+    write_pipeline(place)
+    assert repro("bakeoff.dvc").returncode == 0
+    for number in range(256):
+        (dvc.cache() / mending.OBJECTS / f"{number:02x}").mkdir(exist_ok=True)
+        (dvc.cache() / "runs" / f"{number:02x}" / "key").mkdir(parents=True, exist_ok=True)
+        (dvc.cache() / "runs" / f"{number:02x}" / "key" / "entry").touch()
+    time.sleep(0.05)  # a system's clock for files is coarse
+    mending.settle(dvc.cache())
+    times = []
+    for _ in range(5):
+        began = time.process_time()
+        mending.mend(dvc.cache())
+        mending.settle(dvc.cache())
+        times.append(time.process_time() - began)
+    assert min(times) < 0.01
+
+
+def test_a_mistake_in_params_that_dvc_meets_first_is_told_with_its_file(place: Path) -> None:
+    write_pipeline(place)
+    text = "lr: {use: cosine}\ntrack: {use: mlflow, uri: http://localhost:5000}\n"
+    (place / "params.yaml").write_text(text)
+    (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made], params: [lr]}}")
+    done = repro("bakeoff.dvc")
+    assert done.returncode == 255
+    assert (
+        done.stderr == "params.yaml:2: not valid YAML: found unexpected ':'; put a text that holds a colon in quotes\n"
+    )
+    (place / "params.yaml").write_text(text.replace("http://localhost:5000", "'http://localhost:5000'"))
+    assert repro("bakeoff.dvc").returncode == 0
