@@ -6,11 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 from imports import ROOT
 
+TAG = sys.implementation.cache_tag  # in names of compiled code
 TINY = {
     "data": "data: {use: digits, train_examples: 12, validation_examples: 6}",
     "model": "model: {use: ssd_tiny, input_size: 64}",
@@ -46,6 +48,21 @@ class Workspace:
         results = self.folder / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
         return state | json.loads(results.read_text(encoding="utf-8"))
 
+    def changed_dependencies(self, stage: str) -> set[str]:
+        """What DVC says has changed since the stage ran, as `dvc status` does."""
+        from dvc.repo import Repo
+
+        with chdir(self.folder), Repo() as repo:
+            status = repo.status([stage]).get(stage, [])
+        return {path for entry in status for path in entry.get("changed deps", {})}
+
+    def commit_stage(self, stage: str) -> None:
+        """Take what is there for what the stage made, as `dvc commit` does."""
+        from dvc.repo import Repo
+
+        with chdir(self.folder), Repo() as repo:
+            repo.commit(stage, force=True)
+
     def commit(self) -> None:
         self.run("git", "add", "--all")
         self.run("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "change")
@@ -73,7 +90,10 @@ def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspa
             ("tests/", "docs/", "dvc.lock", "models/config/", "models/ev")
         ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
+            for compiled in (ROOT / name).parent.glob(f"__pycache__/{Path(name).stem}.{TAG}.pyc"):
+                (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
+                shutil.copy2(compiled, (folder / name).parent / "__pycache__")
     params = (folder / "params.yaml").read_text(encoding="utf-8")
     for key, line in (TINY | (lines or {})).items():
         params = re.sub(rf"^{key}:.*$", line, params, flags=re.MULTILINE)
