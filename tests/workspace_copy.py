@@ -10,6 +10,8 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+from bakeoff import workspace
+from bakeoff.config.variant import choose_source
 from imports import ROOT
 
 TAG = sys.implementation.cache_tag  # in names of compiled code
@@ -47,6 +49,19 @@ class Workspace:
         state = json.loads((self.folder / "models/train/state.json").read_text(encoding="utf-8"))
         results = self.folder / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
         return state | json.loads(results.read_text(encoding="utf-8"))
+
+    def render(self) -> None:
+        """Do what the first two stages do, by their functions and in this process."""
+        from bakeoff.stages.build_records import build_records
+        from bakeoff.stages.render_config import render_config
+
+        with chdir(self.folder):
+            if not workspace.RECORDS.exists():
+                chosen = choose_source(workspace.PARAMS, workspace.CONF)
+                build_records(chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=1)
+            facts = Path(workspace.IN_FLIGHT, "networks")
+            render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=facts)
+            workspace.promise(trained_to_its_end=True)
 
     def changed_dependencies(self, stage: str) -> set[str]:
         """What DVC says has changed since the stage ran, as `dvc status` does."""
@@ -98,7 +113,7 @@ def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspa
     for key, line in (TINY | (lines or {})).items():
         params = re.sub(rf"^{key}:.*$", line, params, flags=re.MULTILINE)
     (folder / "params.yaml").write_text(params, encoding="utf-8")
-    workspace = Workspace(folder)
-    workspace.run("git", "init", "--quiet", "--initial-branch=main")
-    workspace.commit()
-    return workspace
+    copy = Workspace(folder)
+    copy.run("git", "init", "--quiet", "--initial-branch=main")
+    copy.commit()
+    return copy
