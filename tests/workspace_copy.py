@@ -8,10 +8,11 @@ import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.config.variant import choose_source
+from bakeoff.config.variant import choose_source, read_variant
 from imports import ROOT
 
 TAG = sys.implementation.cache_tag  # in names of compiled code
@@ -49,6 +50,15 @@ class Workspace:
         state = json.loads((self.folder / "models/train/state.json").read_text(encoding="utf-8"))
         results = self.folder / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
         return state | json.loads(results.read_text(encoding="utf-8"))
+
+    def learn_network(self) -> None:
+        """Keep in the workspace what rendering needs TensorFlow for, which this process has loaded anyway."""
+        from bakeoff.stages.build_records import build_records
+
+        with chdir(self.folder), TemporaryDirectory() as folder:
+            records, facts = Path(folder, "records"), Path(workspace.IN_FLIGHT, "networks")
+            build_records(choose_source(workspace.PARAMS, workspace.CONF).source, records, workers=1)
+            read_variant(workspace.PARAMS, workspace.CONF, records, facts=facts).whole()
 
     def render(self) -> None:
         """Do what the first two stages do, by their functions and in this process."""
