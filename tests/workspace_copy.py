@@ -13,6 +13,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.variant import choose_source, read_variant
+from bakeoff.records.manifest import read_manifest
 from imports import ROOT
 
 TAG = sys.implementation.cache_tag  # in names of compiled code
@@ -60,18 +61,27 @@ class Workspace:
             build_records(choose_source(workspace.PARAMS, workspace.CONF).source, records, workers=1)
             read_variant(workspace.PARAMS, workspace.CONF, records, facts=facts).whole()
 
-    def render(self) -> None:
-        """Do what the first two stages do, by their functions and in this process."""
+    def build(self) -> None:
+        """Build the records as the first stage does, by its function and in this process."""
         from bakeoff.stages.build_records import build_records
-        from bakeoff.stages.render_config import render_config
 
         with chdir(self.folder):
-            if not workspace.RECORDS.exists():
-                chosen = choose_source(workspace.PARAMS, workspace.CONF)
-                build_records(chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=1)
+            chosen = choose_source(workspace.PARAMS, workspace.CONF)
+            build_records(chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=1)
+
+    def render(self) -> None:
+        """Do what the first two stages do, by their functions and in this process."""
+        from bakeoff.stages.render_config import render_config
+
+        if not (self.folder / workspace.RECORDS).exists():
+            self.build()
+        with chdir(self.folder):
             facts = Path(workspace.IN_FLIGHT, "networks")
             render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=facts)
             workspace.promise(trained_to_its_end=True)
+
+    def records_digest(self) -> str:
+        return read_manifest(self.folder / workspace.RECORDS).digest
 
     def changed_dependencies(self, stage: str) -> set[str]:
         """What DVC says has changed since the stage ran, as `dvc status` does."""
