@@ -1,6 +1,7 @@
 """What imports what, read from the source without running it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,7 +16,8 @@ def module_file(name: str) -> Path | None:
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
 
 
-def imported_modules(file: Path) -> set[str]:
+@cache
+def imported_modules(file: Path) -> frozenset[str]:
     """Names of all modules that a file imports, anywhere in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -24,10 +26,11 @@ def imported_modules(file: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
-def own_files(file: Path) -> set[Path]:
+@cache
+def own_files(file: Path) -> frozenset[Path]:
     """The project's files that a file imports, with the packages that they are in."""
     found: set[Path] = set()
     for name in imported_modules(file):
@@ -38,7 +41,7 @@ def own_files(file: Path) -> set[Path]:
             inner = module_file(".".join(parts[:length]))
             if inner:
                 found.add(inner)
-    return found
+    return frozenset(found)
 
 
 def room_of(file: Path) -> str:

@@ -6,15 +6,22 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from bakeoff import workspace
+from bakeoff.config.variant import choose_source, read_variant
+from bakeoff.records.manifest import read_manifest
 from imports import ROOT
 
+TAG = sys.implementation.cache_tag  # in names of compiled code
 TINY = {
     "data": "data: {use: digits, train_examples: 12, validation_examples: 6}",
     "model": "model: {use: ssd_tiny, input_size: 64}",
     "lr": "lr: {use: cosine, warmup_steps: 0}",
+    "optimizer": "optimizer: {use: sgd}",  # its graph is made faster than Adam's
     "train": "train: {use: smoke, steps: 2, batch_size: 4}",
     "export": "export: {use: saved_model}",
 }
@@ -45,6 +52,52 @@ class Workspace:
         results = self.folder / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
         return state | json.loads(results.read_text(encoding="utf-8"))
 
+    def learn_network(self) -> None:
+        """Keep in the workspace what rendering needs TensorFlow for, which this process has loaded anyway."""
+        from bakeoff.stages.build_records import build_records
+
+        with chdir(self.folder), TemporaryDirectory() as folder:
+            records, facts = Path(folder, "records"), Path(workspace.IN_FLIGHT, "networks")
+            build_records(choose_source(workspace.PARAMS, workspace.CONF).source, records, workers=1)
+            read_variant(workspace.PARAMS, workspace.CONF, records, facts=facts).whole()
+
+    def build(self) -> None:
+        """Build the records as the first stage does, by its function and in this process."""
+        from bakeoff.stages.build_records import build_records
+
+        with chdir(self.folder):
+            chosen = choose_source(workspace.PARAMS, workspace.CONF)
+            build_records(chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=1)
+
+    def render(self) -> None:
+        """Do what the first two stages do, by their functions and in this process."""
+        from bakeoff.stages.render_config import render_config
+
+        if not (self.folder / workspace.RECORDS).exists():
+            self.build()
+        with chdir(self.folder):
+            facts = Path(workspace.IN_FLIGHT, "networks")
+            render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=facts)
+            workspace.promise(trained_to_its_end=True)
+
+    def records_digest(self) -> str:
+        return read_manifest(self.folder / workspace.RECORDS).digest
+
+    def changed_dependencies(self, stage: str) -> set[str]:
+        """What DVC says has changed since the stage ran, as `dvc status` does."""
+        from dvc.repo import Repo
+
+        with chdir(self.folder), Repo() as repo:
+            status = repo.status([stage]).get(stage, [])
+        return {path for entry in status for path in entry.get("changed deps", {})}
+
+    def commit_stage(self, stage: str) -> None:
+        """Take what is there for what the stage made, as `dvc commit` does."""
+        from dvc.repo import Repo
+
+        with chdir(self.folder), Repo() as repo:
+            repo.commit(stage, force=True)
+
     def commit(self) -> None:
         self.run("git", "add", "--all")
         self.run("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "change")
@@ -72,12 +125,15 @@ def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspa
             ("tests/", "docs/", "dvc.lock", "models/config/", "models/ev")
         ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
+            for compiled in (ROOT / name).parent.glob(f"__pycache__/{Path(name).stem}.{TAG}.pyc"):
+                (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
+                shutil.copy2(compiled, (folder / name).parent / "__pycache__")
     params = (folder / "params.yaml").read_text(encoding="utf-8")
     for key, line in (TINY | (lines or {})).items():
         params = re.sub(rf"^{key}:.*$", line, params, flags=re.MULTILINE)
     (folder / "params.yaml").write_text(params, encoding="utf-8")
-    workspace = Workspace(folder)
-    workspace.run("git", "init", "--quiet", "--initial-branch=main")
-    workspace.commit()
-    return workspace
+    copy = Workspace(folder)
+    copy.run("git", "init", "--quiet", "--initial-branch=main")
+    copy.commit()
+    return copy

@@ -1,6 +1,5 @@
 """build_records as a user runs it: by hand and through DVC, on files of their own."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,28 @@ from workspace_copy import Workspace, tiny_workspace
 FOLDERS = "data: {use: image_folders, path: data/raw/animals}"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    workspace = tiny_workspace(tmp_path / "clone", {"data": FOLDERS})
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """With images, of which no records were built."""
+    workspace = tiny_workspace(tmp_path_factory.mktemp("new") / "clone", {"data": FOLDERS})
     write_images(workspace.folder / "data/raw/animals", {"cat": 10, "dog": 10})
     return workspace
 
 
-def stage(workspace: Workspace, *arguments: str, ok: bool = True) -> tuple[int, list[str], list[str]]:
-    done = workspace.run("python", "-m", "bakeoff.stages.build_records", *arguments, ok=ok)
+@pytest.fixture
+def workspace(new: Workspace, tmp_path: Path) -> Workspace:
+    return new.copy(tmp_path / "clone")
+
+
+def stage(workspace: Workspace, workers: int = 1, ok: bool = True) -> tuple[int, list[str], list[str]]:
+    command = ("python", "-m", "bakeoff.stages.build_records", "--workers", str(workers))
+    done = workspace.run(*command, ok=ok)
     return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
 
 
 def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Workspace) -> None:
     write(workspace.folder / "data/raw/animals/cat/broken.jpg", encoded(77)[:300])
-    _, said, _ = stage(workspace, "--workers", "2")
+    _, said, _ = stage(workspace, workers=2)
     assert said[0] == (
         "build_records: 16 train, 4 validation examples of 2 classes for classification, 1 file rejected"
     )
@@ -64,8 +70,8 @@ def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str
     workspace.edit("params.yaml", "data/raw/animals", place)
     assert workspace.repro("build_records") == {"build_records"}
     assert workspace.repro("build_records") == set()
-    digests = [json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"]]
     raw = workspace.folder / place
+    digests = [workspace.records_digest()]
     changes = (
         lambda: write(raw / "cat/003.jpg", encoded(500)),
         lambda: write(raw / "cat/new.jpg", encoded(501)),
@@ -74,18 +80,18 @@ def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str
     )
     for change in changes:
         change()
-        assert workspace.repro("build_records") == {"build_records"}
-        digests.append(json.loads((workspace.folder / "data/records/manifest.json").read_text())["digest"])
+        assert workspace.changed_dependencies("build_records") == {"data/raw"}
+        workspace.build()
+        workspace.commit_stage("build_records")
+        assert workspace.changed_dependencies("build_records") == set()
+        digests.append(workspace.records_digest())
     assert len(set(digests)) == 5
 
 
 def test_an_experiment_in_a_copy_has_the_data_after_dvc_add_and_says_so_before(workspace: Workspace) -> None:
-    workspace.repro("build_records")
-    workspace.commit()
     done = workspace.run("dvc", "exp", "run", "--temp", "build_records", ok=False)
     assert "have it after `dvc add data/raw/animals` and a commit" in done.stdout + done.stderr
     workspace.run("dvc", "add", "data/raw/animals")
-    workspace.repro("build_records")
     workspace.commit()
     assert "data/raw/animals.dvc" in workspace.run("git", "ls-files").stdout.split()
     workspace.run("dvc", "exp", "run", "--temp", "-S", "+data.max_side=16", "build_records")

@@ -3,18 +3,24 @@
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bakeoff.planning.ahead import read_known
+from bakeoff.planning.plan import make_plan
+from commands import run_bakeoff
 from workspace_copy import Workspace, tiny_workspace
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace after its first `dvc repro train`."""
-    workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone")
+    tracked = {"track": "track: {use: mlflow, wait_s: 120}"}  # so that MLflow has everything when a stage is over
+    workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone", tracked)
     assert workspace.repro("train") == {"build_records", "render_config", "train"}
     return workspace
 
@@ -28,9 +34,31 @@ def built(trained: Workspace) -> Workspace:
     return workspace
 
 
+@pytest.fixture(scope="module")
+def experimented(built: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A copy after an experiment with another schedule, which trained and evaluated and did not export."""
+    workspace = built.copy(tmp_path_factory.mktemp("experimented") / "clone")
+    workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential", "evaluate")
+    return workspace
+
+
 @pytest.fixture
 def workspace(built: Workspace, tmp_path: Path) -> Workspace:
     return built.copy(tmp_path / "clone")
+
+
+@pytest.fixture
+def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Runs a command of `bakeoff` in a workspace; returns the JSON that it prints."""
+
+    def answer(workspace: Workspace, *words: str) -> Any:
+        monkeypatch.chdir(workspace.folder)
+        monkeypatch.delenv("DVC_ROOT", raising=False)
+        code, said, errors = run_bakeoff(monkeypatch, capsys, *words)
+        assert (code, errors) == (0, "")
+        return json.loads(said)
+
+    return answer
 
 
 def test_training_leaves_its_files_before_anything_else_runs(trained: Workspace) -> None:
@@ -64,52 +92,57 @@ def test_nothing_runs_twice(workspace: Workspace) -> None:
 
 
 def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace: Workspace) -> None:
-    def changed() -> list[str]:
-        status = json.loads(workspace.run("dvc", "status", "--json", "train").stdout or "{}")
-        return [path for entry in status.get("train", []) for path in entry.get("changed deps", {})]
-
-    assert changed() == []
+    assert workspace.changed_dependencies("train") == set()
     weights = workspace.folder / "data/weights/mine.weights.h5"
     weights.write_bytes(b"one")
-    assert changed() == ["data/weights"]
-    workspace.run("dvc", "commit", "--force", "train")
-    assert changed() == []
+    assert workspace.changed_dependencies("train") == {"data/weights"}
+    workspace.commit_stage("train")
+    assert workspace.changed_dependencies("train") == set()
     (weights.parent / "other").write_bytes(b"two")
     (weights.parent / "other").replace(weights)
-    assert changed() == ["data/weights"]
+    assert workspace.changed_dependencies("train") == {"data/weights"}
 
 
-def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(workspace: Workspace) -> None:
-    def ahead(*overrides: str) -> dict[str, str]:
-        return json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json", *overrides).stdout)["stages"]
+def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(
+    built: Workspace, experimented: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DVC_ROOT", raising=False)
 
+    def ahead(*variants: str) -> list[dict[str, str]]:
+        known = read_known()
+        return [make_plan(variant.split(), known=known).stages for variant in variants]
+
+    monkeypatch.chdir(built.folder)
     same = dict.fromkeys(("build_records", "render_config", "train", "evaluate", "export"), "unchanged")
-    assert ahead() == same
-    assert ahead("evaluate.pictures=3") == same | {"render_config": "runs", "evaluate": "runs"}
-    again = {"train": "runs", "evaluate": "runs", "export": "runs"}
-    assert ahead("++lr.hold_steps=1") == same | {"render_config": "runs"} | again
-    assert set(ahead("data.train_examples=13").values()) == {"runs"}
-    workspace.edit("params.yaml", "warmup_steps: 0}", "warmup_steps: 0, hold_steps: 1}")
-    assert workspace.repro() == {"render_config", "train", "evaluate", "export"}
-    assert ahead() == same
-    back = dict.fromkeys(("train", "evaluate", "export"), "from the cache")
-    assert ahead("~lr.hold_steps") == same | {"render_config": "runs"} | back
-    workspace.edit("params.yaml", "warmup_steps: 0, hold_steps: 1}", "warmup_steps: 0}")
-    assert workspace.repro() == {"render_config"}  # the others are restored, as it was said
+    unchanged, pictures, schedule, records = ahead(
+        "", "evaluate.pictures=3", "lr.use=exponential", "data.train_examples=13"
+    )
+    assert unchanged == same
+    assert pictures == same | {"render_config": "runs", "evaluate": "runs"}
+    assert schedule == same | dict.fromkeys(("render_config", "train", "evaluate", "export"), "runs")
+    assert set(records.values()) == {"runs"}
+
+    workspace = experimented.copy(tmp_path / "clone")
+    monkeypatch.chdir(workspace.folder)
+    restored = dict.fromkeys(("train", "evaluate"), "from the cache")
+    assert ahead("lr.use=exponential") == [same | restored | {"render_config": "runs", "export": "runs"}]
+    workspace.edit("params.yaml", "lr: {use: cosine, ", "lr: {use: exponential, ")
+    assert workspace.repro("evaluate") == {"render_config"}  # the others are restored, as it was said
+    restored |= {"export": "unchanged"}
+    assert ahead("", "lr.use=cosine") == [same | {"export": "runs"}, same | restored | {"render_config": "runs"}]
+    workspace.edit("params.yaml", "lr: {use: exponential, ", "lr: {use: cosine, ")
+    assert workspace.repro() == {"render_config"}
 
 
-def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace) -> None:
-    state = workspace.state()
-    run = state["run_id"]
-    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-    done = workspace.run("python", "-m", "bakeoff.cli", "config", "--json", run, "seed=7")
-    assert json.loads(done.stdout) == {"seed": {run: 0, "workspace": 7}}
-    assert done.stderr == ""
+@pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
+def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace, bakeoff: Callable[..., Any]) -> None:
+    run = workspace.state()["run_id"]
+    assert bakeoff(workspace, "config", "--json", run, "seed=7") == {"seed": {run: 0, "workspace": 7}}
 
 
-def test_plan_has_the_numbers_of_the_run(workspace: Workspace) -> None:
-    found = json.loads(workspace.run("python", "-m", "bakeoff.cli", "plan", "--json").stdout)
-    state = workspace.state()
+def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:
+    found = bakeoff(built, "plan", "--json")
+    state = built.state()
     assert found["examples"] == {"train": 12, "validation": 6}
     assert (found["steps"], found["batch_size"], found["epochs"]) == (2, 4, 0.667)
     assert found["parameters"] == state["parameters"]
@@ -132,15 +165,11 @@ def test_an_edit_of_evaluate_does_not_train(workspace: Workspace) -> None:
     assert workspace.repro("--dry") == {"evaluate"}
 
 
-def test_an_edit_of_options_that_are_not_chosen_goes_no_further_than_render_config(workspace: Workspace) -> None:
+def test_options_that_are_not_chosen_and_where_copies_go_decide_no_result(workspace: Workspace) -> None:
     for option in ("conf/lr/exponential.yaml", "conf/model/ssd_small.yaml", "conf/train/demo.yaml"):
         with (workspace.folder / option).open("a", encoding="utf-8") as file:
             file.write("# another thought\n")
-    assert workspace.repro() == {"render_config"}
-
-
-def test_where_copies_go_decides_no_result(workspace: Workspace) -> None:
-    workspace.edit("params.yaml", "track: {use: preset}", "track: {use: none}")
+    workspace.edit("params.yaml", "track: {use: mlflow, wait_s: 120}", "track: {use: none}")
     assert workspace.repro() == {"render_config"}
 
 
@@ -154,17 +183,14 @@ def test_a_mistake_stops_before_anything_is_written(workspace: Workspace) -> Non
     assert (workspace.folder / "models/config/run.yaml").read_bytes() == before
 
 
-def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(workspace: Workspace) -> None:
-    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-    runs_before = set(_runs(workspace))
-    before = {
-        path: (workspace.folder / path).read_bytes() for path in ("params.yaml", "dvc.lock", "models/train/state.json")
-    }
-    workspace.run("dvc", "exp", "run", "--temp", "--name", "falling", "-S", "lr.use=exponential", "evaluate")
-    workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
+def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
+    built: Workspace, experimented: Workspace
+) -> None:
+    workspace = experimented
     assert workspace.run("git", "status", "--porcelain").stdout == ""
-    assert {path: (workspace.folder / path).read_bytes() for path in before} == before
-    [(run, name, experiment)] = set(_runs(workspace)) - runs_before
+    for path in ("params.yaml", "dvc.lock", "models/train/state.json"):
+        assert (workspace.folder / path).read_bytes() == (built.folder / path).read_bytes()
+    [(run, name, experiment)] = set(_runs(workspace)) - set(_runs(built))
     assert (name, experiment) == ("ssd_tiny · exponential · medium (falling)", "falling")
     assert _models(workspace, run) == {"best", "final"}
     assert "falling" in workspace.run("dvc", "exp", "list", "--name-only").stdout

@@ -1,6 +1,7 @@
 """`bakeoff sweep` on a workspace: the third door to the same run.yaml, and all that is wrong is said first."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,10 +14,12 @@ from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import headline_name
 from bakeoff.sweep.search.searching import trial_of
 from bakeoff.sweep.search.settings import Search
+from commands import run_bakeoff
 from made_sweeps import sweep
 from workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"
+PlanSweep = Callable[..., tuple[int, str, str]]
 SWEEP = ("python", "-m", "bakeoff.cli", "sweep")
 
 
@@ -24,6 +27,7 @@ SWEEP = ("python", "-m", "bakeoff.cli", "sweep")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """With records and a rendered variant, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
+    workspace.learn_network()
     assert workspace.repro("render_config") == {"build_records", "render_config"}
     workspace.commit()
     return workspace
@@ -32,6 +36,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def state(workspace: Workspace) -> tuple[str, str, str]:
     files = (workspace.folder / name for name in ("params.yaml", "dvc.lock"))
     return (workspace.run("git", "status", "--porcelain").stdout, *(file.read_text(encoding="utf-8") for file in files))
+
+
+@pytest.fixture
+def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> PlanSweep:
+    """Exit code, output and errors of `bakeoff sweep …`, of which nothing is to run."""
+
+    def answer(workspace: Workspace, *words: str) -> tuple[int, str, str]:
+        monkeypatch.chdir(workspace.folder)
+        monkeypatch.delenv("DVC_ROOT", raising=False)
+        return run_bakeoff(monkeypatch, capsys, "sweep", *words)
+
+    return answer
 
 
 def but_progress(text: str) -> list[str]:
@@ -58,18 +74,18 @@ def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Wo
         by_hand.edit("params.yaml", "lr: {use: cosine, ", f"lr: {{use: {option}, peak: 0.01, ")
         by_hand.edit("params.yaml", "memory: {use: preset}", "memory: {use: medium, decode_threads: 1}")
         by_hand.edit("params.yaml", "seed: 0", "seed: 3")
-        assert by_hand.repro("render_config") == {"render_config"}
+        by_hand.render()
         assert swept == (by_hand.folder / RUN).read_text(encoding="utf-8")
         assert f"kind: {option}\n  peak: 0.01\n" in swept
     assert sorted(workspace.run("dvc", "exp", "list", "--name-only").stdout.split()) == sorted(dict(rows).values())
     assert "exponential" in workspace.run("dvc", "params", "diff", "HEAD", rows[0][1]).stdout
 
 
-def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace) -> None:
+def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace, plan_sweep: PlanSweep) -> None:
     before = state(built)
-    done = built.run(*SWEEP, "--dry-run", "lr.peak=0.003,0.01,1e-2", "train.steps=2,4")
+    _, output, _ = plan_sweep(built, "--dry-run", "lr.peak=0.003,0.01,1e-2", "train.steps=2,4")
     assert state(built) == before
-    table = [line for line in done.stdout.splitlines() if "lr.peak=" in line]
+    table = [line for line in output.splitlines() if "lr.peak=" in line]
     stages = "build_records unchanged, render_config {}, train runs, evaluate runs, export runs"
     assert [re.split("  +", line.strip()) for line in table] == [
         ["1", "lr.peak=0.003 train.steps=2", "ssd_tiny · cosine · medium", "2", "?", stages.format("runs")],
@@ -79,15 +95,15 @@ def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspac
         ["4", "lr.peak=0.01 train.steps=4", "ssd_tiny · cosine · medium", "4", "?", stages.format("runs")],
         ["lr.peak=0.01 train.steps=4", "the same variant as 4"],
     ]
-    jobs, time, memory, disk = done.stdout.splitlines()[-4:]
+    jobs, time, memory, disk = output.splitlines()[-4:]
     assert (jobs, time) == ("4 jobs of 6 points", "time    4 not known yet")
     assert memory.startswith("memory  up to ") and disk.startswith("disk    about ")
 
 
-def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace) -> None:
-    done = built.run(*SWEEP, "lr=cosine,cosin", "lr.peak=0.1,high", "train.steps=0", ok=False)
-    assert (done.returncode, but_progress(done.stdout)) == (2, [])
-    assert [line.split("; ")[0] for line in done.stderr.splitlines()] == [
+def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace, plan_sweep: PlanSweep) -> None:
+    code, output, errors = plan_sweep(built, "lr=cosine,cosin", "lr.peak=0.1,high", "train.steps=0")
+    assert (code, but_progress(output)) == (2, [])
+    assert [line.split("; ")[0] for line in errors.splitlines()] == [
         "command line: train.steps: must be 1 or more, got 0",
         "lr=cosine lr.peak=high: command line: lr.peak: must be a number, got 'high'",
         "lr=cosin lr.peak=0.1 and 1 more: command line: lr.use: no such option 'cosin' in conf/lr/",
@@ -106,19 +122,21 @@ def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Worksp
         (["+track.uri='yes'", "seed=1,2"], "track.uri: DVC would write 'yes' without quotes"),
     ],
 )
-def test_what_a_sweep_cannot_do_is_refused(words: list[str], message: str, built: Workspace) -> None:
-    done = built.run(*SWEEP, *words, ok=False)
-    assert done.returncode == 2
-    [line] = done.stderr.splitlines()
+def test_what_a_sweep_cannot_do_is_refused(
+    words: list[str], message: str, built: Workspace, plan_sweep: PlanSweep
+) -> None:
+    code, _, errors = plan_sweep(built, *words)
+    assert code == 2
+    [line] = errors.splitlines()
     assert line.startswith(message)
 
 
-def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace) -> None:
+def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, plan_sweep: PlanSweep) -> None:
     before = state(built)
     words = ("--search", "tpe", "--trials", "3", "lr.peak=interval(0.001,0.3)", "lr=cosine,exponential", "seed=4")
-    done = built.run(*SWEEP, "--dry-run", *words)
+    _, output, _ = plan_sweep(built, "--dry-run", *words)
     assert state(built) == before
-    head, *_, first = done.stdout.split("\n   point\n")
+    head, *_, first = output.split("\n   point\n")
     lines = [re.split("  +", line, maxsplit=1) for line in head.splitlines()]
     assert [line for line in lines if line[0] != "warning"][:3] == [
         ["lr.peak", "0.001 to 0.3"],
@@ -131,11 +149,11 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace) 
     assert len(points) == 3 and all(point and 0.001 <= float(point[1]) <= 0.3 for point in points)
 
 
-def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace) -> None:
+def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace, plan_sweep: PlanSweep) -> None:
     words = ("--search", "random", "lr.peak=interval(-0.1,0.3)", "lr=cosine,cosin", "train.steps=int(interval(0,9))")
-    done = built.run(*SWEEP, *words, ok=False)
-    assert (done.returncode, but_progress(done.stdout)) == (2, [])
-    assert [re.split("; |, got", line)[0] for line in done.stderr.splitlines()] == [
+    code, output, errors = plan_sweep(built, *words)
+    assert (code, but_progress(output)) == (2, [])
+    assert [re.split("; |, got", line)[0] for line in errors.splitlines()] == [
         "lr.peak=-0.1 lr=cosine train.steps=4: command line: lr.peak: must be above 0",
         "lr.peak=0.1 lr=cosin train.steps=4: command line: lr.use: no such option 'cosin' in conf/lr/",
         "lr.peak=0.1 lr=cosine train.steps=0: command line: train.steps: must be 1 or more",
@@ -177,17 +195,19 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     ]
 
 
-def test_files_and_records_that_an_experiment_would_not_have_are_named(built: Workspace, tmp_path: Path) -> None:
+def test_files_and_records_that_an_experiment_would_not_have_are_named(
+    built: Workspace, tmp_path: Path, plan_sweep: PlanSweep
+) -> None:
     workspace = built.copy(tmp_path / "clone")
     (workspace.folder / "conf/lr/mine.yaml").write_text("kind: constant\npeak: 0.1\n", encoding="utf-8")
-    done = workspace.run(*SWEEP, "lr=mine,cosine", ok=False)
-    assert (done.returncode, done.stderr) == (
+    code, _, errors = plan_sweep(workspace, "lr=mine,cosine")
+    assert (code, errors) == (
         2, "conf/lr/mine.yaml: must be known to git, or no experiment has it; `git add` it\n"
     )  # fmt: skip
     workspace.run("git", "add", "conf")
     workspace.edit("params.yaml", "train_examples: 12", "train_examples: 16")
-    done = workspace.run(*SWEEP, "lr=mine,cosine", ok=False)
-    assert (done.returncode, done.stderr) == (
+    code, _, errors = plan_sweep(workspace, "lr=mine,cosine")
+    assert (code, errors) == (
         2,
         "data/records/: must be what params.yaml asks for, before points are planned with them; "
         "run `dvc repro build_records`\n",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_bakeoff
 from imports import ROOT
 from workspace_copy import environment
 
@@ -89,9 +90,10 @@ def test_a_store_whose_making_was_killed_is_made_anew(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.glob("mlflow.db*")] == ["mlflow.db"]
 
 
-def test_a_moved_workspace_takes_its_artifacts_along(tmp_path: Path) -> None:
+def test_a_moved_workspace_takes_its_artifacts_along(new_store: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
+    shutil.copy(new_store, first / "mlflow.db")
     tracked(first, "before")
     first.rename(second)
     tracked(second, "after")
@@ -101,7 +103,9 @@ def test_a_moved_workspace_takes_its_artifacts_along(tmp_path: Path) -> None:
     assert len(list(second.glob("mlartifacts/*/artifacts/config/note.txt"))) == 2
 
 
-def test_a_server_that_is_down_costs_a_warning_and_nothing_else(tmp_path: Path) -> None:
+def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
+    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -114,28 +118,27 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(tmp_path: Path) 
     assert "secret" not in warning and not (tmp_path / "mlflow.db").exists()
     (tmp_path / "dvc.yaml").touch()
     (tmp_path / "conf").mkdir()
-    status = bakeoff("track", "status", folder=tmp_path).stdout.splitlines()
-    assert re.search(rf"lost +http://127.0.0.1:{port} +9 lines", status[1]) and status[2] == "1 run, 0 sent whole"
-    elsewhere = bakeoff("track", "sync", "--uri", f"sqlite:///{tmp_path}/mlflow.db", folder=tmp_path)
-    assert (elsewhere.returncode, elsewhere.stdout) == (0, "1 run, 1 sent whole\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    _, status, _ = run_bakeoff(monkeypatch, capsys, "track", "status")
+    [_, row, count] = status.splitlines()
+    assert re.search(rf"lost +http://127.0.0.1:{port} +9 lines", row) and count == "1 run, 0 sent whole"
+    shutil.copy(new_store, "mlflow.db")
+    code, elsewhere, _ = run_bakeoff(monkeypatch, capsys, "track", "sync", "--uri", f"sqlite:///{tmp_path}/mlflow.db")
+    assert (code, elsewhere) == (0, "1 run, 1 sent whole\n")
     assert rows(tmp_path, "SELECT name, status FROM runs") == [("lost", "FINISHED")]
 
 
-def bakeoff(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bakeoff.cli", *arguments]
-    paths = environment() | {"PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=folder, env=paths, capture_output=True, text=True)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
-    ending: signal.Signals, tmp_path: Path
+    ending: signal.Signals, new_store: Path, tmp_path: Path
 ) -> None:
+    """SIGTERM ends it as Ctrl-C does, so it also goes the way of SIGINT."""
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "conf").mkdir()
-    tracked(tmp_path, "shown")
+    shutil.copy(new_store, tmp_path / "mlflow.db")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

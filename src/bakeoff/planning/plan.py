@@ -9,7 +9,7 @@ from bakeoff.config.facts import Facts, facts_of
 from bakeoff.config.variant import Variant, read_variant
 from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
-from bakeoff.planning.ahead import UNCHANGED, stages_ahead
+from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
 from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import Pace, known_pace, measure_pace, seconds_of
 from bakeoff.records.manifest import read_manifest
@@ -56,15 +56,18 @@ class Plan:
         return asdict(self)
 
 
-def make_plan(overrides: Sequence[str], *, probe: bool) -> Plan:
-    """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it."""
+def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | None = None) -> Plan:
+    """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it.
+
+    `known` spares asking DVC again for the next plan of the same workspace.
+    """
     kept_in = workspace.facts()
     variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
     check_best_by(variant)
     run = variant.whole()
     derived, manifest = run.derived, read_manifest(workspace.RECORDS)
     params: dict[str, Any] = variant.composed.said[0].document.values
-    stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)})
+    stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}, known)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     because = derived.batch_size_because
