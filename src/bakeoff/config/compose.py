@@ -86,44 +86,65 @@ def compose(
         choice = chooser.choice(group, preset)
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
-    plain: dict[str, Any] = {}
-    if len(problems.lines) > noted or set(composed.chosen) != set(wanted) or groups is not None:
-        for group, choice in composed.chosen.items():  # apart: nothing else is asked for, or to find what else is wrong
-            plain |= _compose_groups(conf, f"{group}/{choice.use}", [], {group: choice}, composed)
-    else:  # together, so that values can refer to each other
+    sound = len(problems.lines) == noted and set(composed.chosen) == set(wanted)
+    if groups is not None:
+        plain = _compose_apart(conf, composed)  # nothing else is asked for
+    elif sound:  # together, so that values can refer to each other
         options = [f"{group}={choice.use}" for group, choice in composed.chosen.items() if not choice.by_preset]
         options += [f"{EXPERIMENT}={preset.name}"] if preset else []
-        plain = _compose_groups(conf, PRIMARY, options, composed.chosen, composed)
+        try:
+            plain = _compose_groups(conf, PRIMARY, options, composed.chosen, composed)
+        except HydraException as error:
+            problems.note(_refusal(conf, error))
+            plain = {}
+    else:  # to find what else is wrong, without the groups that have a mistake
+        options = [
+            f"{group}={composed.chosen[group].use}" if group in composed.chosen else f"~{group}" for group in wanted
+        ]
+        try:
+            plain = _compose_groups(conf, PRIMARY, options, composed.chosen, composed, partly=True)
+        except HydraException:  # of one group, which does not make the others wrong
+            plain = _compose_apart(conf, composed)
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
+def _compose_apart(conf: Path, composed: Composed) -> dict[str, Any]:
+    """Return each group by a composition of its own; what Hydra refuses is noted and left out."""
+    plain: dict[str, Any] = {}
+    for group, choice in composed.chosen.items():
+        try:
+            plain |= _compose_groups(conf, f"{group}/{choice.use}", [], {group: choice}, composed, partly=True)
+        except HydraException as error:
+            composed.problems.note(_refusal(conf, error))
+    return plain
+
+
 def _compose_groups(
-    conf: Path, name: str, options: list[str], chosen: Mapping[str, Choice], composed: Composed
+    conf: Path, name: str, options: list[str], chosen: Mapping[str, Choice], composed: Composed, *, partly: bool = False
 ) -> dict[str, Any]:
-    """Return groups by one Hydra composition, changed as params.yaml says; what fails is noted and left out."""
+    """Return groups by one Hydra composition, changed as params.yaml says; values that fail are noted and left out.
+
+    `partly`: some groups of the variant are missing, so that a value may refer to nothing without being wrong.
+    """
     GlobalHydra.instance().clear()
     hydra = initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff")
-    try:
-        with hydra, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=ORDER)
-            tree = hydra_compose(name, options)
-    except HydraException as error:
-        composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
-        return {}
+    with hydra, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=ORDER)
+        tree = hydra_compose(name, options)
     OmegaConf.set_struct(tree, False)
     for group, choice in chosen.items():
         tree[group] = OmegaConf.merge(tree.get(group, {}), *choice.changes)
-    resolved = {group: _resolve_group(tree, group, composed) for group in chosen}
+    resolved = {group: _resolve_group(tree, group, composed, partly) for group in chosen}
     return {group: value for group, value in resolved.items() if value is not None}
 
 
-def _resolve_group(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
+def _resolve_group(tree: DictConfig, group: str, composed: Composed, partly: bool) -> dict[str, Any] | None:
     try:
         value = OmegaConf.to_container(tree[group], resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        if isinstance(error, InterpolationKeyError) and set(tree) == {group}:
+        if isinstance(error, InterpolationKeyError) and partly:
             return None  # it may refer to another group, which has its own mistake
         key = str(getattr(error, "full_key", None) or group)
         composed.problems.add(key, f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}")
@@ -144,6 +165,10 @@ def _groups(conf: Path) -> list[str]:
 def _place(key: str) -> Place:
     """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
     return tuple(int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key))
+
+
+def _refusal(conf: Path, error: HydraException) -> str:
+    return f"{conf.as_posix()}: {_one_line(error)}"
 
 
 def _one_line(error: Exception) -> str:

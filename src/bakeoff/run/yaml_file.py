@@ -66,9 +66,10 @@ _Loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
 
 def read_document(path: Path) -> Document:
     try:
-        text = path.read_text(encoding="utf-8")
-        tree = yaml.load(text, _Loader)
-        lines = _lines(yaml.compose(text, _Loader), ())
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        tree = None if node is None else loader.construct_document(node)
+        lines = _lines(node, ())
     except FileNotFoundError:
         raise ConfigError(f"{path.as_posix()}: no such file") from None
     except UnicodeDecodeError as error:
