@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.scene import make_key
@@ -26,7 +27,7 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
 @cache
 def change(augment: Augment, view: View) -> Callable[..., dict[str, np.ndarray]]:
     """`example, number -> changed example`, compiled once, as it is inside tf.data."""
-    run = tf.function(lambda example, number: pixels.distort(example, view, augment=augment, key=key(number)))
+    run = compile_graph(lambda example, number: pixels.distort(example, view, augment=augment, key=key(number)))
 
     def changed(example: dict[str, Any], number: int) -> dict[str, np.ndarray]:
         given = {name: tf.constant(value) for name, value in example.items()}

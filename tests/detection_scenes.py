@@ -5,8 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.tasks.detection import Detection
+from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
-from slope import adam
 
 CLASSES = ("white", "black")
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class
@@ -44,11 +44,11 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
 
 
 def learn_by_heart(
-    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], *, steps: int, rate: float = 0.01
+    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], *, steps: int, rate: float = 0.03
 ) -> list[float]:
     """The losses on the way, without what the weights themselves cost."""
     targets = targets_of(truth, task)
-    step = Step(network, adam(network), task)
+    step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
     batch = {"image": tf.constant(images)} | targets
     losses = [step([batch], tf.constant(rate)) for _ in range(steps)]
     return [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in losses]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
@@ -42,6 +43,14 @@ CHANGES = Augment(
 )
 
 
+Batches = list[tuple[np.ndarray, dict[str, np.ndarray]]]
+
+
+def taken(batches: tf.data.Dataset) -> Batches:
+    """Images and targets of every batch."""
+    return [(batch.pop("image"), batch) for batch in batches.as_numpy_iterator()]
+
+
 @dataclass(frozen=True)
 class Batcher:
     """Seven examples of one task, each with a class of its own, and the ways to batch them."""
@@ -56,10 +65,10 @@ class Batcher:
         frames = 3 if self.task == "video" else 1
         return Shape(self.task, SIZE[self.task], frames, batch_size=3, decode_threads=2, prefetch_batches=2)
 
-    def training(
+    def training_dataset(
         self, steps: range, *, seed: int = 0, augment: Augment = CHANGES, **shape: Any
-    ) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        batches = training_batches(
+    ) -> tf.data.Dataset:
+        return training_batches(
             self.store,
             replace(self.shape, **shape),
             order=Order(EXAMPLES, seed),
@@ -67,7 +76,9 @@ class Batcher:
             augment=augment,
             encode=task_of(MODELS[self.task], CLASSES).encode,
         )
-        return [(batch.pop("image"), batch) for batch in batches.as_numpy_iterator()]
+
+    def training(self, steps: range, **more: Any) -> Batches:
+        return taken(self.training_dataset(steps, **more))
 
     def evaluation(self, **shape: int) -> list[dict[str, np.ndarray]]:
         return list(evaluation_batches(self.store, replace(self.shape, **shape)).as_numpy_iterator())

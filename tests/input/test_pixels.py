@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.input import augment as augmentations
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
@@ -101,8 +102,8 @@ def test_frames_are_taken_evenly_over_the_clip(given: int, wanted: int, shown: l
 
 def test_shapes_are_known_inside_a_graph_without_looking_at_the_data() -> None:
     def shapes(image: tf.TensorSpec, frames: int) -> list[list[int]]:
-        fit = tf.function(lambda image: pixels.fit({"image": image}, View(12, frames))["image"])
-        distort = tf.function(
+        fit = compile_graph(lambda image: pixels.fit({"image": image}, View(12, frames))["image"])
+        distort = compile_graph(
             lambda image: pixels.distort({"image": image}, View(12, frames), augment=EVERYTHING, key=key(0))["image"]
         )
         return [way.get_concrete_function(image).output_shapes.as_list() for way in (fit, distort)]

@@ -11,7 +11,7 @@ import pytest
 from bakeoff.networks.blocks import feature_maps
 from bakeoff.networks.detector import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone, Convolutions
 from bakeoff.networks.network import select
-from bakeoff.networks.ssd_fpn import SsdFpn
+from bakeoff.networks.ssd_fpn import SharedBoxPredictor, SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
 
 OF_KERAS = {
@@ -21,8 +21,10 @@ OF_KERAS = {
 }
 every_backbone = pytest.mark.parametrize("name", sorted(OF_KERAS))
 SIZE = 64
-RULE = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01)
-SPREAD = Convolutions(initial_deviation=0.02)
+RULE = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01, initial_deviation=0.02)
+QUICK = Convolutions(batch_norm_momentum=0.5)
+BARE = SharedBoxPredictor(layers_before=0)
+PENALIZED = Convolutions(initializer="truncated_normal", initial_deviation=0.03, l2_weight=0.01)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,7 +63,7 @@ def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
     [("mobilenet_v1", 3_228_864, 27), ("mobilenet_v2", 2_257_984, 52), ("resnet50", 23_587_712, 53)],
 )
 def test_backbone_has_the_published_layers_and_parameters(name: str, parameters: int, convolutions: int) -> None:
-    network = built(name, RULE)
+    network = built(name, RULE, override_hyperparameters=False)
     kernels = [weight for weight in network.weights if weight.path.endswith("kernel")]
     assert (network.count_params(), len(kernels)) == (parameters, convolutions)
     assert shapes(network) == shapes(of_keras(name))
@@ -91,14 +93,15 @@ def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: st
 
 @every_backbone
 def test_levels_halve_the_image_once_more_each(name: str) -> None:
-    outputs = built(name, SPREAD, depth_multiplier=0.5).output
+    outputs = built(name, RULE, depth_multiplier=0.5).output
     for level, layer in PYRAMID_LAYERS[name].items():
         assert outputs[layer].shape[1:3] == (SIZE // 2**level, SIZE // 2**level)
 
 
 @every_backbone
 def test_batch_norm_follows_the_settings(name: str) -> None:
-    norms = [layer for layer in built(name, RULE).layers if isinstance(layer, keras.layers.BatchNormalization)]
+    changed = built(name, RULE, depth_multiplier=0.5).layers
+    norms = [layer for layer in changed if isinstance(layer, keras.layers.BatchNormalization)]
     assert len(norms) in (27, 52, 53)
     assert {(norm.momentum, norm.epsilon) for norm in norms} == {(0.9, 0.01)}
     kept = built(name, RULE, override_hyperparameters=False).layers
@@ -109,7 +112,7 @@ def test_batch_norm_follows_the_settings(name: str) -> None:
 
 
 def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
-    network = built("mobilenet_v2", Convolutions(batch_norm_momentum=0.5), depth_multiplier=0.35)
+    network = built("mobilenet_v2", QUICK, depth_multiplier=0.35)
     images = np.random.default_rng(0).uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
     norm = network.get_layer("bn_Conv1")
     means = []
@@ -124,7 +127,7 @@ def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
 def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) -> None:
     kernels = [
         weight.numpy()
-        for weight in built(name, SPREAD, depth_multiplier=0.5).weights
+        for weight in built(name, RULE, depth_multiplier=0.5).weights
         if weight.path.endswith("kernel") and np.prod(weight.shape) > 2000
     ]
     np.testing.assert_allclose([kernel.std() for kernel in kernels], 0.02, rtol=0.1)
@@ -133,13 +136,12 @@ def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) 
 
 
 def test_truncated_start_has_no_number_beyond_two_deviations() -> None:
-    rule = Convolutions(initializer="truncated_normal", initial_deviation=0.03)
-    kernel = built("mobilenet_v1", rule).get_layer("conv_pw_13").kernel.numpy()
+    kernel = built("mobilenet_v1", PENALIZED, depth_multiplier=0.25).get_layer("conv_pw_13").kernel.numpy()
     assert 0.055 < np.abs(kernel).max() <= 0.06
 
 
 def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
-    network = built("mobilenet_v1", Convolutions(l2_weight=0.01), depth_multiplier=0.25)
+    network = built("mobilenet_v1", PENALIZED, depth_multiplier=0.25)
     squares = sum(
         float((weight.numpy().astype(np.float64) ** 2).sum())
         for weight in network.weights
@@ -162,7 +164,7 @@ def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
 def test_channels_of_mobilenet_v2_follow_multiplier_and_minimum(
     settings: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    outputs = built("mobilenet_v2", **settings).output
+    outputs = built("mobilenet_v2", QUICK, **settings).output
     assert {layer: outputs[layer].shape[-1] for layer in expected} == expected
 
 
@@ -181,8 +183,8 @@ def test_mobilenet_v1_under_a_lite_pyramid_ends_in_fewer_channels() -> None:
     ("detector", "name"),
     [
         (SsdMultibox(input_size=320), "MobileNetV2"),
-        (SsdFpn(input_size=256, backbone=Backbone(name="mobilenet_v1")), "MobileNet"),
-        (SsdFpn(input_size=256, backbone=Backbone(name="resnet50")), "ResNet50"),
+        (SsdFpn(input_size=256, backbone=Backbone(name="mobilenet_v1"), predictor=BARE), "MobileNet"),
+        (SsdFpn(input_size=256, backbone=Backbone(name="resnet50"), predictor=BARE), "ResNet50"),
     ],
 )
 def test_weights_of_imagenet_fit_every_layer_of_a_detectors_backbone(

@@ -125,7 +125,7 @@ def test_network_learns_eight_scenes_by_heart() -> None:
     keras.utils.set_random_seed(1)
     images, truth = draw_scenes(64, (14, 28))
     network, task = TINY.build(2), Detection(TINY, CLASSES)
-    losses = learn_by_heart(network, task, images, truth, steps=80)
+    losses = learn_by_heart(network, task, images, truth, steps=60)
     assert losses[-1] < 0.1 * losses[0]
     require_found(network, task, images, truth, near=4 / 64)
 

@@ -1,4 +1,6 @@
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import keras
@@ -32,7 +34,25 @@ FULL = replace(
 RESNET = replace(
     FULL, input_size=160, backbone=Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8), pyramid=Pyramid()
 )
+LITE_320 = SsdFpn(
+    input_size=320,
+    pyramid=Pyramid(depth=128, depthwise=True),
+    predictor=SharedBoxPredictor(depth=128, depthwise=True, share_tower=True),
+)
 every_kind = pytest.mark.parametrize("settings", [LITE, FULL, RESNET], ids=["lite", "full", "resnet"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    built.cache_clear()
+
+
+@cache
+def built(settings: SsdFpn, num_classes: int = 3) -> keras.Model:
+    """Once for all tests; none changes its weights, but for the statistics of batch norm."""
+    keras.utils.set_random_seed(0)
+    return settings.build(num_classes)
 
 
 def noise(settings: SsdFpn, count: int) -> np.ndarray:
@@ -41,13 +61,18 @@ def noise(settings: SsdFpn, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("size", "sides"), [(256, [32, 16, 8, 4, 2]), (320, [40, 20, 10, 5, 3]), (640, [80, 40, 20, 10, 5])]
+    ("settings", "depth", "sides"),
+    [
+        (LITE_320, 128, [40, 20, 10, 5, 3]),
+        (SsdFpn(input_size=640, predictor=SharedBoxPredictor(layers_before=0)), 256, [80, 40, 20, 10, 5]),
+    ],
+    ids=["lite 320", "640"],
 )
-def test_levels_are_those_of_the_published_network(size: int, sides: list[int]) -> None:
-    network = SsdFpn(input_size=size, predictor=SharedBoxPredictor(layers_before=0)).build(2)
+def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int, sides: list[int]) -> None:
+    network = built(settings, 90)
     smoothed = [network.get_layer(f"neck.level{level}.smooth.relu").output for level in (3, 4)]
     rest = [network.get_layer(f"neck.level{name}").output for name in ("5.lateral", "6.down.relu", "7.down.relu")]
-    assert [x.shape[1:] for x in [*smoothed, *rest]] == [(side, side, 256) for side in sides]
+    assert [x.shape[1:] for x in [*smoothed, *rest]] == [(side, side, depth) for side in sides]
 
 
 @pytest.mark.parametrize("name", sorted(PYRAMID_LAYERS))
@@ -67,17 +92,11 @@ def test_parameters_of_the_lite_network_are_those_counted_by_hand() -> None:
     def separable(channels: int, filters: int, *, norms: int) -> int:
         return 9 * channels + channels * filters + 4 * filters * norms
 
-    settings = SsdFpn(
-        input_size=320,
-        pyramid=Pyramid(depth=128, depthwise=True),
-        predictor=SharedBoxPredictor(depth=128, depthwise=True, share_tower=True),
-    )
     laterals = sum((channels + 1) * 128 for channels in (32, 96, 1280))
     neck = laterals + 4 * separable(128, 128, norms=1)  # two smoothed levels, two levels on top
     tower = 4 * separable(128, 128, norms=5)  # a norm for each level
-    for classes in (2, 90):
-        heads = sum(9 * 128 + 129 * 6 * numbers for numbers in (4, classes))
-        assert settings.build(classes).count_params() == 2_257_984 + neck + tower + heads
+    heads = sum(9 * 128 + 129 * 6 * numbers for numbers in (4, 90))
+    assert built(LITE_320, 90).count_params() == 2_257_984 + neck + tower + heads
 
 
 @pytest.mark.parametrize(
@@ -94,18 +113,20 @@ def test_parameters_of_the_full_networks_are_those_counted_by_hand(
     assert SsdFpn(backbone=Backbone(name=name)).build(90).count_params() == backbone + neck + towers + heads
 
 
-@every_kind
-def test_outputs_have_a_row_for_every_anchor(settings: SsdFpn) -> None:
+@pytest.mark.parametrize(
+    ("settings", "numbers"),
+    [(LITE, 3), (FULL, 3), (RESNET, 3), (replace(LITE, loss=DetectionLoss(classes="softmax")), 4)],
+    ids=["lite", "full", "resnet", "softmax"],
+)
+def test_outputs_have_a_row_for_every_anchor(settings: SsdFpn, numbers: int) -> None:
     anchors = len(settings.anchor_boxes())
-    for loss, numbers in (("sigmoid_focal", 5), ("softmax", 6)):
-        network = replace(settings, loss=DetectionLoss(classes=loss)).build(5)  # type: ignore[arg-type]
-        shapes = {name: tuple(output.shape) for name, output in network.output.items()}
-        assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
+    shapes = {name: tuple(output.shape) for name, output in built(settings).output.items()}
+    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
 
 
 @every_kind
 def test_prior_is_on_the_class_head_and_nowhere_else(settings: SsdFpn) -> None:
-    network = settings.build(3)
+    network = built(settings)
     np.testing.assert_array_equal(network.get_layer("head.classes").bias, np.full(6, -4.6, np.float32))
     np.testing.assert_array_equal(network.get_layer("head.boxes").bias, np.zeros(8, np.float32))
 
@@ -118,7 +139,7 @@ def test_every_class_starts_from_a_score_near_one_in_a_hundred() -> None:
 
 
 def test_levels_share_convolutions_but_not_norms() -> None:
-    paths = {weight.path for weight in FULL.build(2).weights if weight.path.startswith("head.")}
+    paths = {weight.path for weight in built(FULL).weights if weight.path.startswith("head.")}
     norms = {
         f"head.{kind}.conv0.level{level}.norm/{part}"
         for kind in ("boxes", "classes")
@@ -133,8 +154,7 @@ def test_levels_share_convolutions_but_not_norms() -> None:
 
 @every_kind
 def test_every_weight_gets_a_gradient(settings: SsdFpn) -> None:
-    keras.utils.set_random_seed(0)
-    network, task = settings.build(3), Detection(settings, "abc")
+    network, task = built(settings), Detection(settings, "abc")
     sides = [-(-settings.input_size // stride) for stride in settings.strides]
     ends = np.cumsum([side**2 * settings.anchors.per_cell for side in sides])
     boxes = settings.anchor_boxes()[ends - 1]  # an anchor of every level, so that each has a box to learn

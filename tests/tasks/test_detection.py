@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, Suppression
@@ -29,7 +30,7 @@ def encoded(task: Detection, boxes: list[list[float]], classes: list[int]) -> di
         "classes": tf.constant(classes, tf.int64),
     }
     direct = {name: value.numpy() for name, value in task.encode(example).items()}
-    in_graph = tf.function(task.encode)(example)
+    in_graph = compile_graph(task.encode)(example)
     for name, value in direct.items():
         np.testing.assert_allclose(in_graph[name], value, rtol=1e-6)
     return direct

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.graphs import compile_graph
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, HardExamples
 from bakeoff.networks.ssd import Ssd
@@ -26,7 +27,7 @@ OVERLAP = [  # anchors x boxes
 def matched(overlap: list[list[float]], *rule: float | bool | None) -> list[int]:
     table = tf.constant(overlap, tf.float32)
     direct = match(table, *rule).numpy().tolist()
-    assert tf.function(lambda x: match(x, *rule))(table).numpy().tolist() == direct
+    assert compile_graph(lambda x: match(x, *rule))(table).numpy().tolist() == direct
     return direct
 
 
@@ -88,7 +89,7 @@ def drawn(seed: int, numbers: int) -> tuple[dict[str, np.ndarray], dict[str, np.
 def given(task: Detection, outputs: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> dict[str, float]:
     tensors = [{name: tf.constant(value) for name, value in values.items()} for values in (outputs, targets)]
     direct = {name: float(value) for name, value in task.losses(*tensors).items()}
-    in_graph = {name: float(value) for name, value in tf.function(task.losses)(*tensors).items()}
+    in_graph = {name: float(value) for name, value in compile_graph(task.losses)(*tensors).items()}
     assert in_graph == pytest.approx(direct, rel=1e-5)
     return direct
 

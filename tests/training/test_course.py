@@ -1,8 +1,6 @@
 """A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +9,13 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.lr.decays import Cosine
-from bakeoff.tasks.task import Tensors
 from bakeoff.training import checkpoint, weights
 from bakeoff.training.course import Outcome
-from bakeoff.training.footprint import OutOfMemory, Shortage
 from bakeoff.training.history import read_history
 from bakeoff.training.loop import Best, Rhythm, Standing
 from bakeoff.training.optimizers import Momentum
-from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Position
-from kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
+from kitchen import Interrupted, Kitchen, bests, curve, digests, noisy, phase
 from slope import batches, weight_of
 
 
@@ -94,7 +89,7 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
     """Dropout, batch norm, Adam, averages, several batches a step, frozen parts, a start from the best weights."""
     whole, cut = noisy(tmp_path / "whole"), noisy(tmp_path / "cut")
     best_of_whole = bests(whole.bake())
-    for step in (1, 3, 4, 5, 7, 9):
+    for step in (1, 3, 5, 7):
         with pytest.raises(Interrupted):
             cut.bake(interrupt_at=step)
     outcome = cut.bake()
@@ -145,21 +140,3 @@ def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> N
     rare.bake()
     often.bake()
     assert weights.digest(rare.network) == weights.digest(often.network)
-
-
-def test_memory_that_runs_out_names_the_batch_of_its_phase(tmp_path: Path) -> None:
-    @dataclass(frozen=True)
-    class Huge(Ones):
-        def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
-            if phase.span.name == "whole":
-                yield {"image": tf.zeros([10**15])}
-            yield from super().batches(phase, steps)
-
-    kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.1), phase("whole", 2, 2, 0.1, batch_size=32)])
-    kitchen.feed = Huge()
-    message = (
-        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when .+"
-    )
-    with pytest.raises(OutOfMemory, match=message):
-        kitchen.bake(within_memory=Shortage(lambda size: size, lambda: 10).explained)
-    assert len(list(tmp_path.glob("1-head/00000002"))) == 1

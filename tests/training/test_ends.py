@@ -20,7 +20,8 @@ def test_stopped_after_any_step_a_run_goes_on_to_the_same_weights_and_history(tm
     """Every step is due for validation here, so each stop leaves a look owing."""
     whole, cut = noisy(tmp_path / "whole"), noisy(tmp_path / "cut")
     expected = whole.bake()
-    for step in range(1, 10):
+    stops = [1, 3, 4, 7, 9]  # in the middle and at both ends of a phase
+    for step in stops:
         cut.stop_at = step
         outcome = cut.bake()
         assert (outcome.ended_by, outcome.position.step) == ("stop", step)
@@ -28,7 +29,7 @@ def test_stopped_after_any_step_a_run_goes_on_to_the_same_weights_and_history(tm
     cut.stop_at = 0
     outcome = cut.bake()
     assert outcome.standings == expected.standings and outcome.ended_by == "steps"
-    assert outcome.resumed_at == list(range(1, 10)) and expected.resumed_at == []
+    assert outcome.resumed_at == stops and expected.resumed_at == []
     assert digests(whole) == digests(cut) and curve(whole) == curve(cut)
 
 

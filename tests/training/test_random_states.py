@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import DataError
+from bakeoff.graphs import compile_graph
 from bakeoff.tasks.task import Tensors
 from bakeoff.training import checkpoint, learner, weights
 from bakeoff.training.learner import Learner
@@ -79,7 +80,7 @@ def test_every_variable_that_a_step_reads_or_writes_is_in_the_checkpoint() -> No
     learner = new_learner()
     step = learner.begin((), "train.trainable")
     batch = picture_batch(0)
-    traced = tf.function(lambda: step([batch], tf.constant(0.1))).get_concrete_function()
+    traced = compile_graph(lambda: step([batch], tf.constant(0.1))).get_concrete_function()
     captured = {tensor.ref() for tensor in traced.captured_inputs if tensor.dtype == tf.resource}
     saved = {variable.value.handle.ref() for variable in learner._variables().values()}
     assert captured <= saved

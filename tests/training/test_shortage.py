@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -61,13 +62,14 @@ def test_the_batch_is_that_of_the_phase(tmp_path: Path) -> None:
     class Huge(Ones):
         def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
             if phase.span.name == "whole":
-                yield {"image": tf.zeros([PETABYTES])}
+                yield {"image": np.zeros(PETABYTES)}  # refused at once, where TensorFlow would wait for memory
             yield from super().batches(phase, steps)
 
     kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.1), phase("whole", 2, 2, 0.1, batch_size=32)])
     kitchen.feed = Huge()
     message = (
-        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(OOM when"
+        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(Unable to "
+        r"allocate"
     )
     with pytest.raises(OutOfMemory, match=message):
         kitchen.bake(within_memory=shortage(1e9).explained)

@@ -24,7 +24,7 @@ from bakeoff.sources.digits import SingleDigits
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.task import compile_answer
 from bakeoff.training import loop, weights
-from bakeoff.training.optimizers import Adam
+from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Calls, Step, _share
 from slope import Slope, batches, sgd, weight_of
 
@@ -102,7 +102,7 @@ def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
         augment=Augment(zoom=Zoom(smallest=0.7), colour=Colour(brightness=0.2)),
         encode=task.encode,
     )
-    step = Step(network, Adam().build(network), task)
+    step = Step(network, Momentum().build(network), task)
     calls = Calls(step, upcoming, together=1, at_once="auto")
     for _ in range(4):
         calls.take([0.01])
