@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ NETWORKS: dict[str, tuple[Any, int, tuple[int, ...]]] = {
     "ssd_fpn": (PyramidAnchors(), 320, (8, 16, 32, 64, 128)),
     "ssd_multibox": (MultiboxAnchors(), 300, STRIDES),
 }
+
+
+@dataclasses.dataclass
+class Detector:
+    input_size: int
+    strides: tuple[int, ...]
+    anchors: Any
 
 
 def draw_boxes(number: int, sides: tuple[float, float], ratios: tuple[float, ...]) -> np.ndarray:
@@ -65,7 +73,7 @@ def test_with_the_keys_that_are_named_fewer_boxes_have_no_anchor(
 ) -> None:
     anchors, size, strides = NETWORKS[name]
     boxes = draw_boxes(300, sides, ratios)
-    advice = advise(anchors, size, strides, boxes)
+    advice = advise(Detector(size, strides, anchors), boxes)
     found = re.fullmatch(
         r"(\d+)% of the training boxes overlap no anchor by 0\.5; with model\.anchors: \{(.*)\} it is (\d+)%",
         advice or "",
@@ -81,13 +89,22 @@ def test_with_the_keys_that_are_named_fewer_boxes_have_no_anchor(
 
 def test_nothing_is_advised_where_most_boxes_fit_or_none_are_there() -> None:
     anchors, size, strides = NETWORKS["ssd"]
-    assert advise(anchors, size, strides, draw_boxes(300, (0.3, 0.9), (0.5, 1.0))) is None
-    assert advise(anchors, size, strides, np.zeros((0, 4), np.float32)) is None
+    assert advise(Detector(size, strides, anchors), draw_boxes(300, (0.3, 0.9), (0.5, 1.0))) is None
+    assert advise(Detector(size, strides, anchors), np.zeros((0, 4), np.float32)) is None
+
+
+def test_nothing_is_advised_to_a_detector_that_states_no_strides_or_has_anchors_of_its_own_kind() -> None:
+    anchors, size, strides = NETWORKS["ssd"]
+    thin = draw_boxes(300, (0.2, 0.6), (0.05,))
+    assert advise(Detector(size, strides, anchors), thin)
+    assert advise(SimpleNamespace(input_size=size, anchors=anchors), thin) is None
+    assert advise(SimpleNamespace(input_size=size, strides=strides), thin) is None
+    assert advise(Detector(size, strides, "three in a cell"), thin) is None
 
 
 def test_of_very_many_boxes_some_are_taken_from_all_along() -> None:
     anchors, size, strides = NETWORKS["ssd"]
     fitting = np.tile(np.array([[0.0, 0.0, 0.25, 0.25]], np.float32), (6 * MOST_BOXES, 1))
     thin = np.tile(np.array([[0, 0, 1, 0.01]], np.float32), (2 * MOST_BOXES, 1))
-    advice = advise(anchors, size, strides, np.concatenate([fitting, thin]))
+    advice = advise(Detector(size, strides, anchors), np.concatenate([fitting, thin]))
     assert advice and advice.startswith("25% of the training boxes")

@@ -1,13 +1,13 @@
 """How well a detector's anchors fit the boxes of the records, and which scales and aspect ratios fit them better.
 
-`advise(model.anchors, 128, (8, 16, 32), boxes)` returns one sentence with the keys to set, or None if enough boxes fit.
+`advise(model, boxes)` returns one sentence with the keys to set, or None if enough boxes fit or there are no anchors.
 """
 
 import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,21 @@ SCALES = [float(f"{scale:.2g}") for scale in np.geomspace(0.5, 16, 21)]
 SMALL, LARGE = (0.0, 0.1, 0.25), (0.75, 0.9, 1.0)  # quantiles of the boxes' sides, for the scales of the outer maps
 
 
-def advise(anchors: AnyAnchors, input_size: int, strides: tuple[int, ...], boxes: np.ndarray) -> str | None:
+@runtime_checkable
+class Anchored(Protocol):
+    """A detector with anchors on maps of these strides; a detector of one's own need not state them."""
+
+    input_size: int
+    anchors: Any
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+
+def advise(model: object, boxes: np.ndarray) -> str | None:
+    if not isinstance(model, Anchored) or not isinstance(model.anchors, AnyAnchors):
+        return None
+    anchors, input_size, strides = model.anchors, model.input_size, model.strides
     if len(boxes) > MOST_BOXES:
         boxes = boxes[np.linspace(0, len(boxes) - 1, MOST_BOXES).astype(int)]
     boxes = boxes.astype(np.float64)

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -57,10 +56,8 @@ def check(
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
             _check_start(draft.train.init, draft.model, facts, manifest, problems)
-    if draft.model and draft.model.task == "detection" and records.boxes is not None:
-        detector: Any = draft.model  # every network for detection has anchors and strides
-        if advice := advise(detector.anchors, detector.input_size, detector.strides, records.boxes):
-            problems.warn("model.anchors", advice)
+    if draft.model and records.boxes is not None and (advice := advise(draft.model, records.boxes)):
+        problems.warn("model.anchors", advice)
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
