@@ -50,7 +50,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("bakeoff.cli compare", "  –  "),
+        ("bakeoff.cli compare", "  –"),
         ("bakeoff.cli status --all", " · cosine · "),
         ("bakeoff.stages.render_config", " · cosine · "),
     ],

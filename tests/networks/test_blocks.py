@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.networks.blocks import feature_maps
 from bakeoff.networks.detector import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone, Convolutions
-from bakeoff.networks.network import select
+from bakeoff.networks.network import LEAST_WIDTH, select
 from bakeoff.networks.ssd_fpn import SharedBoxPredictor, SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
 
@@ -155,7 +155,7 @@ def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
     ("settings", "expected"),
     [
         # As the Object Detection API's own tests state it for a multiplier next to nothing and a minimum of 32.
-        ({"depth_multiplier": 0.5**12, "min_depth": 32}, {"block_13_expand_relu": 192, "out_relu": 32}),
+        ({"depth_multiplier": LEAST_WIDTH, "min_depth": 32}, {"block_13_expand_relu": 192, "out_relu": 32}),
         # The API shrinks the last convolution too, keras.applications does not: 1280 x 0.35 = 448.
         ({"depth_multiplier": 0.35}, {"out_relu": 448}),
         ({"depth_multiplier": 1.4}, {"out_relu": 1792}),

@@ -66,11 +66,11 @@ def test_dvc_makes_of_params_what_the_point_wants(overrides: list[str], options:
 
 
 def test_keys_that_are_no_words_travel_inside_of_their_mapping(tmp_path: Path) -> None:
-    now = {"data": {"names": {"a.b": 1, 3: "x", "c": None}}}
-    wanted = {"data": {"names": {"a.b": 2, 3: "x"}}}
+    now = {"data": {"names": {"a.b": 1, "d": "x", "c": None}}}
+    wanted = {"data": {"names": {"a.b": 2, "d": "x"}}}
     options = set_options(now, wanted)
-    assert options == ["~data.names", "++data.names={a.b:2,3:x}"]
-    assert through_dvc(tmp_path, "data: {names: {a.b: 1, 3: x, c: null}}\n", options) == wanted
+    assert options == ["~data.names", "++data.names={a.b:2,d:x}"]
+    assert through_dvc(tmp_path, "data: {names: {a.b: 1, d: x, c: null}}\n", options) == wanted
 
 
 @pytest.mark.parametrize(

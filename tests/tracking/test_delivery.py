@@ -64,11 +64,18 @@ class Store:
 
     def do_create_run(self, experiment: str, start_time: int = 0, run_name: str = "", tags: Any = ()) -> Any:
         info = SimpleNamespace(
-            run_id=f"mlflow-{len(self.runs)}", lifecycle_stage="active", start_time=len(self.runs), run_name=run_name
+            run_id=f"mlflow-{len(self.runs)}",
+            lifecycle_stage="active",
+            start_time=len(self.runs),
+            run_name=run_name,
+            artifact_uri=f"s3://runs/{len(self.runs)}",
         )
         self.runs.append(SimpleNamespace(info=info))
         self.tags[info.run_id] = dict(tags)
         return self.runs[-1]
+
+    def do_get_run(self, run: str) -> Any:
+        return next(found for found in self.runs if found.info.run_id == run)
 
     def do_log_batch(self, run: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:
         if any(metric.key == "forbidden" for metric in metrics):
@@ -144,7 +151,7 @@ def test_a_run_arrives_with_all_that_was_told(journal: Journal) -> None:
     assert holds_everything(store)
     assert store.requests == [
         "search_runs", "create_run",
-        "log_batch", "log_inputs", "log_batch", "log_artifact", "set_terminated",  # lines go together where they can
+        "log_batch", "log_inputs", "log_batch", "log_artifact", "get_run", "set_terminated",  # lines go together where they can
         "search_runs",
     ]  # fmt: skip
     assert not list((journal.folder / "files").iterdir())  # what was kept is not needed any more
@@ -240,7 +247,7 @@ def test_nothing_is_sent_that_a_loss_of_power_could_take_from_the_journal(
         done.append(name.partition(".")[0] if "journal" in name or "sent" in name else "")
         real(file)
 
-    store.fail = lambda name, when: done.append(name) if when == "before" and name != "search_runs" else None
+    store.fail = lambda name, when: done.append(name) if when == "before" and name not in ("search_runs", "get_run") else None
     monkeypatch.setattr(os, "fsync", sync)
     deliver(journal, store)
     order = [name for name in done if name]
