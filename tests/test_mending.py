@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bakeoff import dvc, mending
-from workspace_copy import environment
+from workspace_copy import environment, run_dvc
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +24,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_pipeline(place: Path) -> None:
     (place / "given").write_text("1")
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made]}}")
-    for command in (["git", "init", "--quiet"], [sys.executable, "-m", "dvc", "init", "--quiet", "--force"]):
-        subprocess.run(command, check=True, env=environment())
+    subprocess.run(["git", "init", "--quiet"], check=True, env=environment())
+    assert plain("init", "--quiet", "--force").returncode == 0
 
 
-def repro(module: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", module, "repro"], env=environment(), capture_output=True, text=True)
+def plain(*words: str) -> subprocess.CompletedProcess[str]:
+    """DVC by itself, run in this process."""
+    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd(), by_itself=True))
+
+
+def mended(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command `dvc` of this project, run in this process."""
+    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd()))
 
 
 def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
@@ -52,7 +58,7 @@ def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
 def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: str | None) -> None:
     """DVC by itself fails on what is left there."""
     write_pipeline(place)
-    assert repro("dvc").returncode == 0
+    assert plain("repro").returncode == 0
     [entry] = Path(".dvc/cache/runs").glob("*/*/*")
     text = entry.read_text()
     entry.unlink()
@@ -62,8 +68,8 @@ def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: st
         os.utime(path, (1e9, 1e9))
     for path in ("dvc.lock", "made"):
         Path(path).unlink()
-    assert repro("dvc").returncode != 0
-    assert repro("bakeoff.dvc").returncode == 0 and Path("made").read_text() == "1"
+    assert plain("repro").returncode != 0
+    assert mended("repro").returncode == 0 and Path("made").read_text() == "1"
 
 
 LOCK = "schema: '2.0'\nstages:\n  copy:\n    cmd: cp given made\n    deps:\n    - path: given\n      md5: '12'\n"
@@ -121,13 +127,13 @@ def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.Cap
 def test_plain_repro_goes_on_after_a_kill_in_the_lock(place: Path, half: str) -> None:
     """DVC by itself fails on it."""
     write_pipeline(place)
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0
     lock = mending.LOCK.read_text()
     mending.LOCK.write_text(half)
     os.utime(mending.LOCK, (1e9, 1e9))
-    failed = repro("dvc")
+    failed = plain("repro")
     assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
-    assert repro("bakeoff.dvc").returncode == 0 and mending.LOCK.read_text() == lock
+    assert mended("repro").returncode == 0 and mending.LOCK.read_text() == lock
 
 
 @pytest.mark.parametrize("half", [b"", b'{"write": {"/a": {"pid": 1', b"\0\0\0"])
@@ -137,9 +143,9 @@ def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, ha
     mending.HOLDERS.parent.mkdir(exist_ok=True)
     mending.HOLDERS.write_bytes(half)
     os.utime(mending.HOLDERS, (1e9, 1e9))
-    failed = repro("dvc")
+    failed = plain("repro")
     assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
-    done = repro("bakeoff.dvc")
+    done = mended("repro")
     assert done.returncode == 0 and "mended: .dvc/tmp/rwlock was left half written, and is gone\n" in done.stderr
 
 
@@ -167,9 +173,9 @@ def damage(path: Path, how: str) -> None:
 def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(place: Path) -> None:
     """DVC by itself takes it, and leaves it in the place of what a stage made."""
     write_pipeline(place)
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0
     Path("given").write_text("another, which is on no disk yet")
-    assert repro("dvc").returncode == 0
+    assert plain("repro").returncode == 0
     [new] = [path for path in objects() if path.read_bytes() == Path("given").read_bytes()]
     for how in ("half", "zeros", "empty"):
         damage(new, how)
@@ -179,29 +185,27 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
         new.write_bytes(whole)
     damage(new, "empty")
     Path("made").unlink()
-    subprocess.run([sys.executable, "-m", "dvc", "checkout", "--quiet"], check=True, env=environment())
+    assert plain("checkout", "--quiet").returncode == 0
     assert Path("made").read_bytes() == b""
     Path("made").unlink()
-    done = subprocess.run(
-        [sys.executable, "-m", "bakeoff.dvc", "checkout"], env=environment(), capture_output=True, text=True
-    )
+    done = mended("checkout")
     assert done.returncode != 0 and not Path("made").exists()
     assert "mended: 1 files of DVC's cache were not whole, and are gone; `dvc repro` makes" in done.stderr
-    done = repro("bakeoff.dvc")
+    done = mended("repro")
     assert done.returncode == 0 and Path("made").read_text() == "another, which is on no disk yet"
     assert "mended" not in done.stderr
 
 
 def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
     write_pipeline(place)
-    assert repro("dvc").returncode == 0
+    assert plain("repro").returncode == 0
     mark = dvc.cache() / mending.MARK
     assert not mark.exists() and len([*mending._newer_objects(dvc.cache(), 0)]) == len(objects()) == 1
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0
     since = mark.stat().st_mtime_ns
     assert [*mending._newer_objects(dvc.cache(), since)] == mending._newer_keys(dvc.cache(), since) == []
     Path("given").write_text("2")
-    assert repro("dvc").returncode == 0
+    assert plain("repro").returncode == 0
     assert [path.read_text() for path in mending._newer_objects(dvc.cache(), since)] == ["2"]
     assert len(mending._newer_keys(dvc.cache(), since)) == 1
     mending.settle(dvc.cache())
@@ -213,8 +217,8 @@ def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
 def test_of_a_cache_that_was_never_looked_at_what_is_empty_goes_at_once(place: Path) -> None:
     write_pipeline(place)
     Path("empty").touch()
-    subprocess.run([sys.executable, "-m", "dvc", "add", "--quiet", "empty"], check=True, env=environment())
-    assert repro("dvc").returncode == 0 and len(objects()) == 2
+    assert plain("add", "--quiet", "empty").returncode == 0
+    assert plain("repro").returncode == 0 and len(objects()) == 2
     [made] = [path for path in objects() if path.stat().st_size]
     damage(made, "empty")
     assert dvc.cached_file(made.parent.name + made.name) is None and dvc.cached_file(dvc.OF_NOTHING) is not None
@@ -243,7 +247,7 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
     stage = {"cmd": "python two.py", "deps": ["two.py"], "params": [*params], "outs": ["one", "two"]}
     write_pipeline(place)
     (place / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"make": stage}}))
-    assert repro("dvc").returncode == 0
+    assert plain("repro").returncode == 0
     [entry] = Path(".dvc/cache/runs").glob("*/*/*")
     text = entry.read_text()
     assert mending._is_whole_entry(entry)
@@ -259,14 +263,12 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
 
 def test_a_command_in_a_folder_of_the_workspace_mends_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pipeline(place)
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0
     mending.LOCK.write_text("")
     os.utime(mending.LOCK, (1e9, 1e9))
     (place / "deep").mkdir()
     monkeypatch.chdir(place / "deep")
-    done = subprocess.run(
-        [sys.executable, "-m", "bakeoff.dvc", "status"], env=environment(), capture_output=True, text=True
-    )
+    done = mended("status")
     assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr
 
 
@@ -292,7 +294,7 @@ def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path)
 
 def test_with_nothing_to_mend_it_takes_no_time(place: Path) -> None:
     write_pipeline(place)
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0
     for number in range(256):
         (dvc.cache() / mending.OBJECTS / f"{number:02x}").mkdir(exist_ok=True)
         (dvc.cache() / "runs" / f"{number:02x}" / "key").mkdir(parents=True, exist_ok=True)
@@ -313,10 +315,10 @@ def test_a_mistake_in_params_that_dvc_meets_first_is_told_with_its_file(place: P
     text = "lr: {use: cosine}\ntrack: {use: mlflow, uri: http://localhost:5000}\n"
     (place / "params.yaml").write_text(text)
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made], params: [lr]}}")
-    done = repro("bakeoff.dvc")
+    done = mended("repro")
     assert done.returncode == 255
     assert (
         done.stderr == "params.yaml:2: not valid YAML: found unexpected ':'; put a text that holds a colon in quotes\n"
     )
     (place / "params.yaml").write_text(text.replace("http://localhost:5000", "'http://localhost:5000'"))
-    assert repro("bakeoff.dvc").returncode == 0
+    assert mended("repro").returncode == 0

@@ -1,17 +1,22 @@
 """A copy of this repository as a new user has it, small enough to run end to end in a test."""
 
+import io
 import json
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
-from contextlib import chdir
+import warnings
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bakeoff import workspace
+import pytest
+
+from bakeoff import dvc, workspace
 from bakeoff.config.variant import choose_source, read_variant
 from bakeoff.records.manifest import read_manifest
 from imports import ROOT
@@ -38,7 +43,13 @@ class Workspace:
 
     def repro(self, *arguments: str) -> set[str]:
         """The stages that ran."""
-        return set(re.findall(r"Running stage '(\w+)'", self.run("dvc", "repro", *arguments).stdout))
+        return set(re.findall(r"Running stage '(\w+)'", self.dvc("repro", *arguments)))
+
+    def dvc(self, *words: str) -> str:
+        """What the command `dvc` prints, run in this process; its stages are processes as ever."""
+        code, out, errors = run_dvc(*words, folder=self.folder)
+        assert code == 0, out + errors
+        return out
 
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.folder / file
@@ -107,11 +118,39 @@ class Workspace:
         return Workspace(folder)
 
 
+def run_dvc(*words: str, folder: Path, by_itself: bool = False) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command `dvc`, or of DVC by itself, run in this process."""
+    from dvc.cli import main as run_plain_dvc
+
+    out, errors = io.StringIO(), io.StringIO()
+    handlers = [one for one in logging.getLogger("dvc").handlers if isinstance(one, logging.StreamHandler)]
+    with (
+        chdir(folder), redirect_stdout(out), redirect_stderr(errors),
+        pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"),
+    ):  # fmt: skip
+        for handler in handlers:  # of all loggers of DVC's, which print where it was first loaded
+            patch.setattr(handler, "stream", errors if handler.level >= logging.WARNING else out)
+        for key in os.environ.keys() - environment().keys():
+            patch.delenv(key)
+        for key, value in environment().items():
+            patch.setenv(key, value)
+        patch.setattr(sys, "argv", ["dvc", *words])
+        code = 0
+        try:
+            code = run_plain_dvc(list(words)) if by_itself else dvc.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue(), errors.getvalue()
+
+
 def environment() -> dict[str, str]:
-    """This interpreter's commands first, and nothing of an experiment that may run the tests."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW", "GIT_", "TF_"))}
+    """This interpreter's commands first, and nothing of an experiment that may run the tests; what Python compiles is
+    kept for the next process, and DVC reports to nobody."""
+    left_out = ("DVC", "MLFLOW", "GIT_", "TF_", "PYTHONDONTWRITEBYTECODE")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
     names = {f"GIT_{role}_{part}": "t@localhost" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
-    return kept | names | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
+    return kept | names | {"PATH": path, "DVC_NO_ANALYTICS": "1"}
 
 
 def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspace:
