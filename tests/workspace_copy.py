@@ -91,6 +91,13 @@ class Workspace:
             render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=facts)
             workspace.promise(trained_to_its_end=True)
 
+    def prepare(self) -> None:
+        """Leave and commit what `dvc repro render_config` makes, without a process."""
+        self.render()
+        for stage in ("build_records", "render_config"):
+            self.commit_stage(stage)
+        self.commit()
+
     def records_digest(self) -> str:
         return read_manifest(self.folder / workspace.RECORDS).digest
 

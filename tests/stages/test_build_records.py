@@ -1,13 +1,18 @@
 """build_records as a user runs it: by hand and through DVC, on files of their own."""
 
+import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bakeoff.stages import build_records
 from drawing import encoded, voc, write, write_images
 from workspace_copy import Workspace, tiny_workspace
 
 FOLDERS = "data: {use: image_folders, path: data/raw/animals}"
+Stage = Callable[[], tuple[int, list[str], list[str]]]
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +28,29 @@ def workspace(new: Workspace, tmp_path: Path) -> Workspace:
     return new.copy(tmp_path / "clone")
 
 
-def stage(workspace: Workspace, workers: int = 1, ok: bool = True) -> tuple[int, list[str], list[str]]:
-    command = ("python", "-m", "bakeoff.stages.build_records", "--workers", str(workers))
-    done = workspace.run(*command, ok=ok)
-    return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+@pytest.fixture
+def stage(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stage:
+    """Exit code, output and errors of the stage in this process, with the code of these tests."""
+    shutil.rmtree(workspace.folder / "src")
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.setattr(sys, "argv", ["build_records", "--workers", "1"])
+
+    def answer() -> tuple[int, list[str], list[str]]:
+        code = 0
+        try:
+            build_records.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return code, said.out.splitlines(), said.err.splitlines()
+
+    return answer
 
 
 def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Workspace) -> None:
     write(workspace.folder / "data/raw/animals/cat/broken.jpg", encoded(77)[:300])
-    _, said, _ = stage(workspace, workers=2)
+    said = workspace.run("python", "-m", "bakeoff.stages.build_records", "--workers", "2").stdout.splitlines()
     assert said[0] == (
         "build_records: 16 train, 4 validation examples of 2 classes for classification, 1 file rejected"
     )
@@ -39,9 +58,9 @@ def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Wo
     assert said[-1].startswith("  in 2 shards: data/records/ (digest ")
 
 
-def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace) -> None:
+def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace, stage: Stage) -> None:
     workspace.edit("params.yaml", "data/raw/animals", "data/raw/animal")
-    code, _, said = stage(workspace, ok=False)
+    code, _, said = stage()
     assert code == 2
     assert said == [
         "data/raw/animal: no such folder (data.path); put the dataset there. An experiment in a copy of the workspace, "
@@ -49,15 +68,15 @@ def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace) -> None:
     ]
 
 
-def test_options_are_merged_by_name(workspace: Workspace) -> None:
+def test_options_are_merged_by_name(workspace: Workspace, stage: Stage) -> None:
     write_images(workspace.folder / "data/raw/more", {"cat": 5, "dog": 5}, first_seed=100)
     for name, folder in (("first", "animals"), ("second", "more")):
         write(workspace.folder / f"conf/data/{name}.yaml", f"kind: image_folders\npath: data/raw/{folder}\n")
     workspace.edit("params.yaml", FOLDERS, "data: {use: merged, merge: [first, second]}")
-    _, said, _ = stage(workspace)
+    _, said, _ = stage()
     assert said[0].startswith("build_records: 24 train, 6 validation examples of 2 classes")
     workspace.edit("params.yaml", "[first, second]", "[first, digits]")
-    code, _, said = stage(workspace, ok=False)
+    code, _, said = stage()
     assert (code, said) == (
         2, ["params.yaml: data.merge: must name options that read files, digits is DigitScenes"]
     )  # fmt: skip
@@ -68,7 +87,8 @@ def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str
     (workspace.folder / place).parent.mkdir(exist_ok=True)
     (workspace.folder / "data/raw/animals").rename(workspace.folder / place)
     workspace.edit("params.yaml", "data/raw/animals", place)
-    assert workspace.repro("build_records") == {"build_records"}
+    workspace.build()
+    workspace.commit_stage("build_records")
     assert workspace.repro("build_records") == set()
     raw = workspace.folder / place
     digests = [workspace.records_digest()]
@@ -91,17 +111,17 @@ def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str
 def test_an_experiment_in_a_copy_has_the_data_after_dvc_add_and_says_so_before(workspace: Workspace) -> None:
     done = workspace.run("dvc", "exp", "run", "--temp", "build_records", ok=False)
     assert "have it after `dvc add data/raw/animals` and a commit" in done.stdout + done.stderr
-    workspace.run("dvc", "add", "data/raw/animals")
+    workspace.dvc("add", "data/raw/animals")
     workspace.commit()
     assert "data/raw/animals.dvc" in workspace.run("git", "ls-files").stdout.split()
     workspace.run("dvc", "exp", "run", "--temp", "-S", "+data.max_side=16", "build_records")
 
 
-def test_files_side_by_side_are_named_by_empty_folders(workspace: Workspace) -> None:
+def test_files_side_by_side_are_named_by_empty_folders(workspace: Workspace, stage: Stage) -> None:
     raw = workspace.folder / "data/raw/boxes"
     for number in range(4):
         write(raw / f"{number}.jpg", encoded(number))
         write(raw / f"{number}.xml", voc([("cat", 1, 1, 9, 9)]))
     workspace.edit("params.yaml", FOLDERS, 'data: {use: pascal_voc, path: data/raw/boxes, images: "", annotations: ""}')
-    _, said, _ = stage(workspace)
+    _, said, _ = stage()
     assert said[0].startswith("build_records: 3 train, 1 validation examples of 1 class for detection")

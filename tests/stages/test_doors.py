@@ -21,9 +21,7 @@ Bakeoff = Callable[..., tuple[int, str, str]]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A workspace with records and a rendered variant, committed, and an experiment `door` with the changes."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("doors") / "clone")
-    workspace.learn_network()
-    assert workspace.repro("render_config") == {"build_records", "render_config"}
-    workspace.commit()
+    workspace.prepare()
     options = [part for change in CHANGES for part in ("-S", change)]
     workspace.run("dvc", "exp", "run", "--temp", "--name", "door", *options, "render_config")
     return workspace
@@ -70,12 +68,12 @@ def test_the_same_choice_through_each_door_renders_the_same_bytes(
 
 def test_an_experiment_on_run_yaml_itself_is_refused_with_the_one_that_works(workspace: Workspace) -> None:
     """The other test ran what is proposed: `dvc exp run -S ++lr.peak=0.5`."""
-    before = workspace.run("dvc", "exp", "list", "--name-only").stdout
+    before = workspace.dvc("exp", "list", "--name-only")
     done = workspace.run("dvc", "exp", "run", "--temp", "-S", f"{RUN}:lr.peak=0.5", "render_config", ok=False)
     assert done.returncode != 0
     assert f"{RUN}: was edited, but render_config writes it (lr.peak is 0.5, rendered is 0.003)" in done.stderr
     assert "then `dvc exp run -S ++lr.peak=0.5`, or the same in params.yaml" in done.stderr
-    assert workspace.run("dvc", "exp", "list", "--name-only").stdout == before
+    assert workspace.dvc("exp", "list", "--name-only") == before
 
 
 def test_a_hand_edit_of_run_yaml_is_refused_until_the_file_is_deleted(workspace: Workspace) -> None:

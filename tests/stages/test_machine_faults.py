@@ -27,8 +27,7 @@ BAKEOFF = ("python", "-m", "bakeoff.cli")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """With records and a rendered variant."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone")
-    for stage in ("build_records", "render_config"):
-        workspace.run("python", "-m", f"bakeoff.stages.{stage}")
+    workspace.render()
     return workspace
 
 

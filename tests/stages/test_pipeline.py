@@ -21,6 +21,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace after its first `dvc repro train`."""
     tracked = {"track": "track: {use: mlflow, wait_s: 120}"}  # so that MLflow has everything when a stage is over
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone", tracked)
+    workspace.learn_network()
     assert workspace.repro("train") == {"build_records", "render_config", "train"}
     return workspace
 
@@ -193,25 +194,25 @@ def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
     [(run, name, experiment)] = set(_runs(workspace)) - set(_runs(built))
     assert (name, experiment) == ("ssd_tiny · exponential · medium (falling)", "falling")
     assert _models(workspace, run) == {"best", "final"}
-    assert "falling" in workspace.run("dvc", "exp", "list", "--name-only").stdout
-    changed = workspace.run("dvc", "params", "diff", "HEAD", "falling").stdout
+    assert "falling" in workspace.dvc("exp", "list", "--name-only")
+    changed = workspace.dvc("params", "diff", "HEAD", "falling")
     assert "lr.decay_factor" in changed and "exponential" in changed
-    assert "mAP_50" in workspace.run("dvc", "metrics", "diff", "HEAD", "falling", "--all").stdout
+    assert "mAP_50" in workspace.dvc("metrics", "diff", "HEAD", "falling", "--all")
 
 
 def test_what_is_pushed_can_be_pulled(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "store"))
-    workspace.run("dvc", "push")
+    workspace.dvc("remote", "add", "--default", "store", str(tmp_path / "store"))
+    workspace.dvc("push")
     weights = (workspace.folder / "models/train/final.weights.h5").read_bytes()
     for folder in ("data/records", "models/train", ".dvc/cache"):
         shutil.rmtree(workspace.folder / folder)
-    workspace.run("dvc", "pull")
+    workspace.dvc("pull")
     assert (workspace.folder / "models/train/final.weights.h5").read_bytes() == weights
     assert workspace.repro() == set()
 
 
 def test_plots_of_two_variants_can_be_compared(workspace: Workspace) -> None:
-    workspace.run("dvc", "plots", "diff", "HEAD", "--out", "page")
+    workspace.dvc("plots", "diff", "HEAD", "--out", "page")
     page = (workspace.folder / "page/index.html").read_text(encoding="utf-8")
     for name in (
         "loss",

@@ -27,9 +27,7 @@ SWEEP = ("python", "-m", "bakeoff.cli", "sweep")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """With records and a rendered variant, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
-    workspace.learn_network()
-    assert workspace.repro("render_config") == {"build_records", "render_config"}
-    workspace.commit()
+    workspace.prepare()
     return workspace
 
 
@@ -77,8 +75,8 @@ def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Wo
         by_hand.render()
         assert swept == (by_hand.folder / RUN).read_text(encoding="utf-8")
         assert f"kind: {option}\n  peak: 0.01\n" in swept
-    assert sorted(workspace.run("dvc", "exp", "list", "--name-only").stdout.split()) == sorted(dict(rows).values())
-    assert "exponential" in workspace.run("dvc", "params", "diff", "HEAD", rows[0][1]).stdout
+    assert sorted(workspace.dvc("exp", "list", "--name-only").split()) == sorted(dict(rows).values())
+    assert "exponential" in workspace.dvc("params", "diff", "HEAD", rows[0][1])
 
 
 def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace, plan_sweep: PlanSweep) -> None:

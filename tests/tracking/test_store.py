@@ -67,26 +67,46 @@ def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path
     assert len(list(tmp_path.glob("mlartifacts/*/artifacts/config/note.txt"))) == 4
 
 
-OPEN = "from bakeoff.tracking.store import Target, open_store; open_store(Target.at(None, 'demo'))"
+OPEN_AND_DIE = """
+import os, signal, sys
+from sqlalchemy import Engine, event
+from bakeoff.tracking.store import Target, open_store
+
+made = 0
+
+@event.listens_for(Engine, "after_cursor_execute")
+def count(connection, cursor, statement, *others):
+    global made
+    made += statement.strip().startswith("CREATE TABLE")
+    if made == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+open_store(Target.at(None, "demo"))
+"""
 
 
-def test_a_store_whose_making_was_killed_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_a_store_whose_making_was_killed_is_made_anew(
+    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """MLflow makes it table by table, and would say that one of them exists already, for ever."""
     (tmp_path / "mlflow.db").touch()  # what a loss of power leaves
     for tables in (1, 20):
-        process = subprocess.Popen([sys.executable, "-c", OPEN], cwd=tmp_path, env=environment())
-        made = 0
-        while made < tables:
-            assert process.poll() is None
-            for file in tmp_path.glob("*.partial"):
-                with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as store:
-                    with suppress(sqlite3.OperationalError):
-                        made = store.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0]
-        process.kill()
-        process.wait()
-        assert (tmp_path / "mlflow.db").stat().st_size == 0
-    tracked(tmp_path, "one")
-    assert rows(tmp_path, "SELECT count(*) FROM runs WHERE status = 'FINISHED'") == [(1,)]
+        done = subprocess.run([sys.executable, "-c", OPEN_AND_DIE, str(tables)], cwd=tmp_path, env=paths())
+        assert done.returncode == -signal.SIGKILL and (tmp_path / "mlflow.db").stat().st_size == 0
+        [left] = tmp_path.glob("*.partial")
+        with closing(sqlite3.connect(left)) as store:
+            made = store.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0]
+            assert 0 < made < TABLES
+    from bakeoff.tracking.store import open_store
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    client, experiment = open_store(Target.at(None, "demo"))
+    client.create_run(experiment)
+    assert rows(tmp_path, "SELECT count(*) FROM runs") == [(1,)]
+    with closing(sqlite3.connect(new_store)) as store:
+        assert rows(tmp_path, SCHEMA) == store.execute(SCHEMA).fetchall()
     assert [file.name for file in tmp_path.glob("mlflow.db*")] == ["mlflow.db"]
 
 
