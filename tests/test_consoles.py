@@ -46,13 +46,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
-    ("command", "words"),
+    ("command", "words", "encoding"),
     [
-        ("bakeoff.cli compare", "  –"),
-        ("bakeoff.cli status --all", " · cosine · "),
-        ("bakeoff.stages.render_config", " · cosine · "),
+        ("bakeoff.cli compare", "  –", "cp932"),
+        ("bakeoff.cli compare", "  –", "ascii"),
+        ("bakeoff.cli status --all", " · cosine · ", "cp437"),
+        ("bakeoff.stages.render_config", " · cosine · ", "cp932"),
+        ("bakeoff.stages.render_config", " · cosine · ", "latin-1"),
     ],
 )
 def test_a_command_prints_in_any_encoding(command: str, words: str, encoding: str, workspace: Path) -> None:
@@ -63,6 +64,19 @@ def test_a_command_prints_in_any_encoding(command: str, words: str, encoding: st
     assert done.returncode == 0, out + errors
     assert "Error" not in errors
     assert words.encode(encoding, "replace").decode(encoding).replace("?", "-") in out
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("words", ["  –", " · cosine · "])
+def test_what_any_command_prints_is_readable_in_any_encoding(
+    words: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    monkeypatch.setattr(sys, "stdout", out)
+    print_on_any_console()
+    print(words, end="", flush=True)
+    shown = words.encode(encoding, "replace").decode(encoding).replace("?", "-")
+    assert out.buffer.getvalue().decode(encoding) == shown  # type: ignore[attr-defined]
 
 
 def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dvc import cli as dvc_by_itself
 
-from bakeoff import dvc, mending
+from bakeoff import cli, dvc, mending
 from workspace_copy import environment, run_dvc
 
 
@@ -30,7 +31,7 @@ def write_pipeline(place: Path) -> None:
 
 def plain(*words: str) -> subprocess.CompletedProcess[str]:
     """DVC by itself, run in this process."""
-    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd(), by_itself=True))
+    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd(), program=dvc_by_itself.main))
 
 
 def mended(*words: str) -> subprocess.CompletedProcess[str]:
@@ -276,19 +277,21 @@ def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path)
     write_pipeline(place)
     (place / "conf").mkdir()
 
-    def bakeoff_repro(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "bakeoff.cli", "repro", *options]
-        return subprocess.run(command, env=environment(), capture_output=True, text=True)
+    def bakeoff_repro(*options: str) -> str:
+        code, out, _ = run_dvc("repro", *options, folder=place, program=cli.main)
+        assert code == 0
+        return out
 
+    command = [sys.executable, "-m", "bakeoff.cli", "repro"]
     mending.LOCK.write_text("")
     os.utime(mending.LOCK, (1e9, 1e9))
-    done = bakeoff_repro()
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr and Path("made").read_text() == "1"
-    assert "Running stage 'copy'" not in bakeoff_repro().stdout
-    assert "Running stage 'copy'" in bakeoff_repro("--force", "--no-run-cache", "copy").stdout
-    assert "usage: dvc repro" in bakeoff_repro("--help").stdout
+    assert "Running stage 'copy'" not in bakeoff_repro()
+    assert "Running stage 'copy'" in bakeoff_repro("--force", "--no-run-cache", "copy")
+    assert "usage: dvc repro" in bakeoff_repro("--help")
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: exit 75, deps: [given], outs: [made]}}")
-    failed = bakeoff_repro()
+    failed = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert failed.returncode == 255 and "exited with 75" in failed.stderr
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -125,10 +126,8 @@ class Workspace:
         return Workspace(folder)
 
 
-def run_dvc(*words: str, folder: Path, by_itself: bool = False) -> tuple[int, str, str]:
-    """Exit code, output and errors of the command `dvc`, or of DVC by itself, run in this process."""
-    from dvc.cli import main as run_plain_dvc
-
+def run_dvc(*words: str, folder: Path, program: Callable[[], int | None] = dvc.main) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command `dvc`, or of another that runs DVC, run in this process."""
     out, errors = io.StringIO(), io.StringIO()
     handlers = [one for one in logging.getLogger("dvc").handlers if isinstance(one, logging.StreamHandler)]
     with (
@@ -144,7 +143,7 @@ def run_dvc(*words: str, folder: Path, by_itself: bool = False) -> tuple[int, st
         patch.setattr(sys, "argv", ["dvc", *words])
         code = 0
         try:
-            code = run_plain_dvc(list(words)) if by_itself else dvc.main()
+            code = program() or 0
         except SystemExit as end:
             code = int(end.code or 0)
     return code, out.getvalue(), errors.getvalue()
