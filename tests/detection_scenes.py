@@ -59,7 +59,7 @@ def learn_by_heart(network: keras.Model, task: Detection, images: np.ndarray, tr
 
 
 def find_missed(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> object:
-    """Look for as many detections as boxes, with one of the right class within `near` of each; say where they are not."""
+    """The first scene without as many detections as boxes, or without one of the right class within `near` of each."""
     found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
     for number, scene in enumerate(truth):
         count = found["count"][number]

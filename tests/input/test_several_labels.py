@@ -21,7 +21,10 @@ from bakeoff.training.step import Step
 CLASSES = ("ant", "bee", "cow")
 LABELS: Sequence[tuple[str, ...]] = [("cow", "ant"), (), ("bee",), ("ant", "bee", "cow"), ("ant",), ("cow",)]
 VECTORS = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 0, 0], [0, 0, 1]]
-MODELS = {"classification": Cnn(input_size=16, width=0.5, dropout=0.0), "video": ClipCnn(input_size=16, frames=2, width=0.5)}
+MODELS = {
+    "classification": Cnn(input_size=16, width=0.5, dropout=0.0),
+    "video": ClipCnn(input_size=16, frames=2, width=0.5),
+}
 SHAPES = {
     task: Shape(task, 16, model.frames, batch_size=3, decode_threads=2, prefetch_batches=2, several_labels=3)
     for task, model in MODELS.items()

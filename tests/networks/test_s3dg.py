@@ -23,7 +23,7 @@ SMALL = S3dG(
     input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, batch_norm_momentum=0.83, batch_norm_epsilon=0.07
 )
 
-MOST_STEPS = 80  # to learn four clips, which takes about 17
+MOST_STEPS = 80  # to learn four clips, which takes about 15
 
 # Table 1 of the GoogLeNet paper: 1x1; before 3x3, 3x3; before 5x5, 5x5; after pooling. What is 5x5 there is 3x3x3 here.
 GOOGLENET = {
