@@ -23,7 +23,7 @@ SMALL = S3dG(
     input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, batch_norm_momentum=0.83, batch_norm_epsilon=0.07
 )
 
-MOST_STEPS = 80  # to learn four clips, which takes about 15
+MOST_STEPS = 80  # to learn four clips, whose loss is low after about 15
 
 # Table 1 of the GoogLeNet paper: 1x1; before 3x3, 3x3; before 5x5, 5x5; after pooling. What is 5x5 there is 3x3x3 here.
 GOOGLENET = {
@@ -233,10 +233,12 @@ def test_network_tells_a_clip_from_its_reverse_and_comes_to_the_same_weights_aga
         variable.assign(value)
     losses = take(3)
     assert digest(network) == after_three
-    while max(losses[-3:]) > 0.05 * losses[0]:
-        assert len(losses) < MOST_STEPS, losses
-        losses += take(1)
-    assert task.predict(network(clips, training=False))["classes"].numpy().tolist() == labels
+    given: list[int] = []
+    while given != labels:  # what batch norm keeps for prediction follows a few steps later than the loss
+        assert len(losses) < MOST_STEPS, (given, losses)
+        losses += take(5)
+        if max(losses[-3:]) < 0.05 * losses[0]:
+            given = task.predict(network(clips, training=False))["classes"].numpy().tolist()
 
 
 @pytest.mark.parametrize(
