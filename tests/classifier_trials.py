@@ -34,14 +34,38 @@ def borrowed(network: keras.Model) -> Iterator[keras.Model]:
 
 def untouched_weights(settings: Any, network: keras.Model, num_classes: int) -> list[str]:
     """Paths of the trainable weights that a training step gives no gradient, or one that is no number."""
+    loss, tape = _loss_of(settings, network, num_classes)
+    return _without_gradient(network, tape.gradient(loss, network.trainable_variables))
+
+
+def try_a_step(settings: Any, network: keras.Model, num_classes: int) -> tuple[list[str], float, float]:
+    """The weights without a gradient; what a step against it should take from the loss, a hundredth; what it takes."""
+    states = [(state, state.numpy()) for state in network.non_trainable_variables if "seed_generator" in state.path]
+    loss, tape = _loss_of(settings, network, num_classes)
+    found = tape.gradient(loss, network.trainable_variables)
+    without = _without_gradient(network, found)
+    promised = 0.01 * float(loss)
+    rate = promised / sum(float(tf.reduce_sum(one**2)) for one in found if one is not None)
+    for weight, gradient in zip(network.trainable_variables, found, strict=True):
+        if gradient is not None:
+            weight.assign_sub(rate * gradient)
+    for state, value in states:  # the dropout leaves out the same features again
+        state.assign(value)
+    return without, promised, float(loss - _loss_of(settings, network, num_classes)[0])
+
+
+def _loss_of(settings: Any, network: keras.Model, num_classes: int) -> tuple[tf.Tensor, tf.GradientTape]:
+    """Operation by operation: to compile all takes far longer than to run it once."""
     keras.utils.set_random_seed(0)
     task = Classification(settings, "abcdefgh"[:num_classes])
-
-    with tf.GradientTape() as tape:  # operation by operation: to compile all takes far longer than to run it once
+    with tf.GradientTape() as tape:
         outputs = network(tf.constant(noise(settings, 4)), training=True)
         losses = task.losses(outputs, {"label": tf.constant([1, 2, num_classes, 1], tf.int64)})
         loss = tf.add_n(list(losses.values()))
-    found = tape.gradient(loss, network.trainable_variables)
+    return loss, tape
+
+
+def _without_gradient(network: keras.Model, found: Sequence[tf.Tensor | None]) -> list[str]:
     sizes = [0.0 if one is None else float(tf.reduce_max(tf.abs(one))) for one in found]
     assert len(sizes) == len(network.trainable_variables) > 5
     return [

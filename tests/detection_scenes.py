@@ -9,6 +9,7 @@ from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
 
 CLASSES = ("white", "black")
+STEPS_BEFORE_A_LOOK, MOST_STEPS = 10, 200  # most networks have learned all after 40 to 70
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class
 
 
@@ -43,24 +44,30 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
     return {name: tf.stack([example[name] for example in encoded]) for name in encoded[0]}
 
 
-def learn_by_heart(
-    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], *, steps: int, rate: float = 0.03
-) -> list[float]:
-    """The losses on the way, without what the weights themselves cost."""
-    targets = targets_of(truth, task)
+def learn_by_heart(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> None:
+    """Train until all is found, with the loss, without what the weights themselves cost, at a tenth of the first."""
     step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
-    batch = {"image": tf.constant(images)} | targets
-    losses = [step([batch], tf.constant(rate)) for _ in range(steps)]
-    return [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in losses]
+    batch = {"image": tf.constant(images)} | targets_of(truth, task)
+    losses: list[float] = []
+    missed: object = "all"
+    while missed:
+        assert len(losses) < MOST_STEPS, (missed, losses)
+        taken = [step([batch], tf.constant(0.03)) for _ in range(STEPS_BEFORE_A_LOOK)]
+        losses += [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in taken]
+        if losses[-1] < 0.1 * losses[0]:
+            missed = find_missed(network, task, images, truth, near)
 
 
-def require_found(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> None:
-    """As many detections as boxes, and one of the right class within `near` of each."""
+def find_missed(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> object:
+    """The first scene without as many detections as boxes, or without one of the right class within `near` of each."""
     found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
     for number, scene in enumerate(truth):
         count = found["count"][number]
         given = list(zip(found["boxes"][number][:count], found["classes"][number][:count], strict=True))
-        assert len(given) == len(scene), (number, given, scene)
+        if len(given) != len(scene):
+            return number, given, scene
         for box, label in scene:
             labels = [label_given for corners, label_given in given if np.abs(corners - box).max() < near]
-            assert labels == [label], (number, box, given)
+            if labels != [label]:
+                return number, box, given
+    return None

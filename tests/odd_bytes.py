@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 MOST_SECONDS = 5
 INTERESTING = (b"\0", b"\xff", b"\x7f", b"\x80", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\xff\xd9")
 
-few_or_many = pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.slow)])
+few_or_many = pytest.mark.parametrize("number", [25, pytest.param(1000, marks=pytest.mark.slow)])
 
 
 def edited(data: bytes) -> st.SearchStrategy[bytes]:

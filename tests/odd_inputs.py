@@ -61,7 +61,7 @@ def _peak_bytes() -> int:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-few_or_many = pytest.mark.parametrize("number", [50, pytest.param(1000, marks=pytest.mark.slow)])
+few_or_many = pytest.mark.parametrize("number", [25, pytest.param(1000, marks=pytest.mark.slow)])
 
 
 @st.composite

@@ -28,13 +28,6 @@ def weight_of(network: keras.Model) -> float:
     return float(network.trainable_variables[0].numpy()[0, 0])
 
 
-def adam(network: keras.Model) -> keras.optimizers.Optimizer:
-    """Keras' own, with its variables: a step that has yet to make them is compiled twice."""
-    optimizer = keras.optimizers.Adam()
-    optimizer.build(network.trainable_variables)
-    return optimizer
-
-
 def sgd(network: keras.Model, **settings: float) -> keras.optimizers.Optimizer:
     return Momentum(**({"momentum": 0.0, "nesterov": False} | settings)).build(network)
 

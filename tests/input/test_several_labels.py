@@ -15,13 +15,16 @@ from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
 from bakeoff.tasks.task import compile_answer, judge, task_of
+from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
-from slope import adam
 
 CLASSES = ("ant", "bee", "cow")
 LABELS: Sequence[tuple[str, ...]] = [("cow", "ant"), (), ("bee",), ("ant", "bee", "cow"), ("ant",), ("cow",)]
 VECTORS = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 0, 0], [0, 0, 1]]
-MODELS = {"classification": Cnn(input_size=16, width=0.5, dropout=0.0), "video": ClipCnn(input_size=16, frames=2)}
+MODELS = {
+    "classification": Cnn(input_size=16, width=0.5, dropout=0.0),
+    "video": ClipCnn(input_size=16, frames=2, width=0.5),
+}
 SHAPES = {
     task: Shape(task, 16, model.frames, batch_size=3, decode_threads=2, prefetch_batches=2, several_labels=3)
     for task, model in MODELS.items()
@@ -72,10 +75,10 @@ def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[
     batches = training_batches(
         store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
     )
-    step = Step(network, adam(network), learned)
+    step = Step(network, Momentum().build(network), learned)  # which is compiled twice as fast as Adam
     for batch in batches:
         assert batch["labels"].shape == (3, 3)
-        step([batch], tf.constant(0.01))
+        step([batch], tf.constant(0.03))
     answers = {"network": compile_answer(network, learned)}
     result = judge(learned, answers, evaluation_batches(store, shape))["network"].result()
     assert result["mean_average_precision"] == 1.0 and result["f1"] > 0.9

@@ -9,7 +9,8 @@ import pytest
 
 from bakeoff.errors import OutOfRange
 from bakeoff.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
-from classifier_trials import borrowed, learned, noise, untouched_weights
+from classifier_trials import borrowed, learned, noise, try_a_step
+from unfilled import answer, draw_values, unfilled
 
 Settings = MobileNetV2 | MobileNetV3 | EfficientNetV2B0
 published = keras.applications
@@ -48,7 +49,7 @@ def changed(settings: Settings) -> keras.Model:
     ],
 )
 def test_full_size_has_the_published_number_of_parameters(settings: Settings, parameters: int) -> None:
-    network = settings.build(1000)
+    network = unfilled(lambda: settings.build(1000))
     assert network.count_params() == parameters
     assert network.input_shape == (None, 224, 224, 3)
     assert {name: output.shape for name, output in network.output.items()} == {"classes": (None, 1000)}
@@ -68,20 +69,17 @@ def test_network_with_the_weights_of_keras_applications_answers_as_that_does(
     settings: Settings, make: Callable[..., keras.Model], options: dict[str, Any]
 ) -> None:
     """Weights are found by name, and pixels 0..255 are scaled as the weights expect."""
-    keras.utils.set_random_seed(0)
     size = settings.input_size
-    other = make(weights=None, classes=3, classifier_activation=None, input_shape=(size, size, 3), **options)
-    for weight in other.weights:  # as if trained: no mean is 0 and no factor 1
-        weight.assign(weight + 0.02 * keras.random.uniform(weight.shape))
-    given = {weight.path.replace("predictions/", "logits/"): weight.numpy() for weight in other.weights}
+    options |= {"weights": None, "classes": 3, "classifier_activation": None, "input_shape": (size, size, 3)}
+    own, other = unfilled(lambda: settings.build(3)), unfilled(lambda: make(**options))
+    values = draw_values({weight.path: tuple(weight.shape) for weight in other.weights})
     images = noise(settings, 2)
-    with borrowed(changed(settings)) as own:
-        assert {weight.path for weight in own.weights} == set(given)
-        for weight in own.weights:
-            weight.assign(given[weight.path].reshape(weight.shape))
-        found = own(images, training=False)["classes"]
+    named = {path.replace("predictions/", "logits/"): value for path, value in values.items()}
+    given = {weight.path: named[weight.path].reshape(weight.shape) for weight in own.weights}
+    assert set(given) == set(named)
+    found = answer(own, given, images)["classes"]
     module = {published.MobileNetV2: published.mobilenet_v2}.get(make)  # the others scale inside, as ours do
-    expected = other(module.preprocess_input(images.copy()) if module else images, training=False)
+    expected = answer(other, values, module.preprocess_input(images.copy()) if module else images)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     assert np.isfinite(expected).all() and np.ptp(expected) > 0.01
 
@@ -102,20 +100,23 @@ def test_weights_of_imagenet_fit_every_layer_but_the_logits(
     asked = []
     make = getattr(keras.applications, name)
 
-    def unfilled(**options: Any) -> keras.Model:
+    def make_unfilled(**options: Any) -> keras.Model:
         asked.append(options.pop("weights"))
         return make(weights=None, **options)
 
-    monkeypatch.setattr(keras.applications, name, unfilled)
-    trained = {weight.path: tuple(weight.shape) for weight in SMALL[kind].imagenet().weights}
+    monkeypatch.setattr(keras.applications, name, make_unfilled)
+    trained = {weight.path: tuple(weight.shape) for weight in unfilled(SMALL[kind].imagenet).weights}
     assert asked == ["imagenet"]
     own = {weight.path: tuple(weight.shape) for weight in changed(SMALL[kind]).weights}
     assert {path for path, shape in own.items() if trained.get(path) != shape} == {"logits/kernel", "logits/bias"}
 
 
 @every_one
-def test_every_weight_gets_a_gradient(settings: Settings) -> None:
-    assert untouched_weights(settings, changed(settings), 3) == []
+def test_every_weight_gets_a_gradient_and_a_step_against_it_brings_the_loss_down(settings: Settings) -> None:
+    with borrowed(changed(settings)) as network:
+        untouched, promised, gained = try_a_step(settings, network, 3)
+    assert untouched == []
+    assert 0.5 * promised < gained < 1.5 * promised
 
 
 @every_one
@@ -134,19 +135,13 @@ def test_dropout_acts_on_the_features_in_training_only(settings: Settings) -> No
 
 @every_one
 def test_names_of_weights_do_not_depend_on_what_was_built_before(settings: Settings) -> None:
-    first, second = ([weight.path for weight in network.weights] for network in (changed(settings), settings.build(3)))
+    again = unfilled(lambda: settings.build(3))
+    first, second = ([weight.path for weight in network.weights] for network in (changed(settings), again))
     assert first == second and len(set(first)) == len(first)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "mobilenet_v3_small",
-        pytest.param("mobilenet_v2", marks=pytest.mark.slow),
-        pytest.param("mobilenet_v3_large", marks=pytest.mark.slow),
-        pytest.param("efficientnet_v2_b0", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SMALL)
 def test_network_learns_eight_images_by_heart(kind: str) -> None:
     labels = [1, 2, 3, 4, 4, 3, 2, 1]
     calm = dataclasses.replace(SMALL[kind], dropout=0.0, batch_norm_momentum=0.5)

@@ -13,6 +13,7 @@ from bakeoff.networks.detector import MULTIBOX_LAYERS, PYRAMID_LAYERS, Backbone,
 from bakeoff.networks.network import LEAST_WIDTH, select
 from bakeoff.networks.ssd_fpn import SharedBoxPredictor, SsdFpn
 from bakeoff.networks.ssd_multibox import SsdMultibox
+from unfilled import answer, draw_values, unfilled
 
 OF_KERAS = {
     "mobilenet_v1": (keras.applications.MobileNet, keras.applications.mobilenet.preprocess_input),
@@ -31,6 +32,7 @@ PENALIZED = Convolutions(initializer="truncated_normal", initial_deviation=0.03,
 def forget_networks() -> Iterator[None]:
     yield
     built.cache_clear()
+    shaped.cache_clear()
     of_keras.cache_clear()
 
 
@@ -42,6 +44,16 @@ def layers_of(name: str) -> list[str]:
 def built(name: str, rule: Convolutions | None = None, *, lite: bool = False, **settings: Any) -> keras.Model:
     """Once for all tests; one that changes its weights must be the only one to look at them."""
     keras.utils.set_random_seed(0)
+    return make(name, rule, lite=lite, **settings)
+
+
+@cache
+def shaped(name: str, rule: Convolutions | None = None, *, lite: bool = False, **settings: Any) -> keras.Model:
+    """Without values."""
+    return unfilled(lambda: make(name, rule, lite=lite, **settings))
+
+
+def make(name: str, rule: Convolutions | None, *, lite: bool, **settings: Any) -> keras.Model:
     image = keras.Input((SIZE, SIZE, 3))
     backbone = Backbone(name=name, **settings)
     maps = feature_maps(image, backbone, rule or Convolutions(), layers_of(name), lite=lite)
@@ -50,8 +62,7 @@ def built(name: str, rule: Convolutions | None = None, *, lite: bool = False, **
 
 @cache
 def of_keras(name: str) -> keras.Model:
-    keras.utils.set_random_seed(4)
-    return OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3))
+    return unfilled(lambda: OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3)))
 
 
 def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
@@ -63,7 +74,7 @@ def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
     [("mobilenet_v1", 3_228_864, 27), ("mobilenet_v2", 2_257_984, 52), ("resnet50", 23_587_712, 53)],
 )
 def test_backbone_has_the_published_layers_and_parameters(name: str, parameters: int, convolutions: int) -> None:
-    network = built(name, RULE, override_hyperparameters=False)
+    network = shaped(name, RULE, override_hyperparameters=False)
     kernels = [weight for weight in network.weights if weight.path.endswith("kernel")]
     assert (network.count_params(), len(kernels)) == (parameters, convolutions)
     assert shapes(network) == shapes(of_keras(name))
@@ -72,20 +83,13 @@ def test_backbone_has_the_published_layers_and_parameters(name: str, parameters:
 @every_backbone
 def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: str) -> None:
     """Loaded by layer name; the network itself brings 0..255 to what those weights expect."""
-    theirs, ours = of_keras(name), built(name, RULE, override_hyperparameters=False)
-    draw = np.random.default_rng(4)
-    for layer in theirs.layers:
-        if isinstance(layer, keras.layers.BatchNormalization):
-            layer.moving_mean.assign(draw.normal(0, 0.1, layer.moving_mean.shape))
-            layer.moving_variance.assign(draw.uniform(0.01, 2, layer.moving_variance.shape))
-    for layer in theirs.layers:
-        if layer.weights:
-            ours.get_layer(layer.name).set_weights(layer.get_weights())
-    images = draw.uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
-    expected = keras.Model(theirs.input, {layer: theirs.get_layer(layer).output for layer in layers_of(name)})(
-        OF_KERAS[name][1](images.copy())
-    )
-    for layer, given in ours(images).items():
+    theirs, ours = of_keras(name), shaped(name, RULE, override_hyperparameters=False)
+    values = draw_values(shapes(theirs))
+    images = np.random.default_rng(4).uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
+    features = keras.Model(theirs.input, {layer: theirs.get_layer(layer).output for layer in layers_of(name)})
+    inside = {weight.path: values[weight.path] for weight in features.weights}
+    expected = answer(features, inside, OF_KERAS[name][1](images.copy()))
+    for layer, given in answer(ours, values, images).items():
         scale = np.abs(expected[layer]).max()
         assert scale > 0
         np.testing.assert_allclose(given / scale, expected[layer] / scale, atol=1e-4, err_msg=layer)
@@ -93,18 +97,18 @@ def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: st
 
 @every_backbone
 def test_levels_halve_the_image_once_more_each(name: str) -> None:
-    outputs = built(name, RULE, depth_multiplier=0.5).output
+    outputs = built(name, RULE, depth_multiplier=0.25).output
     for level, layer in PYRAMID_LAYERS[name].items():
         assert outputs[layer].shape[1:3] == (SIZE // 2**level, SIZE // 2**level)
 
 
 @every_backbone
 def test_batch_norm_follows_the_settings(name: str) -> None:
-    changed = built(name, RULE, depth_multiplier=0.5).layers
+    changed = built(name, RULE, depth_multiplier=0.25).layers
     norms = [layer for layer in changed if isinstance(layer, keras.layers.BatchNormalization)]
     assert len(norms) in (27, 52, 53)
     assert {(norm.momentum, norm.epsilon) for norm in norms} == {(0.9, 0.01)}
-    kept = built(name, RULE, override_hyperparameters=False).layers
+    kept = shaped(name, RULE, override_hyperparameters=False).layers
     own = {layer.epsilon for layer in of_keras(name).layers if isinstance(layer, keras.layers.BatchNormalization)}
     assert {
         (layer.momentum, layer.epsilon) for layer in kept if isinstance(layer, keras.layers.BatchNormalization)
@@ -115,9 +119,10 @@ def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
     network = built("mobilenet_v2", QUICK, depth_multiplier=0.35)
     images = np.random.default_rng(0).uniform(0, 255, (2, SIZE, SIZE, 3)).astype(np.float32)
     norm = network.get_layer("bn_Conv1")
+    first_layers = keras.Model(network.input, norm.output)
     means = []
     for _ in range(3):
-        network(images, training=True)
+        first_layers(images, training=True)
         means.append(norm.moving_mean.numpy().copy())
     np.testing.assert_allclose(means[1], 1.5 * means[0], rtol=1e-4)  # 1/2, 3/4, 7/8 of the batch's mean
     np.testing.assert_allclose(means[2], 1.75 * means[0], rtol=1e-4)
@@ -127,7 +132,7 @@ def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
 def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) -> None:
     kernels = [
         weight.numpy()
-        for weight in built(name, RULE, depth_multiplier=0.5).weights
+        for weight in built(name, RULE, depth_multiplier=0.25).weights
         if weight.path.endswith("kernel") and np.prod(weight.shape) > 2000
     ]
     np.testing.assert_allclose([kernel.std() for kernel in kernels], 0.02, rtol=0.1)
@@ -148,7 +153,7 @@ def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
         if weight.path.endswith("kernel")
     )
     assert float(sum(network.losses)) == pytest.approx(0.01 / 2 * squares, rel=1e-4)
-    assert built("mobilenet_v1", Convolutions(l2_weight=0.0), depth_multiplier=0.25).losses == []
+    assert shaped("mobilenet_v1", Convolutions(l2_weight=0.0), depth_multiplier=0.25).losses == []
 
 
 @pytest.mark.parametrize(
@@ -164,19 +169,19 @@ def test_l2_costs_half_the_weight_times_the_squares_of_every_kernel() -> None:
 def test_channels_of_mobilenet_v2_follow_multiplier_and_minimum(
     settings: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    outputs = built("mobilenet_v2", QUICK, **settings).output
+    outputs = shaped("mobilenet_v2", QUICK, **settings).output
     assert {layer: outputs[layer].shape[-1] for layer in expected} == expected
 
 
 def test_resnet_takes_a_multiplier_that_keras_applications_does_not_have() -> None:
-    outputs = built("resnet50", depth_multiplier=0.25, min_depth=8).output
+    outputs = shaped("resnet50", depth_multiplier=0.25, min_depth=8).output
     assert [outputs[layer].shape[-1] for layer in layers_of("resnet50")] == [64, 128, 256, 512]
 
 
 def test_mobilenet_v1_under_a_lite_pyramid_ends_in_fewer_channels() -> None:
-    network = built("mobilenet_v1", lite=True)
+    network = shaped("mobilenet_v1", lite=True)
     assert network.get_layer("conv_pw_12").filters == 512 and network.get_layer("conv_pw_13").filters == 256
-    assert built("mobilenet_v2", lite=True).get_layer("Conv_1").filters == 1280
+    assert shaped("mobilenet_v2", lite=True).get_layer("Conv_1").filters == 1280
 
 
 @pytest.mark.parametrize(
@@ -194,13 +199,13 @@ def test_weights_of_imagenet_fit_every_layer_of_a_detectors_backbone(
     asked = []
     make = getattr(keras.applications, name)
 
-    def unfilled(**options: Any) -> keras.Model:
+    def make_unfilled(**options: Any) -> keras.Model:
         asked.append(options.pop("weights"))
         return make(weights=None, **options)
 
-    network = detector.build(2)
-    monkeypatch.setattr(keras.applications, name, unfilled)
-    trained = shapes(detector.imagenet())
+    network = unfilled(lambda: detector.build(2))
+    monkeypatch.setattr(keras.applications, name, make_unfilled)
+    trained = shapes(unfilled(detector.imagenet))
     assert asked == ["imagenet"]
     own = shapes(network)
     backbone = select(own, ("backbone",), detector.parts)

@@ -9,8 +9,8 @@ from bakeoff.errors import OutOfRange
 from bakeoff.networks.blocks import channels
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.tasks.classification import Classification
+from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
-from slope import adam
 
 IMAGES = Cnn(input_size=16, width=0.25)
 CLIPS = ClipCnn(input_size=16, frames=4, width=0.25)
@@ -79,10 +79,10 @@ def trained(
     """The losses on the way and the labels given in the end."""
     keras.utils.set_random_seed(3)
     network, task = settings.build(max(labels)), Classification(settings, "abcdefgh"[: max(labels)])
-    step = Step(network, adam(network), task)
+    step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
     targets = {"label": tf.constant(labels, tf.int64)}
     batch = {"image": tf.constant(images)} | targets
-    losses = [float(step([batch], tf.constant(0.01))["train/loss"]) for _ in range(steps)]
+    losses = [float(step([batch], tf.constant(0.03))["train/loss"]) for _ in range(steps)]
     return losses, task.predict(network(images, training=False))["classes"].numpy().tolist()
 
 

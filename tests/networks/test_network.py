@@ -10,6 +10,7 @@ from bakeoff.networks.applications import InceptionV3
 from bakeoff.networks.network import Network, select, unmatched
 from bakeoff.run.parse import parse_kind
 from imports import ROOT
+from unfilled import unfilled
 
 OPTIONS = sorted(path.stem for path in (ROOT / "conf/model").glob("*.yaml"))
 ONE_HEAD = "inception_v3 of one head"  # no option of its own, but its parts are others
@@ -31,7 +32,7 @@ def settings_of(option: str) -> Network:
 @cache
 def built(option: str) -> tuple[list[str], tuple[int | None, ...]]:
     """Paths of the variables, and the input's shape."""
-    network = settings_of(option).build(CLASSES)
+    network = unfilled(lambda: settings_of(option).build(CLASSES))
     return [weight.path for weight in network.weights if "seed_generator" not in weight.path], network.input_shape
 
 

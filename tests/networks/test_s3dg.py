@@ -17,10 +17,13 @@ from bakeoff.training.weight_files import read_table
 from bakeoff.training.weights import digest
 from classifier_trials import noise, untouched_weights
 from imports import ROOT
+from unfilled import unfilled
 
 SMALL = S3dG(
     input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, batch_norm_momentum=0.83, batch_norm_epsilon=0.07
 )
+
+MOST_STEPS = 80  # to learn four clips, whose loss is low after about 15
 
 # Table 1 of the GoogLeNet paper: 1x1; before 3x3, 3x3; before 5x5, 5x5; after pooling. What is 5x5 there is 3x3x3 here.
 GOOGLENET = {
@@ -38,7 +41,7 @@ GOOGLENET = {
 
 @pytest.fixture(scope="module")
 def full() -> keras.Model:
-    return S3dG().build(400)
+    return unfilled(lambda: S3dG().build(400))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +107,7 @@ def test_table_of_names_has_every_variable_once_by_its_name_in_a_checkpoint(full
 
 def test_without_gates_it_is_s3d_whose_parameters_torchvision_publishes() -> None:
     """That one splits the first convolution too; all norms, also the temporal ones in place of a bias, have factors."""
-    network = S3dG(gating=False, first_temporal_kernel=7).build(400)
+    network = unfilled(lambda: S3dG(gating=False, first_temporal_kernel=7).build(400))
     added = sum(
         int(np.prod(weight.shape)) for weight in network.weights if weight.path.endswith(("/beta", ".temporal/bias"))
     )
@@ -133,7 +136,8 @@ def test_time_and_space_shrink_where_the_paper_has_it(full: keras.Model) -> None
 
 
 def test_multiplier_scales_channels_down_to_the_least() -> None:
-    network = S3dG(input_size=32, frames=2, depth_multiplier=0.3, min_depth=16).build(2)
+    settings = S3dG(input_size=32, frames=2, depth_multiplier=0.3, min_depth=16)
+    network = unfilled(lambda: settings.build(2))
     kernels = {weight.path: weight.shape for weight in network.weights if weight.path.endswith("kernel")}
     assert kernels["conv2d_1a/kernel"] == (3, 7, 7, 3, 19)  # 19.2
     assert kernels["conv2d_2c/kernel"] == (1, 3, 3, 19, 57)  # 57.6
@@ -194,10 +198,9 @@ def test_short_clips_pass(frames: int, small: keras.Model) -> None:
 
 
 @pytest.mark.parametrize("gating", [True, False])
-def test_every_weight_gets_a_gradient(gating: bool) -> None:
-    settings = S3dG(input_size=64, frames=8, depth_multiplier=0.125, min_depth=4, gating=gating)
-    keras.utils.set_random_seed(0)
-    assert untouched_weights(settings, settings.build(3), 3) == []
+def test_every_weight_gets_a_gradient(gating: bool, small: keras.Model) -> None:
+    network = small if gating else replace(SMALL, gating=False).build(3)
+    assert untouched_weights(SMALL, network, 3) == []
 
 
 def test_epsilon_and_momentum_reach_every_batch_norm(small: keras.Model) -> None:
@@ -217,12 +220,12 @@ def test_network_tells_a_clip_from_its_reverse_and_comes_to_the_same_weights_aga
     everything = [*network.variables, *optimizer.variables]  # also the state of the dropout
     start = [variable.numpy() for variable in everything]
     step = Step(network, optimizer, task)
-    forward, labels = noise(settings, 4), [1, 1, 1, 1, 2, 2, 2, 2]
+    forward, labels = noise(settings, 2), [1, 1, 2, 2]
     clips = np.concatenate([forward, forward[:, ::-1]])
     batch = {"image": tf.constant(clips), "label": tf.constant(labels, tf.int64)}
 
     def take(steps: int) -> list[float]:
-        return [float(step([batch], tf.constant(0.03))["train/loss"]) for _ in range(steps)]
+        return [float(step([batch], tf.constant(0.06))["train/loss"]) for _ in range(steps)]
 
     take(3)
     after_three = digest(network)
@@ -230,9 +233,12 @@ def test_network_tells_a_clip_from_its_reverse_and_comes_to_the_same_weights_aga
         variable.assign(value)
     losses = take(3)
     assert digest(network) == after_three
-    losses += take(37)
-    assert min(losses[-5:]) < 0.1 * losses[0]
-    assert task.predict(network(clips, training=False))["classes"].numpy().tolist() == labels
+    given: list[int] = []
+    while given != labels:  # what batch norm keeps for prediction follows a few steps later than the loss
+        assert len(losses) < MOST_STEPS, (given, losses)
+        losses += take(5)
+        if max(losses[-3:]) < 0.05 * losses[0]:
+            given = task.predict(network(clips, training=False))["classes"].numpy().tolist()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import Suppression
 from bakeoff.networks.ssd import Ssd
 from bakeoff.tasks.detection import Detection
-from detection_scenes import CLASSES, draw_scenes, learn_by_heart, require_found
+from detection_scenes import CLASSES, draw_scenes, learn_by_heart
 
 TINY = Ssd(
     input_size=64,
@@ -125,9 +125,7 @@ def test_network_learns_eight_scenes_by_heart() -> None:
     keras.utils.set_random_seed(1)
     images, truth = draw_scenes(64, (14, 28))
     network, task = TINY.build(2), Detection(TINY, CLASSES)
-    losses = learn_by_heart(network, task, images, truth, steps=60)
-    assert losses[-1] < 0.1 * losses[0]
-    require_found(network, task, images, truth, near=4 / 64)
+    learn_by_heart(network, task, images, truth, near=4 / 64)
 
 
 @pytest.mark.parametrize("stride", [8, 16, 32])

@@ -12,7 +12,8 @@ from bakeoff.networks.anchors import PyramidAnchors
 from bakeoff.networks.detector import PYRAMID_LAYERS, Backbone, Convolutions, DetectionLoss, Suppression
 from bakeoff.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.tasks.detection import Detection
-from detection_scenes import CLASSES, draw_scenes, learn_by_heart, require_found
+from detection_scenes import CLASSES, draw_scenes, learn_by_heart
+from unfilled import unfilled
 
 QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
 LITE = SsdFpn(
@@ -46,6 +47,7 @@ every_kind = pytest.mark.parametrize("settings", [LITE, FULL, RESNET], ids=["lit
 def forget_networks() -> Iterator[None]:
     yield
     built.cache_clear()
+    shaped.cache_clear()
 
 
 @cache
@@ -53,6 +55,12 @@ def built(settings: SsdFpn, num_classes: int = 3) -> keras.Model:
     """Once for all tests; none changes its weights, but for the statistics of batch norm."""
     keras.utils.set_random_seed(0)
     return settings.build(num_classes)
+
+
+@cache
+def shaped(settings: SsdFpn, num_classes: int) -> keras.Model:
+    """Without values."""
+    return unfilled(lambda: settings.build(num_classes))
 
 
 def noise(settings: SsdFpn, count: int) -> np.ndarray:
@@ -69,7 +77,7 @@ def noise(settings: SsdFpn, count: int) -> np.ndarray:
     ids=["lite 320", "640"],
 )
 def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int, sides: list[int]) -> None:
-    network = built(settings, 90)
+    network = shaped(settings, 90)
     smoothed = [network.get_layer(f"neck.level{level}.smooth.relu").output for level in (3, 4)]
     rest = [network.get_layer(f"neck.level{name}").output for name in ("5.lateral", "6.down.relu", "7.down.relu")]
     assert [x.shape[1:] for x in [*smoothed, *rest]] == [(side, side, depth) for side in sides]
@@ -78,7 +86,7 @@ def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int,
 @pytest.mark.parametrize("name", sorted(PYRAMID_LAYERS))
 def test_pyramid_looks_at_the_published_layers(name: Any) -> None:
     settings = replace(RESNET, backbone=Backbone(name=name, depth_multiplier=0.125), pyramid=Pyramid(min_level=2))
-    network = settings.build(2)
+    network = shaped(settings, 2)
     layers = {
         "mobilenet_v1": ["conv_pw_3_relu", "conv_pw_5_relu", "conv_pw_11_relu", "conv_pw_13_relu"],
         "mobilenet_v2": ["block_2_add", "block_5_add", "block_12_add", "out_relu"],
@@ -96,7 +104,7 @@ def test_parameters_of_the_lite_network_are_those_counted_by_hand() -> None:
     neck = laterals + 4 * separable(128, 128, norms=1)  # two smoothed levels, two levels on top
     tower = 4 * separable(128, 128, norms=5)  # a norm for each level
     heads = sum(9 * 128 + 129 * 6 * numbers for numbers in (4, 90))
-    assert built(LITE_320, 90).count_params() == 2_257_984 + neck + tower + heads
+    assert shaped(LITE_320, 90).count_params() == 2_257_984 + neck + tower + heads
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_parameters_of_the_full_networks_are_those_counted_by_hand(
     neck = laterals + 4 * (9 * 256 * 256 + 4 * 256)
     towers = 2 * 4 * (9 * 256 * 256 + 5 * 4 * 256)
     heads = sum((9 * 256 + 1) * 6 * numbers for numbers in (4, 90))
-    assert SsdFpn(backbone=Backbone(name=name)).build(90).count_params() == backbone + neck + towers + heads
+    assert shaped(SsdFpn(backbone=Backbone(name=name)), 90).count_params() == backbone + neck + towers + heads
 
 
 @pytest.mark.parametrize(
@@ -183,6 +191,4 @@ def test_network_learns_eight_scenes_by_heart(settings: SsdFpn) -> None:
     keras.utils.set_random_seed(1)
     images, truth = draw_scenes(64, (14, 28))
     network, task = settings.build(2), Detection(settings, CLASSES)
-    losses = learn_by_heart(network, task, images, truth, steps=60)
-    assert losses[-1] < 0.1 * losses[0]
-    require_found(network, task, images, truth, near=6 / 64)
+    learn_by_heart(network, task, images, truth, near=6 / 64)
