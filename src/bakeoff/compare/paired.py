@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff.compare.examples import Score
 from bakeoff.metrics.catalogue import is_higher_better
-from bakeoff.metrics.score import SHARE, draw_weights, number_names
+from bakeoff.metrics.intervals import SHARE, draw_weights, number_names
 
 SMALLEST = 1e-12  # a difference below is none: sums of floats in another order
 ALL = None  # classes together

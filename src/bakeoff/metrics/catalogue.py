@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bakeoff.metrics.score import Column
 
 Kind = Literal["detection", "one_label", "several_labels"]  # of a score
+Scale = Literal["share", "positive", "any"]  # share: from 0 to 1
 # From a score's columns and weights (drawings, examples), how often each example counts, to a value for each drawing.
 Count: TypeAlias = "Callable[[Mapping[str, Column], np.ndarray], np.ndarray]"
 SIZES = ("small", "medium", "large")
@@ -29,6 +30,7 @@ class Metric:
     heading: str | None = None  # on a page, if it is not the name
     kinds: tuple[Kind, ...] = ()  # of the scores that `count` adds the number to
     count: "Count | None" = None  # of a metric that has a file of its own; None: the scores count it themselves
+    scale: Scale = "share"  # where its values are, for its interval; a share that is above 1 or below 0 is "any"
 
 
 METRICS = {
@@ -63,7 +65,9 @@ METRICS = {
     "accuracy": Metric("Share of examples whose class is given rightly."),
     "top_5": Metric("Share of examples whose class is among the five likeliest."),
     "loss": Metric(
-        "What training minimises, of these examples, without penalties: 0 is perfect, sure mistakes cost most.", False
+        "What training minimises, of these examples, without penalties: 0 is perfect, sure mistakes cost most.",
+        is_higher_better=False,
+        scale="positive",
     ),
     "ece": Metric(
         "Expected calibration error: how far, on average, the probability is from the share that is right.", False

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from bakeoff.metrics.curves import calibration_errors, reliability
-from bakeoff.metrics.score import ByClass, Column, Intervals, Numbers, Texts, count_added, find_intervals
+from bakeoff.metrics.intervals import Intervals, Numbers, find_intervals
+from bakeoff.metrics.score import ByClass, Column, Texts, count_added
 
 TOP = 5
 LEAST = 1e-12  # a probability below is counted as this much, so that one example's loss does not drown all others'

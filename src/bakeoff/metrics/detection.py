@@ -15,17 +15,8 @@ from bakeoff.metrics.boxes import Boxes, Matches, Table
 from bakeoff.metrics.coco import Coco
 from bakeoff.metrics.curves import Curve, reliability
 from bakeoff.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, errors_of, lost_precision
-from bakeoff.metrics.score import (
-    ByClass,
-    Column,
-    Intervals,
-    Lists,
-    Numbers,
-    Texts,
-    average_known,
-    count_added,
-    find_intervals,
-)
+from bakeoff.metrics.intervals import Intervals, Numbers, find_intervals
+from bakeoff.metrics.score import ByClass, Column, Lists, Texts, average_known, count_added
 
 NOTHING = "(nothing)"
 AT_75 = 5  # of the overlaps

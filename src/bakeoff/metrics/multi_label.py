@@ -12,17 +12,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from bakeoff.metrics.curves import Curve, areas_under_roc, average_precisions, reliability
-from bakeoff.metrics.score import (
-    ByClass,
-    Column,
-    Intervals,
-    Lists,
-    Numbers,
-    Texts,
-    average_known,
-    count_added,
-    find_intervals,
-)
+from bakeoff.metrics.intervals import Intervals, Numbers, find_intervals
+from bakeoff.metrics.score import ByClass, Column, Lists, Texts, average_known, count_added
 
 THRESHOLD = 0.5
 MOST_POINTS = 101  # of a curve

@@ -88,8 +88,9 @@ def _summarize(report: Report) -> list[str]:
         sentences.append(f"The weakest class is {label} ({METRICS[name].heading or name} {value:.2f}).")
     if report.intervals:
         sentences.append(
-            f"Ranges are 95 % intervals over {report.intervals_of}: so far the numbers move when others like these are "
-            "drawn. Two variants whose ranges overlap widely may well be equally good."
+            f"Ranges are 95 % intervals over {report.intervals_of}: there the numbers would be, counted on all "
+            "examples like these. Few examples make some numbers too high, so a number may stand near the end of its "
+            "range. Two variants whose ranges overlap widely may well be equally good."
         )
     return sentences
 

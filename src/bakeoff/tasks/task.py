@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
-from bakeoff.metrics.score import Column, Intervals
+from bakeoff.metrics.intervals import Intervals
+from bakeoff.metrics.score import Column
 from bakeoff.networks.network import Network
 from bakeoff.tasks.classification import Classification
 from bakeoff.tasks.detection import Detection
