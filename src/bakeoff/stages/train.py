@@ -147,9 +147,8 @@ def _train(
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, run_id=work.run_id, is_over=found.is_over)
-    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags):
+    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         _introduce(copy, run, manifest, records)
-        work.settle = copy.settle
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,

@@ -76,6 +76,12 @@ class Target:
         """Whether it is the workspace's own, and nobody has made that yet."""
         return self.uri == LOCAL and not store_file().is_file()
 
+    @property
+    def lacks_its_file(self) -> bool:
+        """Whether MLflow would make it now, for it is a database in a file that is not there."""
+        file = self.address.removeprefix("sqlite:///")
+        return file != self.address and not Path(file.partition("?")[0]).is_file()
+
     def write(self, folder: Path) -> None:
         _write(folder / FILE, asdict(self))
 
