@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -102,21 +103,37 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, store: str
         whole = uninterrupted(repository, folder / "whole")
         expected = whole.state()["weights_sha256"]
         print(f"uninterrupted {expected}", flush=True)
+        ids = []
         for number in range(kills):
             run_id = lost(cloned(repository, folder / f"lost-{number}"), server, chance)
             workspace = cloned(repository, folder / f"found-{number}")
             step, state = gone_on(workspace, run_id)
-            workspace.run(*BAKEOFF, "track", "sync")
             print(f"kill {number + 1:2}: went on after step {step:3}: {state['weights_sha256']}", flush=True)
-            [run, *more] = contents(server.uri)[run_id]
-            twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
             if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
                 wrong.append(f"kill {number + 1}: other weights or another history")
-            if more or run["status"] != "FINISHED" or twice:
-                wrong.append(f"kill {number + 1}: {len(more)} runs more, {run['status']}, twice in MLflow: {twice}")
+            workspace.run(*BAKEOFF, "track", "sync")
             shutil.rmtree(workspace.folder)
+            ids.append(run_id)
+        wrong += in_mlflow(contents(server.uri), ids)
     finally:
         server.kill()
+    return wrong
+
+
+def in_mlflow(found: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
+    """Return what is wrong with the runs there: each is one, ended, and has every point and checkpoint once."""
+    wrong = []
+    for run_id in ids:
+        [run, *more] = found[run_id]
+        twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
+        names = sorted(name.partition(" ")[0].partition("-")[0] for name in run["models"])
+        if (
+            more
+            or run["status"] != "FINISHED"
+            or twice
+            or names != ["best", "best", "checkpoint", "checkpoint", "final"]
+        ):
+            wrong.append(f"{run_id}: {len(more)} runs more, {run['status']}, twice: {twice}, models: {names}")
     return wrong
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking import checkpoints
-from bakeoff.tracking.journal import entries_of
+from bakeoff.tracking.journal import Journal, entries_of
 from bakeoff.tracking.target import Target, place_in
-from made_checkpoints import FINGERPRINT, IDENTITY, trained
+from bakeoff.tracking.tracker import Tracker
+from bakeoff.training.work import Stock
+from made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
@@ -254,3 +256,44 @@ def test_to_another_store_goes_what_is_still_here(target: Target, new_store: Pat
     other = replace(target, uri=f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}")
     deliver(journal, other)
     assert sorted(stored(other)) == sorted(stored(target))
+
+
+def test_a_name_that_the_sender_takes_away_meanwhile_ends_no_training(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = trained(target, (10,))
+
+    def gone(path: Path, other: Path) -> bool:
+        path.unlink()
+        raise FileNotFoundError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "samefile", gone)
+        trained(target, ())
+    deliver(journal, target)
+    assert sorted(stored(target)) == ["best-so-far-10", "checkpoint-10"]
+
+
+def test_telling_that_fails_ends_no_training_and_is_the_journals_trouble(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise OSError("no more inodes")
+
+    monkeypatch.setattr("bakeoff.tracking.tracker.tell_checkpoints", fail)
+    journal = Journal(RUN)
+    tracker = Tracker(RUN, Mlflow(), journal)
+    tracker.checkpoint(Stock(Path(), 10, (), (), {}))
+    assert str(journal.trouble) == "no more inodes"
+    journal.close()
+
+
+def test_best_weights_that_are_told_again_after_they_were_sent_are_no_loss(target: Target) -> None:
+    journal = trained(target, (10,))
+    deliver(journal, target)
+    trained(target, (20,))
+    Path(".bakeoff/runs", FINGERPRINT, "1-all/best-00000010").unlink()
+    (journal / "files/checkpoint-1-all-best-00000010").unlink()
+    deliver(journal, target)
+    assert place_in(journal, target).refused == ()
+    assert sorted(stored(target)) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]

@@ -56,16 +56,17 @@ class Checkpoints:
     ) -> None:
         self._client, self._experiment, self._run = client, experiment, run
         self._folder, self._models, self._known = folder, models, known
+        self._there: list[tuple[str, LoggedModel]] = []  # checkpoints that the store had before an entry was sent
 
     def send(self, entry: Entry, end: int) -> Iterator[tuple[str, str]]:
         """Send a checkpoint and what goes with it, unless later lines took it back; `end` is that of its line. Yields
         what the store does not get, and why."""
-        stay = self._stay_now(entry, end)
+        stay, self._there = self._stay_now(entry, end), self.there()
         for file in entry["files"]:
             if (stay is None or file["name"] in stay) and (reason := self._send(file, end)):
                 yield f"the checkpoint {file['name']}", reason
         if stay is not None and stay == entry["stay"]:  # else a later line removes, once it has sent its own
-            for name, model in self.there():
+            for name, model in self._there:
                 if name not in stay and (reason := self._remove(model)):
                     yield f"the removal of {name}", reason
 
@@ -87,6 +88,9 @@ class Checkpoints:
         """Return why not."""
         content = None if file["by_reference"] else self._content_of(file)
         if content is None and not file["by_reference"]:
+            has = [model for name, model in self._there if name == file["name"]]
+            if any(model.status == LoggedModelStatus.READY for model in has):
+                return None  # it was told again, with a later checkpoint that it goes with
             return "it was removed here before the store took it"
         with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
             held = Path(place) / file["name"].rpartition("/")[2]
@@ -109,7 +113,7 @@ class Checkpoints:
 
     def _find_or_make(self, file: Entry, measured: dict[str, Any]) -> LoggedModel:
         """One of the same name and other content is of an attempt that went on from an earlier step."""
-        found = [model for name, model in self.there() if name == file["name"]]
+        found = [model for name, model in self._there if name == file["name"]]
         same = [model for model in found if model.tags.get(SHA256) == measured.get("sha256")]
         whole = [model for model in same if model.status == LoggedModelStatus.READY]
         chosen = (whole or same)[:1]

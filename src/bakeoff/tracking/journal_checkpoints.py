@@ -86,10 +86,10 @@ def _name(path: Path, stock: Stock) -> str:
 
 def _keep(path: Path, place: Path) -> None:
     """Give it a second name. Where a disk has none, the sender takes the file itself as long as it is there."""
-    if place.exists() and place.samefile(path):
-        return
     partial = place.with_name(f"{place.name}.partial")
-    with suppress(OSError):
+    with suppress(OSError):  # the sender may have taken it away a moment ago
+        if place.exists() and place.samefile(path):
+            return
         place.parent.mkdir(exist_ok=True)
         partial.unlink(missing_ok=True)
         os.link(path, partial)

@@ -98,10 +98,18 @@ class Tracker:
             say(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def checkpoint(self, stock: Stock) -> None:
-        """Tell of the newest checkpoint, from the thread that wrote it."""
-        if self._journal and (told := tell_checkpoints(self._journal, stock, self._settings)):
+        """Tell of the newest checkpoint, from the thread that wrote it. Training goes on whatever comes of this."""
+        if not self._journal:
+            return
+        try:
+            self._tell_checkpoint(self._journal, stock)
+        except OSError as error:
+            self._journal.trouble = error
+
+    def _tell_checkpoint(self, journal: Journal, stock: Stock) -> None:
+        if told := tell_checkpoints(journal, stock, self._settings):
             if not self._told_of_checkpoints and (stock.folder / IDENTITY).is_file():
-                self._journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
+                journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
             for line in [] if self._told_of_checkpoints else describe_sending(told, self._settings):
                 say(line)
             self._told_of_checkpoints = True
