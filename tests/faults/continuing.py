@@ -126,13 +126,9 @@ def in_mlflow(found: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[st
     for run_id in ids:
         [run, *more] = found[run_id]
         twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
-        names = sorted(name.partition(" ")[0].partition("-")[0] for name in run["models"])
-        if (
-            more
-            or run["status"] != "FINISHED"
-            or twice
-            or names != ["best", "best", "checkpoint", "checkpoint", "final"]
-        ):
+        names = [name.partition(" ")[0] for name in run["models"]]
+        checkpoints = sum(name.startswith("checkpoint-") for name in names)
+        if more or run["status"] != "FINISHED" or twice or checkpoints != 2 or not {"best", "final"} <= set(names):
             wrong.append(f"{run_id}: {len(more)} runs more, {run['status']}, twice: {twice}, models: {names}")
     return wrong
 
