@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pytest
 
-from bakeoff.run.options import Mlflow
+from bakeoff.run.options import Mlflow, Track, Untracked
 from bakeoff.tracking import checkpoints
 from bakeoff.tracking.journal import Journal, entries_of
-from bakeoff.tracking.target import Target, place_in
+from bakeoff.tracking.target import Target, place_in, takes_checkpoints_here
 from bakeoff.tracking.tracker import Tracker
 from bakeoff.training.work import Stock
 from made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
@@ -297,3 +297,17 @@ def test_best_weights_that_are_told_again_after_they_were_sent_are_no_loss(targe
     deliver(journal, target)
     assert place_in(journal, target).refused == ()
     assert sorted(stored(target)) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "here"),
+    [
+        (Mlflow(), True), (Mlflow(checkpoints="none"), False), (Mlflow(uri="http://127.0.0.1:9"), False),
+        (Untracked(), False),
+    ],
+)  # fmt: skip
+def test_a_store_on_this_disk_needs_room_for_checkpoints(
+    settings: Track, here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert takes_checkpoints_here(settings) is here

@@ -25,7 +25,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
 from bakeoff.tracking.system import source_tags
-from bakeoff.tracking.target import own_id
+from bakeoff.tracking.target import own_id, takes_checkpoints_here
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
@@ -249,7 +249,8 @@ def _require_room(run: Run, folder: Path, out: Path) -> None:
         disk_bytes={
             folder: disk.in_flight - bytes_below(folder),
             out: disk.outputs,
-            workspace.main_workspace(): 2 * disk.outputs,  # DVC's copy and MLflow's
+            # DVC's copy and MLflow's.
+            workspace.main_workspace(): 2 * disk.outputs + disk.in_flight * takes_checkpoints_here(run.track),
         },
     )
 
