@@ -24,11 +24,11 @@ with warnings.catch_warnings():
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
 
-@pytest.mark.parametrize("step", [3, 5, 8])
+@pytest.mark.parametrize("step", [4, 8])
 def test_a_run_goes_on_from_mlflow_alone_to_the_same_bits(
     step: int, tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dropout, batch norm, Adam, averages, random data, three phases, one from the best weights of the other."""
+    """Three phases with dropout, Adam, averages; the end of each is saved whatever else is being written then."""
     monkeypatch.chdir(tmp_path)
     for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
