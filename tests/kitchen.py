@@ -22,7 +22,7 @@ from bakeoff.training.optimizers import Adam, Momentum, Optimizer
 from bakeoff.training.settings import EarlyStopping
 from bakeoff.training.variant import Span, TrainingPhase
 from bakeoff.training.weights import Average
-from bakeoff.training.work import Work
+from bakeoff.training.work import Stock, Work
 from slope import Slope, one_weight
 
 PLAIN = Momentum(momentum=0.0, nesterov=False)
@@ -66,6 +66,7 @@ class Kitchen:
         self.network = one_weight()
         self.minutes: float | None = None
         self.early = EarlyStopping()
+        self.tell: Callable[[Stock], object] = lambda stock: None  # of each checkpoint
         self.stop_at = 0  # a step, whose line makes somebody ask for a stop
 
     def send(self, step: int, values: dict[str, float]) -> None:
@@ -90,7 +91,8 @@ class Kitchen:
                 raise Interrupted
             return {"goodness": self.goodness.get(step, 0.5)}
 
-        with Work(self.folder, [phase.span.name for phase in self.phases]) as work:
+        names = [phase.span.name for phase in self.phases]
+        with Work(self.folder, names) as work, work.followed(lambda: None, self.tell):
             found = work.newest()
             self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(found.facts["seconds"])), self.early)
             with History(self.folder, found.facts["history"]) as history:

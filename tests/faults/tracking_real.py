@@ -9,10 +9,11 @@ from faults.kills import killed as killed_while_training
 from faults.tracking_store import Server, contents, differences
 from workspace_copy import tiny_workspace
 
-# Times, memory, and a file of events for each attempt.
+# Times, memory, a file of events for each attempt, and which steps have a checkpoint: one that comes due while another
+# is being written is left out.
 OF_THE_CLOCK = re.compile(
     r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*|tensorboard/.*)|bakeoff.run"
-    r"|bakeoff.peak_memory_bytes|bakeoff.seconds"
+    r"|bakeoff.peak_memory_bytes|bakeoff.seconds|(checkpoint|best-so-far)-.*"
 )
 
 

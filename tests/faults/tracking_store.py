@@ -17,8 +17,9 @@ OF_A_SERVER = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TE
 
 
 class Server:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, store: str | None = None) -> None:
+        """`store` is a database; without one the server makes its own."""
+        self._folder, self._store = folder, store or f"sqlite:///{folder}/store.db"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -31,7 +32,7 @@ class Server:
     def start(self) -> None:
         self._folder.mkdir(exist_ok=True)
         options = {
-            "backend-store-uri": f"sqlite:///{self._folder}/store.db",
+            "backend-store-uri": self._store,
             "artifacts-destination": self._folder / "artifacts", "host": "127.0.0.1", "port": self._port, "workers": 1,
         }  # fmt: skip
         self._process = subprocess.Popen(
@@ -46,6 +47,10 @@ class Server:
             except OSError:
                 time.sleep(0.2)
         raise AssertionError("the server does not come up")
+
+    def checkpoints(self) -> list[Path]:
+        """The files of checkpoints that it holds."""
+        return [path for path in (self._folder / "artifacts").rglob("*") if path.name.isdigit() and path.is_file()]
 
     def kill(self) -> None:
         if self._process:
@@ -87,6 +92,8 @@ def model(found, run):
         files = {} if "bakeoff.reference" in found.tags else digests(root)
     points = sorted((point.key, point.step, point.value) for point in found.metrics or [])
     tags = {key: value for key, value in found.tags.items() if key != "mlflow.modelVersions"}  # says the version
+    if found.model_type == "checkpoint":  # holds seconds
+        files, tags = sorted(files), {key: tags[key] for key in tags if key not in ("bakeoff.sha256", "bakeoff.bytes")}
     return {"status": str(found.status), "type": found.model_type, "tags": tags, "params": found.params,
             "metrics": points, "files": files,
             "steps": [out.step for out in run.outputs.model_outputs if out.model_id == found.model_id]}
@@ -107,8 +114,9 @@ for run in client.search_runs(experiments, max_results=1000):
                     for key in run.data.metrics},
         "datasets": [[one.dataset.name, one.dataset.digest, one.dataset.source, one.dataset.profile]
                      for one in run.inputs.dataset_inputs],
-        "models": {f"{found.name} {found.tags['bakeoff.files']}": model(found, run) for found in models},
-        "number_of_models": len(models), "versions": sorted((found.name, found.tags) for found in versions),
+        "models": {f"{found.name} {found.tags.get('bakeoff.files')}": model(found, run) for found in models},
+        "number_of_models": sum(found.model_type != "checkpoint" for found in models),
+        "versions": sorted((found.name, found.tags) for found in versions),
     })
 print(json.dumps(found))
 """

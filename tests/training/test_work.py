@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.training import checkpoint
-from bakeoff.training.work import Found, Position, Work
+from bakeoff.training.work import Found, Position, Stock, Work
 
 LEGS = ["head", "whole"]
 
@@ -198,10 +198,27 @@ def test_an_id_that_a_loss_of_power_took_is_replaced_once(tmp_path: Path, left: 
 
 def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(work: Work) -> None:
     there: list[list[str]] = []
-    work.settle = lambda: there.append(files(work))
-    save(work, 0, 100)
-    save(work, 0, 200)
+    with work.followed(lambda: there.append(files(work)), lambda stock: None):
+        save(work, 0, 100)
+        save(work, 0, 200)
     assert there == [[], ["1-head/00000100"]]
+
+
+def test_who_follows_hears_of_each_checkpoint_and_first_of_the_one_that_is_there(tmp_path: Path) -> None:
+    """With those that stay beyond the newest, and the best weights that each goes with."""
+    heard: list[Stock] = []
+    for steps in ((100, 200, 300), (400,)):
+        with Work(tmp_path / "run", LEGS, keep_every=100) as work, work.followed(lambda: None, heard.append):
+            for step in steps:
+                save(work, 0, step)
+    folder = tmp_path / "run/1-head"
+    assert [stock.step for stock in heard] == [100, 200, 300, 300, 400]
+    last = heard[-1]
+    assert list(last.newest) == [folder / "00000400", folder / "00000300"]
+    assert list(last.kept) == [folder / "00000200", folder / "00000100"]
+    assert {path.name: [best.name for best in bests] for path, bests in last.bests.items()} == {
+        "00000400": [], "00000300": [], "00000200": [], "00000100": [],
+    }  # fmt: skip
 
 
 def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, get_args
 from bakeoff.errors import require, require_at_most
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8"]
+Checkpoints = Literal["newest", "kept", "best", "all", "none"]
 SAVED_MODEL = "saved_model"
 MAIN = "model.tflite"
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
@@ -96,7 +97,8 @@ class Mlflow:
     artifacts: str | None = None  # where files of a new experiment go, such as s3://bucket/path; None: by the store
     wait_s: float = 10.0  # at the end of a stage, for MLflow to have everything; the rest is sent without it
     system_every_s: float = 10.0  # between two looks at processor and memory; 0: none
-    largest_model_mb: float = 500.0  # of weights or an export that MLflow gets; of a larger one it gets the digest
+    checkpoints: Checkpoints = "newest"  # that MLflow gets while training: the newest two and the best weights, …
+    largest_model_mb: float = 500.0  # of a file or an export that MLflow gets; of a larger one it gets the digest
     register: str | None = None  # the exported model becomes a version of this registered model
 
     def __post_init__(self) -> None:

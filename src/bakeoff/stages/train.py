@@ -25,7 +25,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
 from bakeoff.tracking.system import source_tags
-from bakeoff.tracking.target import own_id
+from bakeoff.tracking.target import own_id, takes_checkpoints_here
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
@@ -147,9 +147,8 @@ def _train(
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, run_id=work.run_id, is_over=found.is_over)
-    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags):
+    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         _introduce(copy, run, manifest, records)
-        work.settle = copy.settle
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
@@ -250,7 +249,8 @@ def _require_room(run: Run, folder: Path, out: Path) -> None:
         disk_bytes={
             folder: disk.in_flight - bytes_below(folder),
             out: disk.outputs,
-            workspace.main_workspace(): 2 * disk.outputs,  # DVC's copy and MLflow's
+            # DVC's copy and MLflow's.
+            workspace.main_workspace(): 2 * disk.outputs + disk.in_flight * takes_checkpoints_here(run.track),
         },
     )
 

@@ -8,7 +8,7 @@ points of one time for one besides, and a line of the journal keeps its time.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,44 +17,21 @@ from typing import Any
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 
 from bakeoff.files import sync_file
+from bakeoff.tracking.batch import IN_BATCHES, Batch
+from bakeoff.tracking.checkpoints import Checkpoints, Known
 from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
 from bakeoff.tracking.journal_files import SENDING, clear_of_kills, kept_file, link
 from bakeoff.tracking.logged_models import LoggedModels
-from bakeoff.tracking.store import MOST_POINTS, MOST_TEXTS, REFUSALS, MlflowClient, MlflowException, sync_artifacts
+from bakeoff.tracking.store import REFUSALS, MlflowClient, MlflowException, sync_artifacts
 from bakeoff.tracking.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
 
-Point = tuple[str, int, float, int, bool]  # metric, step, value, milliseconds, whether it takes another's place
 OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
 GONE = "the file was replaced, and what it held is nowhere any more"
-IN_BATCHES = ("metrics", "params", "tags")
 
 
 class Deleted(Exception):
     """Someone deleted the run in MLflow, and should have it so."""
-
-
-@dataclass
-class Batch:
-    """Lines of a journal that go to MLflow in one request."""
-
-    points: list[Point] = field(default_factory=list)
-    params: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-    end: int | None = None  # of the journal, when this batch is through
-
-    def would_overflow(self, entry: Entry) -> bool:
-        points = len(self.points) + (len(entry["values"]) if entry["kind"] == "metrics" else 0)
-        texts = len(self.params) + len(self.tags) + (len(entry["values"]) if entry["kind"] != "metrics" else 0)
-        return self.end is not None and (points > MOST_POINTS or texts > MOST_TEXTS)
-
-    def add(self, entry: Entry, end: int) -> None:
-        if entry["kind"] == "metrics":
-            step, at, revised = entry["step"], entry["at"], entry.get("revised", False)
-            self.points += [(key, step, value, at, revised) for key, value in entry["values"].items()]
-        else:
-            getattr(self, entry["kind"]).update(entry["values"])
-        self.end = end
 
 
 class Delivery:
@@ -63,6 +40,7 @@ class Delivery:
         self._folder, self._target = folder, target
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
+        self._known: Known | None = None
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
         clear_of_kills(folder / "files")
         self._open()
@@ -193,6 +171,8 @@ class Delivery:
                 self._send_file(entry)
             case "model":
                 self._send_model(entry, end)
+            case "checkpoint":
+                self._send_checkpoint(entry, end)
             case "metrics":
                 batch = Batch()
                 batch.add(entry, end)
@@ -244,6 +224,14 @@ class Delivery:
             self._refuse(f"the model {entry['name']}, {gone}", GONE)
         else:
             self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
+
+    def _send_checkpoint(self, entry: Entry, end: int) -> None:
+        known = self._known or Known(self._folder, restored=self._place.created)
+        self._known = known
+        checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
+        for what, reason in checkpoints.send(entry, end):
+            self._refuse(what, reason)
+        self._sent_files |= checkpoints.second_names(entry)
 
     @property
     def _models(self) -> LoggedModels:

@@ -30,7 +30,7 @@ FIELDS: dict[str, dict[str, type]] = {  # what a line of each kind has to have
     "metrics": {"step": int, "values": dict, "at": int}, "params": {"values": dict}, "tags": {"values": dict},
     "file": {"name": str, "sha256": str, "bytes": int}, "parent": {"name": str}, "run": {"name": str, "at": int},
     "model": {"name": str, "step": int, "weights": str, "files": list, "by_reference": bool},
-    "state": {"state": str, "at": int},
+    "state": {"state": str, "at": int}, "checkpoint": {"name": str, "step": int, "files": list},
     "dataset": {"name": str, "digest": str, "source": str, "counts": dict}, "link": {"tag": str, "run": str},
 }  # fmt: skip
 
@@ -178,6 +178,10 @@ class Journal:
                 for file in () if model["by_reference"] else model["files"]:
                     keep_as(file, Path(file["path"]), self.folder / "files")
                 self._write({"kind": "model", **model})
+
+    def checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Tell of a checkpoint as `journal_checkpoints` describes it."""
+        self._tell({"kind": "checkpoint", **checkpoint})
 
     def run(self, name: str) -> None:
         self._tell({"kind": "run", "name": name})

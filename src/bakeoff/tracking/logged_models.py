@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
+Point = tuple[str, int, float, int]  # metric, step, value, milliseconds
 VERSIONS = "mlflow.modelVersions"
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
 PREDICTOR = Path(__file__).with_name("image_predictor.py")  # goes along with the model
@@ -108,18 +109,22 @@ class LoggedModels:
         write_pyfunc(entry, content, out, run=self._run, model_id=model.model_id)
         return out
 
-    def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
+    def measure(self, model: LoggedModel, found: Iterable[Point]) -> None:
         """Log the run's own points, word for word, so that it has none of them twice."""
-        place = place_in(self._folder, self._target)
+        is_doubtful = place_in(self._folder, self._target).is_doubtful
         points = [
-            Metric(key, value, self._time_of(key, step, at) if place.is_doubtful else at, step, model_id=model.model_id)
-            for key, step, value, at in _points(self._folder, entry, end, restored=place.created)
+            Metric(key, value, self._time_of(key, step, at) if is_doubtful else at, step, model_id=model.model_id)
+            for key, step, value, at in found
         ]
         for first in range(0, len(points), MOST_POINTS):
             batch = points[first : first + MOST_POINTS]
             if not self._log_unless_refused(batch):
                 for point in batch:  # what the store refused of the run, and was named then, it refuses here
                     self._log_unless_refused([point])
+
+    def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
+        restored = place_in(self._folder, self._target).created
+        self.measure(model, _points(self._folder, entry, end, restored=restored))
 
     def _time_of(self, key: str, step: int, at: int) -> int:
         """Return when the run has the point, which a journal that lost it has told again, at another time."""
@@ -217,7 +222,7 @@ def _example(clips: bool) -> "pd.DataFrame":
     return pd.DataFrame([[[buffer.getvalue()] * 2 if clips else buffer.getvalue()]])
 
 
-def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[tuple[str, int, float, int]]:
+def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[Point]:
     """Yield what validation found at the model's step, and what was measured of its weights later. `restored` points
     have another time in a store that had the run before."""
     for entry, at in entries(folder):

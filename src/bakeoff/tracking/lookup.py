@@ -99,17 +99,13 @@ def _find_in_store(target: Target, name: str) -> "tuple[Run | None, str | None]"
     """Return the run, and why not if the store does not answer."""
     if target.is_missing:
         return None, None
-    from bakeoff.tracking.store import MlflowClient, explain, find_id
+    from bakeoff.tracking.store import MlflowClient, explain, find_id, find_runs
 
     client = MlflowClient(tracking_uri=target.address)
     try:
         if found := find_id(client, name):
             return client.get_run(found), None
-        places = [experiment.experiment_id for experiment in client.search_experiments()]
-        runs: dict[str, Any] = {}
-        for key in (f"tags.`{RUN_TAG}`", "attributes.run_id"):
-            for run in client.search_runs(places, f"{key} LIKE '{name}%'", max_results=3) if places else ():
-                runs[run.info.run_id] = run
+        runs: dict[str, Any] = {run.info.run_id: run for run in find_runs(client, name)}
         ids = _only(list(runs), name)
         return (runs[ids[0]] if ids else None), None
     except WorkspaceError:

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,8 +31,9 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is n
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
-from mlflow.entities import LoggedModel
+from mlflow.entities import LoggedModel, Run
 from mlflow.exceptions import MlflowException
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 __all__ = ["MlflowClient", "MlflowException", "download_artifacts"]
 
@@ -42,6 +44,7 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 MOST_POINTS, MOST_TEXTS = 900, 50  # MLflow takes 1,000 things in one request, 100 params and 100 tags, a million bytes
 REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
+MOST_FOUND = 10  # runs of one name
 REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, and where they are
 
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
@@ -99,10 +102,46 @@ def find_id(client: MlflowClient, run_id: str) -> str | None:
     return found[0].info.run_id if found else None
 
 
+def find_runs(
+    client: MlflowClient, name: str, ids: Sequence[str] = (RUN_TAG,), names: Sequence[str] = ()
+) -> Iterator[Run]:
+    """Yield runs whose id, or a tag among `ids`, begins with a name, or that have a tag among `names` which is it."""
+    places = [experiment.experiment_id for experiment in client.search_experiments()]
+    begin = [f"{key} LIKE '{name}%'" for key in ("attributes.run_id", *(f"tags.`{key}`" for key in ids))]
+    same = [f"tags.`{key}` = '{name}'" for key in names]
+    seen: set[str] = set()
+    for query in () if "'" in name else (*begin, *same):
+        for run in client.search_runs(places, query, max_results=MOST_FOUND) if places else ():
+            if run.info.run_id not in seen:
+                seen.add(run.info.run_id)
+                yield run
+
+
 def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
     """Return the newest logged model of a run that has this name."""
     found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
     return max(found, key=lambda model: model.creation_timestamp, default=None)
+
+
+def models_of(client: MlflowClient, experiment: str, run: str) -> Iterator[LoggedModel]:
+    """Yield all logged models of a run."""
+    token: str | None = None
+    while True:
+        page = client.search_logged_models([experiment], f"source_run_id = '{run}'", page_token=token)
+        yield from page
+        if not (token := page.token):
+            return
+
+
+def delete_artifacts(client: MlflowClient, model: LoggedModel) -> str | None:
+    """Delete the files of a logged model; return why they stay, if the place for files does not delete."""
+    if model.model_id not in model.artifact_location:  # it may be anything
+        return f"its files are not in a place of its own, {model.artifact_location}"
+    try:
+        get_artifact_repository(model.artifact_location, tracking_uri=client.tracking_uri).delete_artifacts()
+    except Exception as error:  # whatever a place for files raises
+        return explain(error)
+    return None
 
 
 def sync_artifacts(address: str, name: str = "") -> None:

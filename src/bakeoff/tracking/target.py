@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.files import write_whole
-from bakeoff.run.options import Mlflow
+from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.journal import FILE as JOURNAL
 from bakeoff.tracking.result import parse_json, read_text
 from bakeoff.workspace import journals, main_workspace
@@ -76,6 +76,12 @@ class Target:
         """Whether it is the workspace's own, and nobody has made that yet."""
         return self.uri == LOCAL and not store_file().is_file()
 
+    @property
+    def lacks_its_file(self) -> bool:
+        """Whether MLflow would make it now, for it is a database in a file that is not there."""
+        file = self.address.removeprefix("sqlite:///")
+        return file != self.address and not Path(file.partition("?")[0]).is_file()
+
     def write(self, folder: Path) -> None:
         _write(folder / FILE, asdict(self))
 
@@ -113,6 +119,11 @@ class Place:
 
     def write(self, folder: Path, target: Target) -> None:
         _write(folder / f"sent-{target.key}.json", asdict(self))
+
+
+def takes_checkpoints_here(settings: Track) -> bool:
+    """Whether the checkpoints of a run go to the main workspace's own store, on its disk."""
+    return isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.of(settings).uri == LOCAL
 
 
 def target_in(folder: Path) -> Target | None:

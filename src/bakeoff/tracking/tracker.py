@@ -18,10 +18,13 @@ from bakeoff.progress import say
 from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
 from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, tell_checkpoints
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, result_here
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
+from bakeoff.training.continuing import IDENTITY
+from bakeoff.training.work import Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
@@ -45,6 +48,7 @@ class Tracker:
     ) -> None:
         self.run_id = run_id
         self._settings, self._journal, self._watch = settings, journal, watch
+        self._told_of_checkpoints = False
 
     def params(self, tree: Mapping[str, Any]) -> None:
         """Tell a rendered variant as params such as `lr.peak`."""
@@ -92,6 +96,23 @@ class Tracker:
             size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
             say(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
             say(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
+
+    def checkpoint(self, stock: Stock) -> None:
+        """Tell of the newest checkpoint, from the thread that wrote it. Training goes on whatever comes of this."""
+        if not self._journal:
+            return
+        try:
+            self._tell_checkpoint(self._journal, stock)
+        except OSError as error:
+            self._journal.trouble = error
+
+    def _tell_checkpoint(self, journal: Journal, stock: Stock) -> None:
+        if told := tell_checkpoints(journal, stock, self._settings):
+            if not self._told_of_checkpoints and (stock.folder / IDENTITY).is_file():
+                journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
+            for line in [] if self._told_of_checkpoints else describe_sending(told, self._settings):
+                say(line)
+            self._told_of_checkpoints = True
 
     def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
         """Tell of the records, as MLflow shows what a run was trained on."""

@@ -173,7 +173,8 @@ def _folder_of(name: str, runs: Path, own_id: Callable[[str], str | None]) -> Pa
     what = f"{len(found)} runs begin with {name!r}" if found else f"no work in flight of a run {name!r}"
     raise ConfigError(
         f"{KEY}: {what}; give a fingerprint or its beginning, a run's folder in {runs.as_posix()}, models/train of "
-        f"another clone or a run's id (`bakeoff.run` in MLflow). Of these there is work: {there}"
+        f"another clone or a run's id (`bakeoff.run` in MLflow); `bakeoff continue RUN --fetch` brings what MLflow has "
+        f"of a run. Of these there is work: {there}"
     )
 
 

@@ -4,6 +4,7 @@
                              every one at a multiple of `train.keep_every_steps`
     1-head/best-00000400     weights that scored best
     run                      the run's id, under which its journal and MLflow know it
+    identity.json            what the fingerprint is a hash of
     lock                     held while a process trains
 
 A new checkpoint is written by a thread beside training, and the one before stays until the new one is whole.
@@ -13,8 +14,9 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,17 @@ class Found:
         return [f"goes on after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
 
 
+@dataclass(frozen=True)
+class Stock:
+    """The checkpoints of a run that are there, the newest first."""
+
+    folder: Path  # of the run
+    step: int  # of the newest
+    newest: Sequence[Path]
+    kept: Sequence[Path]  # that stay beyond the newest
+    bests: Mapping[Path, Sequence[Path]]  # the best weights that each names, without which nothing goes on from it
+
+
 class Work:
     def __init__(self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
         self.folder, self._keep_every = folder, keep_every
@@ -70,7 +83,8 @@ class Work:
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
-        self.settle: Callable[[], object] = lambda: None  # makes lasting what a checkpoint counts as told
+        self._settle: Callable[[], object] = lambda: None
+        self._tell: Callable[[Stock], object] = lambda stock: None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
@@ -100,6 +114,20 @@ class Work:
                 f"{self.folder.as_posix()}: was removed while a training worked in it; run the same command again, "
                 "which trains from the start"
             ) from None
+
+    @contextmanager
+    def followed(self, settle: Callable[[], object], tell: Callable[[Stock], object]) -> Iterator[None]:
+        """`settle` makes lasting what a checkpoint counts as told; `tell` hears of each, and of the one that is there.
+
+        At the end of the block nothing is being written any more.
+        """
+        self._settle, self._tell = settle, tell
+        if self._checkpoints():
+            tell(self._stock(self._prune()))
+        try:
+            yield
+        finally:
+            self._thread.shutdown(wait=True)
 
     # Checkpoints.
 
@@ -151,11 +179,11 @@ class Work:
         def job() -> None:
             start = time.monotonic()
             check(arrays)
-            self.settle()
+            self._settle()
             checkpoint.write(path, facts, arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
-            self._prune()
+            self._tell(self._stock(self._prune()))
 
         self._submit(job)
         if now:
@@ -207,8 +235,8 @@ class Work:
     def _stays(self, position: Position) -> bool:
         return self._keep_every > 0 and position.step % self._keep_every == 0
 
-    def _prune(self) -> None:
-        """A checkpoint goes along with the best weights that no other names."""
+    def _prune(self) -> list[Position]:
+        """A checkpoint goes along with the best weights that no other names. Returns those that stay."""
         found = self._checkpoints()
         positions = sorted(found, reverse=True)
         staying = [*positions[:NEWEST], *filter(self._stays, positions[NEWEST:])]
@@ -220,11 +248,17 @@ class Work:
                 if position not in self._named:
                     self._named[position] = self._bests_in(checkpoint.read_facts(found[position]))
         except (Damaged, WorkspaceError):
-            return  # nobody knows what it names
+            return staying  # nobody knows what it names
         named = set().union(*(self._named[position] for position in staying))
         for phase in self._folders:
             for best in set(phase.glob("best-*")) - named:
                 best.unlink()
+        return staying
+
+    def _stock(self, staying: Sequence[Position]) -> Stock:
+        parts = {self._folders[at.phase] / f"{at.step:08d}": tuple(sorted(self._named.get(at, ()))) for at in staying}
+        paths = list(parts)
+        return Stock(self.folder, staying[0].step, paths[:NEWEST], paths[NEWEST:], parts)
 
     # What trackers are told.
 

@@ -1,0 +1,173 @@
+"""`bakeoff continue`: a run whose work in flight is gone, from its newest checkpoint in MLflow."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.errors import ConfigError, WorkspaceError
+from bakeoff.progress import say
+from bakeoff.run.options import Mlflow
+
+if TYPE_CHECKING:
+    from bakeoff.tracking.stored_work import StoredWork
+
+NAMED = 5  # differences
+SHOWN = 12  # characters of an id or a digest
+RENDER = (sys.executable, "-m", "bakeoff.cli", "repro", "render_config")
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser("continue", help="go on with a run from its newest checkpoint in MLflow")
+    add = parser.add_argument
+    add("which", metavar="RUN", help="a fingerprint, the id of a run, the beginning of one, or a DVC experiment")
+    add("--anyway", action="store_true", help="also by other code or libraries; weights may then differ in bits")
+    add("--fetch", action="store_true", help="only bring the checkpoint here, whatever variant params.yaml is of")
+    parser.set_defaults(run=continue_run)
+
+
+def continue_run(arguments: argparse.Namespace) -> None:
+    from bakeoff.tracking.stored_work import find_work
+    from bakeoff.tracking.target import Target
+
+    work = find_work(Target.of(track_settings(workspace.PARAMS, workspace.CONF)), arguments.which)
+    fetched = workspace.fetched()
+    fetched.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=fetched, prefix="continue-") as folder:
+        there = work.identity(Path(folder))
+        itself = here(there)
+        for line in refuse_other_code(there, itself, arguments.which, anyway=arguments.anyway):
+            say(f"continue: {line}")
+        name, step, files = newest_whole(work, Path(folder))
+        if not arguments.fetch:
+            refuse_other_training(itself, _render(), arguments.which)
+        brought = bring(work, itself, name, files, Path(folder))
+    if not brought:
+        say("continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it")
+        return
+    work.take_over()
+    steps = itself["derived"]["phases"][-1]
+    last = steps["first_step"] + steps["steps"]
+    say(f"continue: {work.name}, run {work.run_id[:SHOWN]}: after step {step:,} of {last:,}, from {work.target.shown}")
+    if work.is_running:
+        say("  MLflow says that it still runs; if another machine does train it, stop it there first")
+    say("  `bakeoff repro` goes on with it, as the same run of MLflow")
+
+
+def track_settings(params: Path, conf: Path) -> Mlflow:
+    """Return the store that params.yaml names."""
+    from bakeoff.config.compose import compose
+    from bakeoff.run.parse import parse_kind
+    from bakeoff.run.settings import GROUPS
+
+    composed = compose(params, conf)
+    settings = parse_kind(GROUPS["track"], composed.tree.get("track", {}), "track", composed.problems)
+    composed.problems.raise_any()
+    if not isinstance(settings, Mlflow):
+        raise ConfigError(f"{params.as_posix()}: track: is none, which names no store; set track: {{use: mlflow}}")
+    return settings
+
+
+def here(there: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run's identity is by the code and the libraries of this workspace."""
+    from importlib.metadata import version
+
+    from bakeoff.deciding import deciding_digest
+    from bakeoff.training.fingerprint import LIBRARIES
+
+    return {**there, "versions": {name: version(name) for name in LIBRARIES}, "code": deciding_digest("train")}
+
+
+def refuse_other_code(there: Mapping[str, Any], itself: Mapping[str, Any], which: str, *, anyway: bool) -> list[str]:
+    """Return what is to be said of it, if it is allowed."""
+    from bakeoff.run.parse import differences
+
+    found = [
+        f"{one.key} {str(one.one)[:SHOWN]} there, {str(one.other)[:SHOWN]} here" for one in differences(there, itself)
+    ]
+    if found and not anyway:
+        raise WorkspaceError(
+            f"{which}: its checkpoints are of other code or libraries: {'; '.join(found)}; check out the run's commit "
+            "(tag bakeoff.git_commit in MLflow) and install its lock, or give --anyway: weights may then differ in bits"
+        )
+    return [f"{line}; weights may differ in bits from those of a run that was not interrupted" for line in found]
+
+
+def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any], which: str) -> None:
+    from bakeoff.run.parse import differences
+
+    found = [f"{one.key} {one.one!r} there, {one.other!r} here" for one in differences(itself, rendered)]
+    if found:
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise ConfigError(
+            f"{which}: is another training than that of params.yaml and data/records: "
+            f"{'; '.join(found[:NAMED])}{more}; set these as they were there, or bring the data that it was trained on"
+        )
+
+
+def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]]:
+    """Fetch the newest checkpoint that is whole; return its name, its step and the files, what it needs first."""
+    from bakeoff.tracking.stored_work import NotThere
+    from bakeoff.training.checkpoint import Damaged
+
+    waiting = work.checkpoints
+    while waiting:
+        tried = waiting.pop(0)
+        try:
+            return tried.name, tried.step, work.fetch(tried, folder)
+        except (Damaged, NotThere) as error:
+            said = str(error).removeprefix(f"{folder.as_posix()}/")
+            if not waiting:
+                raise WorkspaceError(f"run {work.run_id[:SHOWN]}: no checkpoint in MLflow is whole: {said}") from None
+            print(f"warning: {said}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
+    raise AssertionError("find_work gives none without a checkpoint")
+
+
+def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[Path], fetched: Path) -> bool:
+    """Put a checkpoint where training goes on from, unless one that is as new is there; return whether it was put."""
+    from filelock import FileLock, Timeout
+
+    from bakeoff.files import sync, sync_names, write_whole
+    from bakeoff.training.continuing import write_identity
+    from bakeoff.training.fingerprint import name_of
+
+    folder = workspace.in_flight(name_of(itself))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / "lock", timeout=0):
+            if any(_is_as_new(path, name) for path in folder.glob("*-*/[0-9]*[0-9]")):
+                return False
+            write_identity(itself, folder)
+            write_whole(folder / "run", work.run_id, lasting=True)
+            for file in files:
+                place = folder / file.relative_to(fetched)
+                place.parent.mkdir(exist_ok=True)
+                sync(file)
+                file.replace(place)
+                sync_names(place.parent)
+    except Timeout:
+        raise WorkspaceError(f"{folder.name}: is being trained here right now; stop it or wait for it") from None
+    return True
+
+
+def _is_as_new(path: Path, name: str) -> bool:
+    phase, _, step = name.partition("/")
+    there = (int(path.parent.name.partition("-")[0]), int(path.name))
+    return there >= (int(phase.partition("-")[0]), int(step))
+
+
+def _render() -> Mapping[str, Any]:
+    """Build records and render params.yaml, where DVC says so; return the identity of the training."""
+    from bakeoff.run.file import fitting_manifest, load
+    from bakeoff.stages.train import Start
+
+    if subprocess.run(RENDER, check=False).returncode:
+        raise WorkspaceError(f"{workspace.PARAMS.as_posix()}: cannot be rendered; what is wrong stands above")
+    run = load(workspace.RUN)
+    if run.train.fresh:
+        raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true begins anew; set it to false to go on")
+    return Start.of(run, fitting_manifest(workspace.RECORDS, run.derived)).identity

@@ -1,0 +1,160 @@
+"""The checkpoints of a run that a store has -> files on this machine, each whole or refused."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY
+from bakeoff.tracking.system import FIRST
+from bakeoff.tracking.target import RUN_TAG, Place, Target
+from bakeoff.training import checkpoint
+from bakeoff.training.checkpoint import Damaged
+from bakeoff.workspace import journals
+
+if TYPE_CHECKING:
+    from mlflow.entities import LoggedModel, Run
+
+FINGERPRINT, EXPERIMENT = "bakeoff.fingerprint", "DVC_EXP_NAME"
+SHOWN = 12  # characters of an id
+
+
+class NotThere(WorkspaceError):
+    """A checkpoint that the store names and does not give."""
+
+
+@dataclass(frozen=True)
+class StoredCheckpoint:
+    name: str  # in the run's folder, such as 1-head/00000532
+    step: int
+    needs: tuple[str, ...]  # names of best weights
+
+
+class StoredWork:
+    def __init__(self, target: Target, run: "Run", models: dict[str, "LoggedModel"]) -> None:
+        self.target, self.mlflow_id = target, str(run.info.run_id)
+        self.run_id, self.name = run.data.tags.get(RUN_TAG, self.mlflow_id), run.info.run_name
+        self.is_running = run.info.status == "RUNNING"
+        self._models = models
+
+    @property
+    def checkpoints(self) -> list[StoredCheckpoint]:
+        """List them, the newest first."""
+        from bakeoff.tracking.checkpoints import NEEDS, is_checkpoint, step_of
+
+        names = sorted((name for name in self._models if is_checkpoint(name)), key=_order, reverse=True)
+        needs = {name: tuple(self._models[name].tags.get(NEEDS, "").split()) for name in names}
+        return [StoredCheckpoint(name, step_of(name), needs[name]) for name in names]
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        """Return what the run's fingerprint is a hash of."""
+        from bakeoff.tracking.store import MlflowClient, explain
+
+        client = MlflowClient(tracking_uri=self.target.address)
+        try:
+            found = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
+            tree = json.loads(found.read_text(encoding="utf-8"))
+        except ValueError:
+            raise WorkspaceError(f"run {self.run_id[:SHOWN]}: its {STORED_IDENTITY} in MLflow cannot be read") from None
+        except Exception as error:  # whatever a store raises
+            said = f"MLflow does not give its {STORED_IDENTITY} ({explain(error)})"
+            raise WorkspaceError(f"run {self.run_id[:SHOWN]}: {said}") from None
+        return tree
+
+    def fetch(self, wanted: StoredCheckpoint, folder: Path) -> list[Path]:
+        """Put a checkpoint and what it needs below `folder`, all of it or an error; what it needs comes first."""
+        for name in wanted.needs:
+            if name not in self._models:
+                raise NotThere(f"MLflow lacks {name}, which it goes with")
+        return [self._fetch(name, self._models[name], folder) for name in (*wanted.needs, wanted.name)]
+
+    def _fetch(self, name: str, model: "LoggedModel", folder: Path) -> Path:
+        from bakeoff.tracking.logged_models import BYTES, SHA256
+        from bakeoff.tracking.store import REFERENCE, download_artifacts, explain
+
+        if REFERENCE in model.tags:
+            raise NotThere(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
+        place, parts = folder / name, folder / "parts" / name
+        for needed in (place.parent, parts):
+            needed.mkdir(parents=True, exist_ok=True)
+        try:
+            download_artifacts(model.artifact_location, dst_path=str(parts), tracking_uri=self.target.address)
+        except Exception as error:  # whatever a store raises
+            raise NotThere(f"MLflow does not give {name} ({explain(error)})") from None
+        with place.open("wb") as whole:
+            for part in sorted(path for path in parts.rglob("*") if path.is_file()):
+                with part.open("rb") as content:
+                    shutil.copyfileobj(content, whole)
+                part.unlink()
+        size, told = place.stat().st_size, model.tags.get(BYTES, "")
+        if str(size) != told:
+            raise Damaged(f"{name}: damaged (it has {size:,} bytes, MLflow was given {told})")
+        with place.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != model.tags.get(SHA256):
+                raise Damaged(f"{name}: damaged (its SHA-256 is another)")
+        checkpoint.read(place)
+        return place
+
+    def take_over(self) -> None:
+        """Begin the run's journal on this machine, so that MLflow's run goes on and has nothing twice."""
+        from bakeoff.tracking.store import MlflowClient
+
+        if (journals() / self.run_id).is_dir():
+            return
+        seen = MlflowClient(tracking_uri=self.target.address).get_metric_history(self.mlflow_id, FIRST)
+        journal = Journal(self.run_id)
+        self.target.write(journal.folder)
+        Place(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
+        journal.run(self.name)
+        if seen:  # those of this machine come after it
+            last = max(seen, key=lambda point: point.step)
+            journal.metrics(last.step, {FIRST: last.value})
+        journal.close()
+
+
+def find_work(target: Target, name: str) -> StoredWork:
+    """Find those of a run by its fingerprint, our id of it or MLflow's, the beginning of one, or a DVC experiment."""
+    if target.lacks_its_file:
+        raise WorkspaceError(f"{name}: {target.shown} is not here; set track.uri to the store that has the run")
+    from bakeoff.tracking.store import explain
+
+    try:
+        found = dict(_find(target, name))
+    except Exception as error:  # whatever a store raises
+        raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error)}") from None
+    if not found:
+        raise WorkspaceError(
+            f"{name}: MLflow ({target.shown}) has no such run; it can be a fingerprint, a run id, the beginning of "
+            "one, or a DVC experiment"
+        )
+    with_some = {key: work for key, work in found.items() if work.checkpoints}
+    if not with_some:
+        raise WorkspaceError(
+            f"{name}: MLflow ({target.shown}) has no checkpoint of this run: it ended before its first one, or "
+            "track.checkpoints was best or none"
+        )
+    if len(with_some) > 1:
+        named = ", ".join(f"{work.run_id[:SHOWN]} at step {work.checkpoints[0].step:,}" for work in with_some.values())
+        raise WorkspaceError(f"{name}: must be one run, got {len(with_some)}: {named}; write the id of one")
+    return next(iter(with_some.values()))
+
+
+def _find(target: Target, name: str) -> Iterator[tuple[str, StoredWork]]:
+    from bakeoff.tracking.checkpoints import whole_checkpoints
+    from bakeoff.tracking.store import MlflowClient, find_runs, models_of
+
+    client = MlflowClient(tracking_uri=target.address)
+    for run in find_runs(client, name, (RUN_TAG, FINGERPRINT), (EXPERIMENT,)):
+        models = models_of(client, run.info.experiment_id, run.info.run_id)
+        yield run.info.run_id, StoredWork(target, run, whole_checkpoints(models))
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Sort by phases, then steps."""
+    phase, _, file = name.partition("/")
+    return int(phase.partition("-")[0]), file

@@ -1,0 +1,150 @@
+"""Train, `kill -9`, lose all but MLflow's server, clone anew, `bakeoff continue`: do the same weights come out?
+
+    python tests/faults/continuing.py --kills 10 [--store postgresql://postgres@127.0.0.1/mlflow]
+
+makes a small workspace in a temporary folder and trains once to the end. Then, so many times, it trains in a fresh
+clone, kills that training and its sender at a random moment, removes the clone, and goes on in another one.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from faults.kills import SETTINGS, curve
+from faults.tracking_store import Server, contents
+from workspace_copy import Workspace, environment, tiny_workspace
+
+STEPS = 400
+VARIANT = {
+    "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
+    "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
+    "train": f"train: {{use: demo, batch_size: 4, steps: {STEPS}, accumulate_batches: 2, {SETTINGS}}}",
+}
+BAKEOFF = (sys.executable, "-m", "bakeoff.cli")
+
+
+def origin(folder: Path, uri: str) -> Workspace:
+    """A repository to be cloned, whose variant tells a store of its checkpoints."""
+    return tiny_workspace(folder, VARIANT | {"track": f"track: {{use: mlflow, uri: '{uri}', wait_s: 60}}"})
+
+
+def cloned(repository: Workspace, folder: Path) -> Workspace:
+    subprocess.run(["git", "clone", "--quiet", str(repository.folder), str(folder)], check=True)
+    return Workspace(folder)
+
+
+def uninterrupted(repository: Workspace, folder: Path) -> Workspace:
+    workspace = cloned(repository, folder)
+    workspace.run(*BAKEOFF, "repro", "train")
+    return workspace
+
+
+def lost(workspace: Workspace, server: Server, chance: random.Random) -> str:
+    """Train, kill all that runs there at a random moment after the store has a checkpoint, remove the clone; return the
+    id of the run."""
+    had = set(server.checkpoints())
+    process = subprocess.Popen(
+        [*BAKEOFF, "repro", "train"], cwd=workspace.folder, env=environment(), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while process.poll() is None and not set(server.checkpoints()) - had:
+        time.sleep(0.02)
+    time.sleep(chance.random() * 4)
+    was_alive = process.poll() is None
+    for running in _below(workspace.folder):  # the training, DVC, and the sender
+        running.send_signal(signal.SIGKILL)
+    process.wait()
+    assert was_alive, "the training ended before it was killed"
+    [file] = (workspace.folder / ".bakeoff/runs").glob("*/run")
+    run_id = file.read_text(encoding="utf-8")
+    shutil.rmtree(workspace.folder)
+    return run_id
+
+
+def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict]:
+    """Go on in a clone; return the step after which it did, and what came of it."""
+    said = workspace.run(*BAKEOFF, "continue", run_id[:9]).stdout
+    workspace.run(*BAKEOFF, "repro", "train")
+    assert f"run {run_id[:12]}: after step " in said, said
+    state = workspace.state()
+    return state["resumed_at_steps"][-1], state
+
+
+def _below(folder: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and Path(process.cwd()).is_relative_to(folder):
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, store: str | None = None) -> list[str]:
+    """Return what differs from an uninterrupted training; prints a line for each kill."""
+    server = Server(folder / "server", store)
+    server.start()
+    wrong = []
+    try:
+        repository = origin(folder / "origin", server.uri)
+        whole = uninterrupted(repository, folder / "whole")
+        expected = whole.state()["weights_sha256"]
+        print(f"uninterrupted {expected}", flush=True)
+        ids = []
+        for number in range(kills):
+            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, chance)
+            workspace = cloned(repository, folder / f"found-{number}")
+            step, state = gone_on(workspace, run_id)
+            print(f"kill {number + 1:2}: went on after step {step:3}: {state['weights_sha256']}", flush=True)
+            if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
+                wrong.append(f"kill {number + 1}: other weights or another history")
+            workspace.run(*BAKEOFF, "track", "sync")
+            shutil.rmtree(workspace.folder)
+            ids.append(run_id)
+        wrong += in_mlflow(contents(server.uri), ids)
+    finally:
+        server.kill()
+    return wrong
+
+
+def in_mlflow(found: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
+    """Return what is wrong with the runs there: each is one, ended, and has every point and checkpoint once."""
+    wrong = []
+    for run_id in ids:
+        [run, *more] = found[run_id]
+        twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
+        names = [name.partition(" ")[0] for name in run["models"]]
+        checkpoints = sum(name.startswith("checkpoint-") for name in names)
+        if more or run["status"] != "FINISHED" or twice or checkpoints != 2 or not {"best", "final"} <= set(names):
+            wrong.append(f"{run_id}: {len(more)} runs more, {run['status']}, twice: {twice}, models: {names}")
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", help="a database for the server; without it SQLite")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        chance = random.Random(arguments.seed)
+        wrong = lost_and_gone_on(Path(folder), arguments.kills, chance, arguments.store)
+    print("\n".join(wrong) or "all the same")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
