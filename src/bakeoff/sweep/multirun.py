@@ -5,6 +5,7 @@ of Hydra's if one is chosen. `python -m bakeoff.multirun` and `bakeoff sweep` ar
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -38,6 +39,7 @@ from bakeoff.sweep.snapshot import folder_as_begun
 FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
 BASIC = "basic"  # Hydra's own sweeper
 MOST_LETTERS = 2000  # of what Hydra says
+END = re.compile(r" Config search path:| full_key: ")  # what follows is for those who write plugins
 OF_PLUGINS = (ImportError, RuntimeError, TypeError, ValueError)  # what Hydra and its plugins raise besides
 
 
@@ -157,8 +159,7 @@ class Multirun:
         assert self.manifest is not None
         if any(not job.state.is_final for job in map(self._job_of, points) if job):
             self._has_begun = True
-            with tell_mlflow(self.manifest):
-                self.manifest = self._launch_of(self.manifest).run()
+            self.manifest = self._run(self.manifest)
             if any(not state.is_final for state in self.manifest.states - {JobState.FAILED}):
                 raise Enough
         return [self._answer(point) for point in points]
@@ -182,11 +183,13 @@ class Multirun:
         self._door.say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         return manifest
 
-    def _launch_of(self, manifest: Manifest) -> Launch:
-        rules = self._settings.rules()
-        if self._launcher is None:
-            return Launch(manifest, self._door.say, rules)
-        return LaunchByHydra(manifest, self._door.say, rules, self._launcher, tuple(self._fixed.values()))
+    def _run(self, manifest: Manifest) -> Manifest:
+        rules, say = self._settings.rules(), self._door.say
+        launch = Launch(manifest, say, rules)
+        if self._launcher is not None:
+            launch = LaunchByHydra(manifest, say, rules, self._launcher, tuple(self._fixed.values()))
+        with tell_mlflow(manifest):
+            return launch.run()
 
     def _job_of(self, point: Point) -> SweepJob | None:
         jobs = self.manifest.jobs if self.manifest else ()
@@ -240,6 +243,6 @@ def _run_yaml(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _what_hydra_says(error: BaseException) -> str:
-    """Without the search path; with what OmegaConf said, of which Hydra often has no more than that it said it."""
-    texts = [one_line(one, MOST_LETTERS).partition(" Config search path")[0] for one in (error, error.__cause__) if one]
+    """With what OmegaConf said, of which Hydra often has no more than that it said something."""
+    texts = [END.split(one_line(one, MOST_LETTERS))[0] for one in (error, error.__cause__) if one]
     return "; ".join(text.removesuffix(".") for text in texts if text)
