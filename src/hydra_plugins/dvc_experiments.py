@@ -24,6 +24,7 @@ ConfigStore.instance().store(
         "until": None,  # run this stage and those that it needs
         "yes": False,  # begin what takes more than an hour without asking
         "dry_run": False,  # say what would run, and run nothing
+        "note": None,  # the description of all its runs in MLflow
         "begun_by": None,  # another launcher of Hydra's, which begins the jobs
     },
 )

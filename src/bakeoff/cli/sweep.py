@@ -48,6 +48,7 @@ def add_question_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml")
     add("--dry-run", action="store_true", help="say what would run, and run nothing")
+    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
     add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
 
 
@@ -96,7 +97,7 @@ def plan_sweep(arguments: argparse.Namespace, words: tuple[str, ...]) -> "Manife
     """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
     if arguments.search is not None:
         return plan_search(arguments, words, arguments.until)
-    said = {"until": arguments.until, "yes": arguments.yes, "dry_run": arguments.dry_run}
+    said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note")}
     return run_multirun(words, said, lines_up=True)
 
 
@@ -116,6 +117,7 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
     said: dict[str, Any] = {"jobs": arguments.jobs} if arguments.jobs > 1 else {}
     said |= {"retries": arguments.retries} if arguments.retries else {}
     said |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
+    said |= {"note": arguments.note} if arguments.note is not None else {}
     return said | ({"follow": False} if arguments.quiet and not arguments.follow else {})
 
 
@@ -126,6 +128,8 @@ def _resume(arguments: argparse.Namespace) -> None:
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
+    if arguments.note is not None:
+        raise WorkspaceError("--note: must not be given with --resume, for the sweep has its own")
     manifest = find_manifest(arguments.resume or None)
     left = manifest.unfinished
     say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")

@@ -175,7 +175,7 @@ class Multirun:
             raise Enough
         if manifest is not None:
             return extend(manifest, jobs)
-        manifest = begin(jobs, self._words, self._settings.until)
+        manifest = begin(jobs, self._words, self._settings.until, note=self._settings.note)
         if self._lines_up:
             self.manifest = manifest
             raise Enough

@@ -6,6 +6,7 @@ from typing import Any
 
 from bakeoff.errors import ConfigError, choices, show
 from bakeoff.sweep.launch import Rules
+from bakeoff.tracking.note import require_note
 
 LEAST = {"jobs": 1, "retries": 0}
 SWITCHES = ("follow", "fail_fast", "yes", "dry_run")
@@ -20,6 +21,7 @@ class Settings:
     until: str | None = None
     yes: bool = False
     dry_run: bool = False
+    note: str | None = None  # of all its runs
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> "Settings":
@@ -34,6 +36,8 @@ class Settings:
                 raise ConfigError(f"{where}: must be a whole number, {LEAST[key]} or more, got {show(value)}")
             if key in SWITCHES and not isinstance(value, bool | None):
                 raise ConfigError(f"{where}: must be true or false, got {show(value)}")
+        if (note := values.get("note")) is not None:
+            require_note(str(note))
         return cls(**values)
 
     def rules(self) -> Rules:

@@ -47,6 +47,7 @@ def store_primary(params: Path, whole: Mapping[str, Any] | None = None) -> None:
         "_self_",
     ]
     body = {key: value for key, value in said.items() if key not in (*KINDS, EXPERIMENT)}
+    body = {"note": None, **body} if whole is None else body
     body |= {group: _changes(said.get(group)) for group in KINDS} | dict(whole or {})
     primary = OmegaConf.create({"defaults": defaults, **body, "hydra": OWN})
     for group in KINDS:
