@@ -23,7 +23,8 @@ STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
 LEDGER = "ledger.jsonl"
 COMPARED_BY_NOBODY = (
     "digest", "note", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps",
-    "train.checkpoint_every_seconds", "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
+    "train.checkpoint_every_seconds", "train.keep_every_steps", "train.log_every_steps", "train.samples",
+    "train.tensorboard", "evaluate.pictures",
     "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
     "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
 )  # fmt: skip
