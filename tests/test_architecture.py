@@ -16,6 +16,7 @@ from imports import ROOT, SRC, imported_modules, own_files, room_of
 
 # Imports go down: a room may import rooms of the lines below its own, and ground modules everywhere.
 LAYERS = (
+    {"multirun"},
     {"cli"},
     {"stages"},
     {"compare", "pipeline_import", "reproduce", "sweep"},
@@ -34,7 +35,7 @@ LAYERS = (
 )
 ONLY_IN = {
     "hydra": {"config", "sweep"},
-    "omegaconf": {"config"},
+    "omegaconf": {"config", "sweep"},
     "mlflow": {"tracking"},
     "dvc": {"dvc", "mending"},
     "google": {"pipeline_config", "pipeline_import"},
@@ -139,7 +140,7 @@ def test_a_stage_command_needs_no_shell(stage: str) -> None:
 
 @pytest.mark.parametrize("stage", ["train", "evaluate", "export"])
 def test_a_stage_is_told_of_every_key_of_the_variant_that_it_reads(stage: str) -> None:
-    """`variant` names a run and `track` says where copies go; neither decides a result."""
+    """`variant` and `note` say what a run is and `track` where copies go; none of them decides a result."""
     [keys] = [
         entry["models/config/run.yaml"] for entry in PIPELINE[stage]["params"] if "models/config/run.yaml" in entry
     ]
@@ -148,7 +149,7 @@ def test_a_stage_is_told_of_every_key_of_the_variant_that_it_reads(stage: str) -
     read = {
         key for line in lines if "import" not in line for key in re.findall(r"\brun\.(?!yaml)(\w+(?:\.\w+)?)", line)
     }
-    read = {key for key in read if key.partition(".")[0] not in ("name", "track", "variant")}
+    read = {key for key in read if key.partition(".")[0] not in ("name", "note", "track", "variant")}
     read |= {"derived.multi_label"} if "batch_shape(run" in "".join(lines) else set()
     assert {key for key in read if key not in keys and key.partition(".")[0] not in keys} <= {"derived", "memory"}
     assert {key.partition(".")[0] for key in keys} == {key.partition(".")[0] for key in read} | {"derived"}

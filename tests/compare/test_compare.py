@@ -36,6 +36,14 @@ def three() -> None:
     told("cccc3333", scores(0.70), lr__peak="0.01", seed="1")
 
 
+def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
+    told("aaaa1111", scores(0.80), {"mlflow.note.content": "with the new\nimages"})
+    told("bbbb2222", scores(0.85), lr__peak="0.01")
+    said = bakeoff("compare")
+    assert "note" in said.rows[0]
+    assert {row[0]: "with the new images" in row for row in said.rows[1:3]} == {"aaaa1111": True, "bbbb2222": False}
+
+
 def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bakeoff) -> None:
     three()
     head, *rows = bakeoff("compare").rows

@@ -1,5 +1,6 @@
 """What MLflow is told of a sweep and of its points."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place: Path) -> None:
     done = sweep_job(1, state=JobState.DONE, value=0.5, fingerprint="ab12", run_id="7f")
     manifest = sweep(done, sweep_job(2), track={"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None})
+    manifest = replace(manifest, note="which seed")
     manifest.write()
     for state in ("KILLED", "FINISHED"):
         with parent_run(manifest):
@@ -36,6 +38,9 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     tags: dict[str, str] = {}
     for entry in told:
         tags |= entry["values"] if entry["kind"] == "tags" else {}
+    assert tags["mlflow.note.content"] == "which seed" and "<p>which seed</p>" in (
+        manifest.folder / "report.html"
+    ).read_text(encoding="utf-8")
     assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
     assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
     files = {entry["name"] for entry in told if entry["kind"] == "file"}

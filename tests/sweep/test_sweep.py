@@ -99,12 +99,13 @@ def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspac
 
 
 def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace, plan_sweep: PlanSweep) -> None:
-    code, output, errors = plan_sweep(built, "lr=cosine,cosin", "lr.peak=0.1,high", "train.steps=0")
+    code, output, errors = plan_sweep(built, "lr=cosine,manual", "lr.peak=0.1,high", "train.steps=0")
     assert (code, but_progress(output)) == (2, [])
     assert [line.split("; ")[0] for line in errors.splitlines()] == [
         "command line: train.steps: must be 1 or more, got 0",
         "lr=cosine lr.peak=high: command line: lr.peak: must be a number, got 'high'",
-        "lr=cosin lr.peak=0.1 and 1 more: command line: lr.use: no such option 'cosin' in conf/lr/",
+        "lr=manual lr.peak=0.1 and 1 more: params.yaml:7: lr.warmup_steps: no such key",
+        "lr=manual lr.peak=0.1 and 1 more: command line: lr.peak: no such key",
     ]
 
 
@@ -116,7 +117,12 @@ def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Worksp
             "data=digits_single: data: must be the same for every point, since their results",
         ),
         (["seed=1,2", "--until", "render"], "--until: no such stage 'render'; did you mean 'render_config'? one of: "),
-        (["~lr.floor", "seed=1,2"], "command line: ~lr.floor: params.yaml does not set it"),
+        (
+            ["lr=cosine,cosin"],
+            "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'",
+        ),
+        (["seed=1,2", "hydra.sweep.dir=${no}"], "command line: Interpolation key 'no' not found"),
+        (["~lr.floor", "seed=1,2"], "command line: Could not delete from config. 'lr.floor' does not exist"),
         (["+track.uri='yes'", "seed=1,2"], "track.uri: DVC would write 'yes' without quotes"),
     ],
 )

@@ -1,6 +1,7 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -11,15 +12,40 @@ from bakeoff.pipeline_import import command as import_config
 
 
 def _add_repro(commands: Any) -> None:
-    text = "`dvc repro` with its own options, after mending what a kill or a loss of power left half written"
+    text = "`dvc repro` with its own options and --note, after mending what a kill or a loss of power left half written"
     repro = commands.add_parser("repro", help=text, prefix_chars="\0", add_help=False)  # all words are for DVC
     repro.add_argument("words", nargs="*")
     repro.set_defaults(run=_repro)
 
 
 def _repro(arguments: argparse.Namespace) -> None:
-    sys.argv = ["dvc", "repro", *arguments.words]
-    dvc.main()
+    words, note = _take_note(arguments.words)
+    sys.argv = ["dvc", "repro", *words]
+    if note is None:
+        dvc.main()
+    else:
+        _repro_with(note)
+
+
+def _repro_with(note: str) -> None:
+    from bakeoff.tracking.journal import NOTE_VARIABLE
+    from bakeoff.tracking.note import require_note, tell_notes_here
+
+    os.environ[NOTE_VARIABLE] = require_note(note)  # for the stage that trains
+    try:
+        dvc.main()
+    finally:
+        tell_notes_here()  # of a run that was there already
+
+
+def _take_note(words: list[str]) -> tuple[list[str], str | None]:
+    """Return DVC's words, and the text of --note."""
+    for place, word in enumerate(words):
+        name, is_one, text = word.partition("=")
+        if name == "--note" and (is_one or place + 1 < len(words)):
+            after = place + (1 if is_one else 2)
+            return [*words[:place], *words[after:]], text if is_one else words[place + 1]
+    return words, None
 
 
 # In the order of --help; each adds a command and says what it runs.

@@ -5,7 +5,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.cli import sweep, sweeps
-from bakeoff.cli.sweep_plan import add_search_options, plan_sweep, require_search
+from bakeoff.cli.sweep_plan import add_search_options, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_columns, say_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
@@ -45,7 +45,7 @@ def _add(arguments: argparse.Namespace) -> None:
     if own := " ".join(Words.split(words).hydra):
         raise ConfigError(f"queue add: must stand without words of Hydra's own, got {own}; leave them out")
     require_search(arguments)
-    manifest = plan_sweep(arguments, words, arguments.until)
+    manifest = sweep.plan_sweep(arguments, words)
     if manifest is not None:
         place = add_sweep(manifest)
         say(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli import sweeps
-from bakeoff.cli.sweep_hydra import require_sense, sweep_by_hydra
-from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_sweep, require_search
+from bakeoff.cli.multirun import run_multirun
+from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
-from bakeoff.errors import WorkspaceError
+from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
         help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
         "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
     )  # fmt: skip
+    add("-m", "--multirun", action="store_true", help="as Hydra's applications have it; every sweep is one")
     add_question_options(sweep)
     add_rule_options(sweep)
     add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done")
@@ -47,6 +48,7 @@ def add_question_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml")
     add("--dry-run", action="store_true", help="say what would run, and run nothing")
+    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
     add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
 
 
@@ -91,14 +93,32 @@ def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
     return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
+def plan_sweep(arguments: argparse.Namespace, words: tuple[str, ...]) -> "Manifest | None":
+    """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
+    if arguments.search is not None:
+        return plan_search(arguments, words, arguments.until)
+    said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note")}
+    return run_multirun(words, said, lines_up=True)
+
+
 def _begin(arguments: argparse.Namespace, words: tuple[str, ...], until: str | None) -> None:
     from bakeoff.sweep.points import Words
 
-    split = Words.split(words)
-    if require_sense(arguments, split):
-        sweeps.finish(sweep_by_hydra(read_rules(arguments), split, until, is_dry=arguments.dry_run))
-    elif (manifest := plan_sweep(arguments, words, until)) is not None:
+    if arguments.search is None:
+        sweeps.finish(run_multirun(words, _said(arguments) | ({"until": until} if until else {})))
+    elif own := " ".join(Words.split(words).hydra):
+        raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
+    elif (manifest := plan_search(arguments, words, until)) is not None:
         _launch(manifest, read_rules(arguments))
+
+
+def _said(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What options say of `hydra.launcher.*`; what none says, words may."""
+    said: dict[str, Any] = {"jobs": arguments.jobs} if arguments.jobs > 1 else {}
+    said |= {"retries": arguments.retries} if arguments.retries else {}
+    said |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
+    said |= {"note": arguments.note} if arguments.note is not None else {}
+    return said | ({"follow": False} if arguments.quiet and not arguments.follow else {})
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -108,6 +128,8 @@ def _resume(arguments: argparse.Namespace) -> None:
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
+    if arguments.note is not None:
+        raise WorkspaceError("--note: must not be given with --resume, for the sweep has its own")
     manifest = find_manifest(arguments.resume or None)
     left = manifest.unfinished
     say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
@@ -122,11 +144,11 @@ def _resume(arguments: argparse.Namespace) -> None:
             f"{manifest.id}: {format_files(changed)} changed since it began; --as-begun goes on with what they were, "
             "--anew begins a new sweep of the same words"
         )
-    words = Words.split(manifest.words)
     if arguments.dry_run:
         return
-    if require_sense(arguments, words):
-        sweeps.finish(sweep_by_hydra(read_rules(arguments), words, manifest.until, manifest))
+    if manifest.search is None and (left or Words.split(manifest.words).hydra):  # a sweeper may have more to propose
+        said = _said(arguments) | ({"until": manifest.until} if manifest.until else {})
+        sweeps.finish(run_multirun(manifest.words, said, manifest))
     elif left:
         _launch(manifest, read_rules(arguments))
 

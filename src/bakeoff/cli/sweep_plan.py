@@ -54,34 +54,37 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
         arguments.no_pruning = True if not search.prunes else None
 
 
-def plan_sweep(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
-    """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
-    from bakeoff.planning.estimate import together
-    from bakeoff.sweep.points import Words, points_of
-    from bakeoff.sweep.preflight import begin, preflight
+def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
+    """Return a search that was shown, confirmed and written down; None if no more than that is wanted."""
+    from bakeoff.sweep.preflight import begin
+    from bakeoff.tracking.note import require_note
 
-    variants = Words.split(words).variants
-    plan = SearchPlan(arguments, words, until) if arguments.search is not None else None
-    if plan is not None:
-        jobs, estimates = plan.corners, plan.estimates()
-        plan.show()
-    else:
-        points = points_of(variants, workspace.CONF, sure=arguments.yes)
-        jobs = preflight(points, until=until)
-        estimates = [job.estimate for job in jobs]
-        show_jobs(jobs, len(points))
-    at_a_time = min(arguments.jobs, len(estimates))
+    note = None if arguments.note is None else require_note(arguments.note)
+    plan = SearchPlan(arguments, words, until)
+    plan.show()
+    sum_of_all = show_sum(plan.estimates(), arguments.jobs)
+    if arguments.dry_run:
+        plan.show_first()
+        return None
+    require_yes(sum_of_all, sure=arguments.yes)
+    return begin(plan.corners, words, until, plan.search, note)
+
+
+def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
+    from bakeoff.planning.estimate import together
+
+    at_a_time = min(side_by_side, len(estimates))
     sum_of_all = together(estimates, at_a_time)
     _show_sum(sum_of_all, at_a_time)
-    if arguments.dry_run:
-        if plan is not None:
-            plan.show_first()
-        return None
-    if sum_of_all.seconds > SECONDS_UNASKED and not arguments.yes:
+    return sum_of_all
+
+
+def require_yes(sum_of_all: "Together", *, sure: bool) -> None:
+    """Ask, if it takes long."""
+    if sum_of_all.seconds > SECONDS_UNASKED and not sure:
         about = format_duration(sum_of_all.seconds)
         if not confirm(f"begin what takes about {about}? (yes/no) "):
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
-    return begin(jobs, words, until, plan.search if plan else None)
 
 
 def show_jobs(jobs: Sequence["Job"], points: int) -> None:

@@ -85,6 +85,8 @@ def _list() -> None:
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     say(f"{manifest.id}: {' '.join(manifest.words)}")
+    if manifest.note:
+        say(manifest.note)
     if manifest.search is not None:
         say(f"{manifest.search}; {len(manifest.jobs)} drawn")
     rows = [

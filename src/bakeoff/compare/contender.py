@@ -62,6 +62,7 @@ class Contender:
     files: Path | None = None  # a workspace that holds it, if it is known from there alone
     revision: str | None = None  # of git, if it is known from there alone
     seeds: tuple["Contender", ...] = ()  # those that it stands for
+    note: str | None = None
     is_planned: bool = False  # no run of it is known, and of its params only those that were asked for
 
     @property

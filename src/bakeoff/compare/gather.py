@@ -12,6 +12,7 @@ from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import stored_run
+from bakeoff.tracking.journal import NOTE
 from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
@@ -119,6 +120,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
         is_dirty=tags.get("bakeoff.git_dirty") == "true", records=tags.get("bakeoff.records_digest"),
         reused_from=tags.get(MADE_BY) if tags.get(REUSED) else None, mlflow_id=run.mlflow_id,
         mlflow_experiment=run.mlflow_experiment, artifacts=run.artifacts, page=run.page, journal=run.journal,
+        note=tags.get(NOTE),
     )  # fmt: skip
 
 
@@ -130,6 +132,7 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
         result.run_id or name, result.name, str(state.get("state", "SUCCEEDED" if state else "")),
         name_as_in_params(result.params), metrics, Cost(state.get("seconds"), state.get("peak_memory_bytes")),
         experiment=result.experiment, sweep=sweep_of(result.experiment), files=files, revision=None if files else name,
+        note=result.variant.get("note"),
     )  # fmt: skip
 
 

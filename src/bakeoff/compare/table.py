@@ -13,7 +13,7 @@ OPTION = ".use"
 RECORDS = "records"  # the column that stands where they differ
 CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number of theirs is called the best
 FIRST_KEYS = 3
-HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, LAST = 1, 2, 3, 4, 5, 10, 600  # ranks of columns
+HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, NOTE, LAST = 1, 2, 3, 4, 5, 10, 498, 600  # ranks of columns
 MB, GB = 1e6, 1e9
 
 
@@ -59,6 +59,7 @@ def make_table(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, 
         *(_of_key(key, LAST, contenders) for key in (others if all_keys else ())),
         *(_of_metric(name, HEADLINE if at == 0 else BESIDE_IT, contenders) for at, name in enumerate(names)),
         _column("state", LINK, STATE, contenders, _state),
+        _column("note", LINK, NOTE, contenders, lambda one: " ".join((one.note or "").split())),
         _of_cost("drop", "drop", 499, contenders, lambda value: f"{value:.3f}"),
         _of_cost("time", "seconds", TIME, contenders, _clock),
         _of_cost("memory", "memory_bytes", 500, contenders, lambda value: f"{value / GB:.2f} GB"),

@@ -91,7 +91,7 @@ class Chooser:
         )
 
     def check_keys(self) -> None:
-        known = [*self._groups, EXPERIMENT, "seed"]
+        known = [*self._groups, EXPERIMENT, "seed", "note"]
         for key in self.said.values:
             if key not in known:
                 self._problems.add(str(key), f"no such key; {choices(str(key), known)}")

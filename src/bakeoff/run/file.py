@@ -46,7 +46,7 @@ def load(path: Path) -> Run:
     for group in ("data", *GROUPS):
         if isinstance(variant, dict) and not isinstance(name := variant.get(group), str):
             problems.add(f"variant.{group}", f"must be the name of an option, got {show(name)}")
-    for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "derived", KEY}:
+    for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "note", "derived", KEY}:
         problems.add(key, "no such key")
     if not is_whole(tree):
         problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")

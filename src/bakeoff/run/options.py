@@ -100,12 +100,14 @@ class Mlflow:
     checkpoints: Checkpoints = "newest"  # that MLflow gets while training: the newest two and the best weights, …
     largest_model_mb: float = 500.0  # of a file or an export that MLflow gets; of a larger one it gets the digest
     register: str | None = None  # the exported model becomes a version of this registered model
+    name: str | None = None  # of the run; None: the options of its variant
 
     def __post_init__(self) -> None:
         require(bool(self.experiment.strip()), "experiment", self.experiment, "a name")
         for key in ("wait_s", "system_every_s", "largest_model_mb"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
             require_at_most(self, **{key: 1_000_000})
+        require(self.name is None or bool(self.name.strip()), "name", self.name, "a name")
         is_name = self.register is None or (bool(self.register.strip()) and not set(self.register) & FORBIDDEN)
         require(is_name, "register", self.register, "a name without / : ' and \"")
 

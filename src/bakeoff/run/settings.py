@@ -27,6 +27,7 @@ GROUPS: dict[str, Mapping[str, type]] = {  # all but `data`, whose settings only
     "export": {"export": Export},
     "track": TRACKERS,
 }
+MOST_OF_A_NOTE = 8000  # letters; MLflow's limit
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Run:
     export: Export
     track: Track
     derived: Derived
+    note: str | None = None  # to remember the run by; it decides nothing
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**31, "seed", self.seed, "between 0 and 2**31 - 1")
@@ -68,6 +70,7 @@ class Draft:
     evaluate: Evaluate | None
     export: Export | None
     track: Track | None
+    note: str | None = None
 
     def whole(self, derived: Derived) -> Run:
         """Return the variant; nothing may be missing."""
@@ -94,12 +97,21 @@ def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
     for key, value in (("variant", variant), ("data", data)):
         if value is not None and not isinstance(value, Mapping):
             problems.add(key, f"must be a mapping, got {show(value)}")
-    return Draft(variant=variant, seed=seed, data=data, **groups)
+    return Draft(variant=variant, seed=seed, data=data, note=_parse_note(tree.get("note"), problems), **groups)
+
+
+def _parse_note(note: Any, problems: Problems) -> str | None:
+    if note is None or (isinstance(note, str) and note.strip() and len(note) <= MOST_OF_A_NOTE):
+        return note
+    problems.add("note", f"must be a text of at most {MOST_OF_A_NOTE:,} letters, got {show(note)}")
+    return None
 
 
 def as_tree(run: Run | Draft) -> dict[str, Any]:
     """Return plain values, a group of several kinds with the one it is: what run.yaml holds."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
+    if run.note is not None:
+        tree["note"] = run.note
     if run.data is not None:
         tree["data"] = run.data
     for group, kinds in GROUPS.items():

@@ -146,7 +146,7 @@ def _train(
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
-    copy = tracker.start(run.track, run.name, tags, run_id=work.run_id, is_over=found.is_over)
+    copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         _introduce(copy, run, manifest, records)
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal

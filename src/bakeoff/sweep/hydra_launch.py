@@ -1,16 +1,20 @@
 """Jobs -> a launcher of Hydra's, which begins each where it begins such things; here is seen what becomes of them.
 
 For Hydra a job is a function that starts one process and waits for it. So a launcher may run several in one process, or
-send them elsewhere, as long as the workspace is there under the same path.
+send them elsewhere, as long as the workspace is there under the same path. What it composes is the point, and beside
+it which job of which sweep that is.
 """
 
+import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 
 from bakeoff.errors import one_line
@@ -22,6 +26,7 @@ from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.parameters import as_words
+from bakeoff.sweep.primary import SWEEP
 from bakeoff.sweep.running import KILLED, Following, Running
 from bakeoff.tracking.journal import is_held
 
@@ -36,7 +41,7 @@ class JobFailed(RuntimeError):
 
 def run_one(config: Any) -> None:
     """Run a job, in whatever process the launcher chose."""
-    files = JobFiles(Path(config.folder), int(config.job))
+    files = JobFiles(Path(config[SWEEP].folder), int(config[SWEEP].job))
     os.chdir(files.folder.parents[2])  # the main workspace
     if (files.folder / CALLED_OFF).exists() or not is_wanted(load_manifest(files.folder).job(files.number).experiment):
         raise JobFailed("called off")
@@ -48,9 +53,12 @@ def run_one(config: Any) -> None:
 class LaunchByHydra(Launch):
     """How many run at once, and when one begins, is the launcher's."""
 
-    def __init__(self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher) -> None:
+    def __init__(
+        self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher, fixed: Sequence[str]
+    ) -> None:
+        """`fixed` are words that all points have in common."""
         super().__init__(manifest, say, rules, Seats(len(manifest.jobs) + 1, 0))
-        self._launcher = launcher
+        self._launcher, self._fixed = launcher, fixed
         self._thread: Thread | None = None
         self._handed: dict[int, Following] = {}  # by number: from where on its log is new
         self._why: dict[int, str] = {}  # a job was not begun
@@ -113,14 +121,16 @@ class LaunchByHydra(Launch):
 
     def _launch(self, numbers: list[int]) -> None:
         try:
-            place = f"folder={as_words(str(self.manifest.folder.resolve()))}"
-            ends = self._launcher.launch([[place, f"job={number}"] for number in numbers], initial_job_idx=0)
-            self._why = {
-                number: one_line(end._return_value)  # asked in the open, it is raised
-                for number, end in zip(numbers, ends, strict=True) if isinstance(end._return_value, BaseException)
-            }  # fmt: skip
+            ends = self._launcher.launch([self._words_of(number) for number in numbers], initial_job_idx=0)
+            whys = {number: _why_lost(end) for number, end in zip(numbers, ends, strict=True)}
+            self._why = {number: why for number, why in whys.items() if why}
         except Exception as error:  # whatever a plugin raises
             self._why = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
+
+    def _words_of(self, number: int) -> list[str]:
+        which = {"folder": str(self.manifest.folder.resolve()), "job": number}
+        fixed = [word for word in self._fixed if word not in self.manifest.job(number).points[0]]
+        return [*fixed, *self.manifest.job(number).points[0], f"+{SWEEP}={as_words(which)}"]
 
     def _settle_not_begun(self, job: SweepJob) -> None:
         if is_wanted(job.experiment):
@@ -131,3 +141,13 @@ class LaunchByHydra(Launch):
         self._change(job.end(time.time(), state, why))
         self._tell(job, f"{state}: {why}")
         self._retry(self.manifest.job(job.number))
+
+
+def _why_lost(end: JobReturn) -> str | None:
+    """A job's error is raised for whoever asks for its result, after Hydra's own line."""
+    try:
+        with redirect_stderr(io.StringIO()):
+            _ = end.return_value
+    except Exception as error:  # whatever a plugin made of it
+        return one_line(error)
+    return None

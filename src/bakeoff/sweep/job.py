@@ -24,6 +24,7 @@ from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import SweepJob, load_manifest
 from bakeoff.sweep.snapshot import Snapshot
+from bakeoff.tracking.journal import NOTE_VARIABLE
 
 ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
@@ -105,6 +106,7 @@ def main() -> None:
             session.note_leader(files.process)
             manifest = load_manifest(files.folder)
             job = manifest.job(files.number)
+            os.environ |= {NOTE_VARIABLE: manifest.note} if manifest.note else {}  # for the stage that trains
             code = 1
             try:
                 code = run_job(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))

@@ -251,15 +251,7 @@ def end_all(launches: Sequence[Launch]) -> None:
 
 
 def launch_of(manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None) -> Launch:
-    """Return the launch that fits a sweep: where its jobs come from, and who begins them."""
-    from bakeoff.sweep.points import Words
-
-    if hydra := Words.split(manifest.words).hydra:
-        from bakeoff.sweep.hydra_launch import LaunchByHydra, run_one
-        from bakeoff.sweep.hydra_plugins import launcher_of
-
-        if (launcher := launcher_of(hydra, manifest.folder, run_one)) is not None:
-            return LaunchByHydra(manifest, say, rules, launcher)
+    """Return the launch that fits a sweep: where its jobs come from."""
     if manifest.search is None:
         return Launch(manifest, say, rules, seats)
     from bakeoff.sweep.search.searching import Searching

@@ -113,6 +113,7 @@ class Manifest:
     track: dict[str, Any]  # where MLflow's copies go, by run.yaml
     jobs: tuple[SweepJob, ...]
     search: Search | None = None  # None: its jobs are all there from the beginning
+    note: str | None = None  # of all its runs
 
     @property
     def folder(self) -> Path:

@@ -11,7 +11,7 @@ from bakeoff.pages import template
 from bakeoff.run.options import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.sweep.standing import best, ranked, write_results
-from bakeoff.tracking.journal import Journal, entries
+from bakeoff.tracking.journal import NOTE, Journal, entries
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.sync import send_beside
 from bakeoff.tracking.target import Target, all_journals
@@ -52,6 +52,7 @@ def parent_run(manifest: Manifest) -> Iterator[None]:
         "bakeoff.sweep_question": " ".join(manifest.words),
         "bakeoff.sweep_jobs": str(manifest.expected),
         **_search_tags(manifest),
+        **({NOTE: manifest.note} if manifest.note else {}),
         "bakeoff.git_commit": manifest.baseline,
     })  # fmt: skip
     journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")

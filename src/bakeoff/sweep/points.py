@@ -1,4 +1,4 @@
-"""A sweep's words, from the command line or a file -> its points, each a list of plain overrides.
+"""A sweep's words, from the command line or a file; what becomes of them is a list of points.
 
 lr=cosine,exponential seed=range(0,3) 'model=glob(ssd*)' +lr.warmup_steps=0
 """
@@ -75,36 +75,44 @@ class Point:
         return " ".join(self.varied) or " ".join(self.overrides) or "params.yaml"
 
 
-def points_of(words: Iterable[str], conf: Path, *, sure: bool = False) -> list[Point]:
-    """Combine all values in the order of Hydra's own sweeper: the last word varies first.
+def key_of(word: str) -> str:
+    """`lr.peak` of `+lr.peak=0.1`, and of `~lr.peak`."""
+    return word.partition("=")[0].lstrip("+~")
 
-    Of a key that is set twice the last counts.
-    """
+
+def fixed_words(words: Iterable[str]) -> dict[str, str]:
+    """Return those that stand for one value, by their keys: all points have them in common."""
+    texts = list(words)
+    pairs = zip(texts, read_words(texts), strict=True)
+    return {key_of(text): text for text, override in pairs if not override.is_sweep_override()}
+
+
+def set_or_added(word: str) -> str:
+    """As one who types less means `+key=value`: also where the key has a value already."""
+    return f"+{word}" if word.startswith("+") and not word.startswith("++") else word
+
+
+def require_few(words: Iterable[str], *, sure: bool = False) -> None:
+    """Refuse words that stand for more points than anybody wants; Hydra would begin to make them."""
     most = MOST_AT_ALL if sure else MOST_POINTS
     overrides = {override.get_key_element(): override for override in read_words(words)}
-    several = {key for key, override in overrides.items() if override.is_sweep_override()}
-    axes = {
-        key: values_of(override, conf, most) if key in several else [line_of(override)]
-        for key, override in overrides.items()
-    }
-    if math.prod(len(axis) for axis in axes.values()) > most:
-        counts = [len(axes[key]) for key in axes if key in several]  # no more than one above the most
+    counts = [_count(override, most) for override in overrides.values() if override.is_discrete_sweep()]
+    if math.prod(max(count, 1) for count in counts) > most:
         sizes = " x ".join(f"{count:,}" if count <= most else f"over {most:,}" for count in counts)
         remedy = "sweep fewer values" if sure else f"sweep fewer values, or --yes for up to {MOST_AT_ALL:,}"
         raise ConfigError(f"command line: must be at most {most:,} points, got {sizes}; {remedy}")
-    return [
-        Point(combination, tuple(text for key, text in zip(axes, combination, strict=True) if key in several))
-        for combination in itertools.product(*axes.values())
-    ]
+
+
+def _count(override: Override, most: int) -> int:
+    """Of values, no more than one above the most; the options of a glob(…) are never so many."""
+    if isinstance(override.value(), Glob):
+        return 1
+    return sum(1 for _ in itertools.islice(override.sweep_string_iterator(), most + 1))
 
 
 def values_of(override: Override, conf: Path, most: int) -> list[str]:
     """Return an override for each value; one more than `most` if there are more."""
     where = f"command line: {line_of(override)}"
-    if override.is_interval_sweep():
-        raise ConfigError(
-            f"{where}: an interval has no points to run; write values or range(start,stop,step), or --search tpe"
-        )
     if isinstance(override.value(), Glob):
         values = _options(override, conf, where)
     else:

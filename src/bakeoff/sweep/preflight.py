@@ -29,7 +29,7 @@ from bakeoff.sweep.snapshot import require_capturable, take_snapshot
 from bakeoff.training.variant import Derived
 
 RECORDS_STAGE = "build_records"
-NOT_OF_TRAINING = ("evaluate", "export", "track", "variant")  # groups of run.yaml
+NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,9 @@ def _name(where: Sequence[Point], points: Sequence[Point]) -> str:
     return f"{where[0].name}{more}: "
 
 
-def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None) -> Manifest:
+def begin(
+    jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None, note: str | None = None
+) -> Manifest:
     """Begin a sweep of these jobs; of a search they are its corners, and it has none yet."""
     folder = _new_folder(workspace.sweeps())
     snapshot = take_snapshot(folder.name)
@@ -116,6 +118,7 @@ def begin(jobs: Sequence[Job], words: Sequence[str], until: str | None, search: 
         track=as_tree(jobs[0].run)["track"],
         jobs=(),
         search=search,
+        note=note,
     )
     return extend(manifest, () if search else jobs)
 

@@ -24,6 +24,7 @@ from bakeoff.workspace import journals
 
 FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
+NOTE, NOTE_VARIABLE = "mlflow.note.content", "BAKEOFF_NOTE"  # the tag, and how --note reaches the stage that trains
 LONGEST_LINE = 2**24  # bytes; a longer one is no line of ours
 Entry = dict[str, Any]
 FIELDS: dict[str, dict[str, type]] = {  # what a line of each kind has to have

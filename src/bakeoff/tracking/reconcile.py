@@ -11,6 +11,7 @@ from filelock import FileLock
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
+from bakeoff.tracking.note import tell_notes_here
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
 from bakeoff.tracking.sync import tell_interrupted, where_allowed
 from bakeoff.tracking.target import Target
@@ -33,6 +34,8 @@ def reconcile() -> None:
         noted = {row.get("experiment") for row in read_ledger()}
         told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
         last, target = last_here(), _target_of(here)
+        if target:
+            tell_notes_here()
         if not here.run_id or not target or last == here.run_id:
             return
         _restore_unknown(here, target)

@@ -22,8 +22,9 @@ from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
 STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
 LEDGER = "ledger.jsonl"
 COMPARED_BY_NOBODY = (
-    "digest", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
-    "train.keep_every_steps", "train.log_every_steps", "train.samples", "train.tensorboard", "evaluate.pictures",
+    "digest", "note", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps",
+    "train.checkpoint_every_seconds", "train.keep_every_steps", "train.log_every_steps", "train.samples",
+    "train.tensorboard", "evaluate.pictures",
     "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
     "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
 )  # fmt: skip
@@ -115,6 +116,11 @@ def _result(
 ) -> Result:
     variant, numbers = parse_yaml(run_yaml), parse_json(metrics)
     return Result(run_yaml or "", variant, parse_json(state), history or "", numbers, experiment)
+
+
+def is_trained_here(here: Result) -> bool:
+    """Whether what is trained in the workspace is the variant that is rendered there."""
+    return _is_trained(parse_yaml(read_text(Path("dvc.lock"))), here.variant)
 
 
 # What dvc.lock says of the stages.

@@ -17,9 +17,10 @@ from uuid import uuid4
 from bakeoff.progress import say
 from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
-from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, tell_checkpoints
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
+from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, result_here
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
@@ -167,8 +168,9 @@ class Tracker:
 
 
 def start(
-    settings: Track, name: str, tags: Mapping[str, str], *, run_id: str | None = None, is_over: bool = False
-) -> Tracker:
+    settings: Track, name: str, tags: Mapping[str, str], *, note: str | None = None, run_id: str | None = None,
+    is_over: bool = False,
+) -> Tracker:  # fmt: skip
     """Open a new run in the store that the settings name, or one that was interrupted.
 
     Of one that `is_over`, and was told of to its end, nothing more is told: the clock and the machine of today are none
@@ -178,6 +180,8 @@ def start(
     if is_over and tracker._journal and tracker._journal.is_finished:
         tracker.close(wait=False)
     tracker.tags(tags)
+    for text in notes_of(note):
+        tracker.tags({NOTE: text})
     return tracker
 
 
@@ -208,6 +212,8 @@ def tell_result(journal: Journal, result: Result) -> None:
     """Tell the variant and its numbers."""
     if result.experiment:
         journal.tags({"DVC_EXP_NAME": result.experiment})
+    if note := result.variant.get("note"):
+        journal.tags({NOTE: str(note)})
     journal.params(result.params)
     for step, values in result.points():
         journal.metrics(step, values)
@@ -240,7 +246,7 @@ def _begin(journal: Journal, name: str | None, settings: Mlflow) -> None:
     if name is None:
         restore(journal, result_here(), settings)
         return
-    experiment = os.environ.get("DVC_EXP_NAME")
+    experiment, name = os.environ.get("DVC_EXP_NAME"), settings.name or name
     journal.run(f"{name} ({experiment})" if experiment else name)
     if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
         journal.parent(sweep[1])

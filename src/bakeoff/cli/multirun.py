@@ -1,0 +1,71 @@
+"""`python -m bakeoff.multirun`, and what both doors to a multirun show on the terminal."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli import sweeps
+from bakeoff.cli.sweep_plan import require_yes, show_jobs, show_sum
+from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
+from bakeoff.errors import ConfigError, said_plainly
+
+if TYPE_CHECKING:
+    from bakeoff.sweep.manifest import Manifest
+    from bakeoff.sweep.multirun_settings import Settings
+    from bakeoff.sweep.preflight import Job
+
+OTHER_CONF = ("config_path", "config_name", "config_dir")
+
+
+class Terminal:
+    def say(self, line: str) -> None:
+        say_while_heard(line)
+
+    def show(self, jobs: "Sequence[Job]", points: int, settings: "Settings", *, ask: bool) -> None:
+        show_jobs(jobs, points)
+        sum_of_all = show_sum([job.estimate for job in jobs], settings.jobs)
+        if ask and not settings.dry_run:
+            require_yes(sum_of_all, sure=settings.yes)
+
+
+def run_multirun(
+    words: Sequence[str], said: Mapping[str, Any], going_on: "Manifest | None" = None, *, lines_up: bool = False
+) -> "Manifest | None":
+    """Run the application on words as `bakeoff sweep` has them: a + need not be doubled for a key that has a value."""
+    from bakeoff.sweep.multirun import Multirun
+    from bakeoff.sweep.points import set_or_added
+
+    end_as_by_ctrl_c()
+    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_added, words)]
+    return Multirun(Terminal(), words, said=said, going_on=going_on, lines_up=lines_up).run()
+
+
+def main() -> None:
+    with said_plainly():
+        words, options = _read_arguments(sys.argv[1:])
+        for name in OTHER_CONF:
+            if getattr(options, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{option}: must not be given, for the configuration is conf/ of this workspace")
+        workspace.enter()
+        end_as_by_ctrl_c()
+        from bakeoff.sweep.multirun import Multirun
+        from bakeoff.sweep.points import Words
+
+        shown = Words.split(words).variants if options.cfg is not None else None
+        sweeps.finish(Multirun(Terminal(), words).run(whole_of=shown))
+
+
+def _read_arguments(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:
+    """Return the words, and of Hydra's own options those that take one; Hydra reads them all again."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("words", nargs="*")
+    for names in (("--cfg", "-c"), ("--package", "-p"), ("--config-path", "-cp"), ("--config-name", "-cn")):
+        parser.add_argument(*names)
+    parser.add_argument("--config-dir", "-cd")
+    parser.add_argument("--info", "-i", nargs="?")
+    parser.add_argument("--shell-completion", "-sc", action="store_true")
+    options, _ = parser.parse_known_intermixed_args(arguments)
+    return [] if options.shell_completion else options.words, options

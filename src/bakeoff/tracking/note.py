@@ -1,0 +1,37 @@
+"""What somebody wants to remember of a run. It is the run's description in MLflow, and decides nothing.
+
+`note` in params.yaml reaches run.yaml; `--note` reaches the process that trains by a variable, and comes after it.
+"""
+
+import os
+from collections.abc import Iterator
+
+from bakeoff.errors import ConfigError
+from bakeoff.tracking.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
+from bakeoff.tracking.result import is_trained_here, result_here
+from bakeoff.workspace import journals
+
+
+def notes_of(rendered: str | None) -> Iterator[str]:
+    """The last counts."""
+    yield from filter(None, (rendered, os.environ.get(NOTE_VARIABLE)))
+
+
+def require_note(note: str) -> str:
+    if not note.strip() or len(note) > LONGEST_TAG:
+        raise ConfigError(f"--note: must be a text of at most {LONGEST_TAG:,} letters, got {len(note):,}")
+    return note
+
+
+def tell_notes_here() -> None:
+    """Tell of the run whose result is in the workspace, unless another variant was rendered since."""
+    here = result_here()
+    if not here.run_id or not (journals() / here.run_id).is_dir() or not is_trained_here(here):
+        return
+    rendered = here.variant.get("note")
+    told = {entry["values"].get(NOTE) for entry in entries_of(journals() / here.run_id, "tags")}
+    for note in notes_of(rendered if isinstance(rendered, str) else None):
+        if note not in told:
+            journal = Journal(here.run_id)
+            journal.tags({NOTE: note})
+            journal.close()

@@ -1,0 +1,46 @@
+"""`hydra/launcher: dvc`: each point of a multirun becomes a DVC experiment, checked before the first begins.
+
+Hydra imports every module of `hydra_plugins` wherever it composes anything. So this one imports nothing that Hydra has
+not imported, until it is used.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.utils import JobReturn
+from hydra.plugins.launcher import Launcher
+
+ConfigStore.instance().store(
+    group="hydra/launcher",
+    name="dvc",
+    node={
+        "_target_": f"{__name__}.DvcLauncher",
+        "_recursive_": False,
+        "jobs": 1,  # so many side by side, if memory allows
+        "follow": None,  # show the jobs' own words; by default if one runs at a time
+        "fail_fast": False,  # begin no other job once one has failed
+        "retries": 0,  # of a job that was killed, or had too little memory or disk
+        "until": None,  # run this stage and those that it needs
+        "yes": False,  # begin what takes more than an hour without asking
+        "dry_run": False,  # say what would run, and run nothing
+        "note": None,  # the description of all its runs in MLflow
+        "begun_by": None,  # another launcher of Hydra's, which begins the jobs
+    },
+)
+
+
+class DvcLauncher(Launcher):
+    def __init__(self, begun_by: Any = None, **settings: Any) -> None:
+        self._begun_by, self._settings = begun_by, settings
+
+    def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
+        from bakeoff.sweep.multirun import Multirun
+
+        if not isinstance(task_function, Multirun):
+            raise TypeError("hydra/launcher=dvc: must stand in `python -m bakeoff.multirun`, which knows DVC's stages")
+        self._multirun = task_function
+        self._multirun.set_up(self._settings, self._begun_by, hydra_context, config)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        return self._multirun.launch(job_overrides)

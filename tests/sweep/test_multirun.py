@@ -1,0 +1,361 @@
+"""The Hydra application on conf/: its words, its sweepers and launchers, Hydra's own and those that others write."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+from hydra.core.plugins import Plugins
+from hydra.core.singleton import Singleton
+
+from bakeoff.errors import BakeoffError, ConfigError
+from bakeoff.sweep.hydra_launch import LaunchByHydra
+from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
+from bakeoff.sweep.multirun import FULL_ERROR, Multirun
+from bakeoff.sweep.multirun_settings import Settings
+from bakeoff.sweep.points import Point
+from bakeoff.workspace import STOP_FILE, queued
+from imports import ROOT
+from made_sweeps import ID, states, sweep, sweep_job
+
+DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
+ONE_BY_ONE = ("seed=range(1,3)", "hydra/launcher=one_by_one")
+Instead = Callable[[Mapping[int, str]], None]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where one stands, with params.yaml and conf/; Hydra finds the plugins as if they were installed."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    shutil.copy2(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.delenv(FULL_ERROR, raising=False)
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "plugins"))
+    forget_plugins()
+    yield tmp_path
+    forget_plugins()
+
+
+def forget_plugins() -> None:
+    Singleton._instances.pop(Plugins, None)
+    for name in [name for name in sys.modules if name.startswith("hydra_plugins")]:
+        del sys.modules[name]
+
+
+class Heard:
+    """Whoever asks for a multirun, and remembers what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def show(self, jobs: Sequence[Any], points: int, settings: Settings, *, ask: bool) -> None:
+        self.say(f"{points} points")
+
+
+def files_of(place: Path) -> list[Path]:
+    assert not (place / ".bakeoff/hydra").exists()
+    return sorted(path for path in place.rglob("*") if path.is_file())
+
+
+class Entered(Multirun):
+    """Points that Hydra's sweeper makes are noted, and come to what `come_to` says of their seed."""
+
+    come_to: Callable[[int], float | None] = staticmethod(lambda seed: 0.5)
+
+    def __init__(self, *words: str, going_on: Manifest | None = None, **said: Any) -> None:
+        self.heard, self.entered, self.runs = Heard(), list[list[str]](), 0
+        self.names: list[str] = []
+        super().__init__(self.heard, words, said=said, going_on=going_on)
+        self._as_begun = False  # there is no snapshot
+
+    def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
+        self.entered += [list(point.overrides) for point in points]
+        self.names += [point.name for point in points]
+        known = manifest.jobs if manifest else ()
+        more = [
+            sweep_job(len(known) + place, points=(point.varied or point.overrides,))
+            for place, point in enumerate(points, 1)
+        ]
+        return sweep(*known, *more, words=self._words)
+
+    def _run(self, manifest: Manifest) -> Manifest:
+        self.runs += 1
+        jobs = []
+        for job in manifest.jobs:
+            seed = int(job.varied.get("seed", 0))
+            value = self.come_to(seed)
+            jobs.append(replace(job, state=FAILED if value is None else DONE, value=value))
+        return replace(manifest, jobs=tuple(jobs))
+
+
+def multirun(application: Multirun, *words: str) -> Manifest | None:
+    sys.argv = ["multirun", *words]
+    return application.run()
+
+
+def entered(*words: str, **said: Any) -> list[str]:
+    application = Entered(*words, **said)
+    multirun(application, "--multirun", *words)
+    return [" ".join(point) for point in application.entered]
+
+
+@pytest.fixture(autouse=True)
+def arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["multirun"])
+
+
+@pytest.mark.parametrize(
+    ("words", "points"),
+    [
+        (["lr=cosine,exponential"], ["lr=cosine", "lr=exponential"]),
+        (["lr.peak=0.05,1e-1"], ["lr.peak=0.05", "lr.peak=0.1"]),
+        (["seed=range(0,3)"], ["seed=0", "seed=1", "seed=2"]),
+        (["seed=range(6,0,-2)"], ["seed=6", "seed=4", "seed=2"]),
+        (["lr.peak=sort(3,1,2)"], ["lr.peak=1", "lr.peak=2", "lr.peak=3"]),
+        (["experiment=demo,frc_cosine"], ["experiment=demo", "experiment=frc_cosine"]),
+        (["model=glob(ssd_s*)"], ["model=ssd_small"]),
+        (["lr.use=cosine,preset"], ["lr.use=cosine", "lr.use=preset"]),
+        (["lr.hold_steps=0,1", "~lr.floor"], ["lr.hold_steps=0 ~lr.floor", "lr.hold_steps=1 ~lr.floor"]),
+        (["seed=1,2", "seed=3"], ["seed=3"]),
+        ([], [""]),
+        (
+            ["lr=cosine,exponential", "++lr.warmup_steps=0", "seed=1,2"],
+            [
+                "lr=cosine ++lr.warmup_steps=0 seed=1",
+                "lr=cosine ++lr.warmup_steps=0 seed=2",
+                "lr=exponential ++lr.warmup_steps=0 seed=1",
+                "lr=exponential ++lr.warmup_steps=0 seed=2",
+            ],
+        ),
+    ],
+)
+def test_hydras_own_sweeper_makes_the_points(words: list[str], points: list[str], place: Path) -> None:
+    params = place / "params.yaml"
+    params.write_text(params.read_text().replace("lr: {use: preset}", "lr: {use: preset, floor: 0.1}"))
+    assert entered(*words) == points
+
+
+def test_a_point_is_named_by_what_varies() -> None:
+    application = Entered()
+    multirun(application, "-m", "lr=cosine,constant", "seed=7", "lr.peak=1,2")
+    assert application.names == [
+        "lr=cosine lr.peak=1", "lr=cosine lr.peak=2", "lr=constant lr.peak=1", "lr=constant lr.peak=2"
+    ]  # fmt: skip
+    application = Entered()
+    multirun(application, "-m", "seed=7")
+    assert application.names == ["seed=7"]
+
+
+def test_without_multirun_it_is_one_point() -> None:
+    application = Entered()
+    multirun(application, "seed=7", "lr=cosine")
+    assert application.entered == [["seed=7", "lr=cosine"]] and application.runs == 1
+
+
+def test_what_params_yaml_changes_goes_before_a_preset_and_after_an_option(place: Path) -> None:
+    params = place / "params.yaml"
+    text = params.read_text().replace("lr: {use: preset}", "lr: {use: exponential, peak: 0.3}")
+    params.write_text(text.replace("seed: 0", "seed: 5"))
+
+    class Composed(Entered):
+        def set_up(self, settings: Any, begun_by: Any, hydra_context: Any, config: Any) -> None:
+            self.config = config
+            super().set_up(settings, begun_by, hydra_context, config)
+
+    application = Composed()
+    multirun(application, "-m", "memory=low,high", "train.epochs=2")
+    config, choices = application.config, application.config.hydra.runtime.choices
+    assert (config.lr.kind, config.lr.peak, config.seed, config.train.epochs) == ("exponential", 0.3, 5, 2)
+    assert (choices.lr, choices.model, choices.experiment) == ("exponential", "ssd_small", "demo")
+
+
+REFUSED = [
+    (["-m", "sed=1,2"], "command line: Could not override 'sed'. To append to your config use +sed=1; Key 'sed'"),
+    (["-m", "lr=cosin,cosine"], "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'"),
+    (["-m", "+lr.peak=1,2"], "command line: Could not append to config. An item is already at 'lr.peak'. Either remo"),
+    (["-m", "lr.peak=interval(0,1)"], "command line: BasicSweeper does not support sweep type : INTERVAL_SWEEP"),
+    (["-m", "seed=1,2", "--cfg", "job"], "command line: Only one of --run, --multirun, --cfg, --info and"),
+    (["-m", "hydra/launcher=slurm"], "command line: In 'hydra/config': Could not find 'hydra/launcher/slurm'"),
+    (["-m", "hydra.sweeper.n=2"], "command line: Could not override 'hydra.sweeper.n'. To append to your config use +"),
+    (
+        ["-m", "hydra/launcher=one_by_one", "+hydra.launcher.jobs=2"],
+        "command line: Error in call to target 'hydra_plugins.kitchen.launcher.OneByOne': TypeError(",
+    ),
+    (["-m", "hydra.sweep.dir=${nothing}", "seed=1,2"], "command line: Interpolation key 'nothing' not found"),
+    (["-m", "seed=range(3,3)"], "command line: seed=range(3,3): must stand for one point or more, got none"),
+    (["-m", "hydra.launcher.jobs=0"], "hydra.launcher.jobs: must be a whole number, 1 or more, got 0"),
+    (["-m", "hydra.launcher.retries=two"], "hydra.launcher.retries: must be a whole number, 0 or more, got 'two'"),
+    (["-m", "hydra.launcher.yes=1"], "hydra.launcher.yes: must be true or false, got 1"),
+    (
+        ["-m", "+hydra.launcher.job=2"],
+        "hydra.launcher.job: no such setting; did you mean 'jobs'? one of: dry_run, fail_fast, follow, jobs",
+    ),
+    (["seed=1,2"], "command line: Ambiguous value for argument 'seed=1,2' 1. To use it as a list, use key=[value1,val"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED, ids=[" ".join(words) for words, _ in REFUSED])
+def test_what_hydra_refuses_is_one_line_and_leaves_nothing(words: list[str], message: str, place: Path) -> None:
+    before = files_of(place)
+    application = Entered(*[word for word in words if not word.startswith("-") and word != "job"])
+    with pytest.raises(BakeoffError) as raised:
+        multirun(application, *words)
+    assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
+    assert application.runs == 0 and files_of(place) == before and FULL_ERROR not in os.environ
+
+
+def test_one_who_asks_hydra_for_the_whole_error_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FULL_ERROR, "1")
+    with pytest.raises(hydra.errors.ConfigCompositionException, match="Could not override 'sed'"):
+        multirun(Entered(), "-m", "sed=1,2")
+
+
+def test_side_by_side_is_a_launchers_own_word() -> None:
+    words = ("seed=1,2", "hydra/launcher=one_by_one")
+    with pytest.raises(ConfigError, match="^--jobs: must stand without hydra/launcher=one_by_one: the launcher's own"):
+        multirun(Entered(*words, jobs=2), "-m", *words)
+
+
+def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    @hydra.main(version_base="1.3", config_path=str(Path("conf").resolve()))
+    def other(config: Any) -> None:
+        raise AssertionError("it would have no stages")
+
+    sys.argv = ["other", "-m", "hydra/launcher=dvc", "+a=1,2"]
+    monkeypatch.setenv(FULL_ERROR, "1")
+    with pytest.raises(TypeError, match=r"^hydra/launcher=dvc: must stand in `python -m bakeoff\.multirun`"):
+        other()
+
+
+class Launched(Entered):
+    """By whichever launcher of Hydra's is chosen, as it is."""
+
+    def _run(self, manifest: Manifest) -> Manifest:
+        assert self._launcher is not None
+        manifest.folder.mkdir(parents=True, exist_ok=True)
+        manifest.write()
+        launch = LaunchByHydra(manifest, self.heard.say, self._settings.rules(), self._launcher, ())
+        return launch.run()
+
+
+def launched(manifest: Manifest, said: list[str] | None = None, **rules: bool) -> Manifest:
+    application = Launched(*manifest.words, going_on=manifest, **rules)
+    application.heard.lines = [] if said is None else said
+    manifest.write()
+    end = multirun(application, "-m", *manifest.words)
+    assert end is not None
+    return end
+
+
+def test_a_launcher_of_hydras_begins_each_job_and_the_manifest_knows_how_it_ended(instead: Instead) -> None:
+    instead({1: "print('one', flush=True)\nend(0)", 2: "end(3)", 3: "os.kill(os.getpid(), 9)", 4: "end(0)"})
+    said: list[str] = []
+    jobs = (sweep_job(1), sweep_job(2), sweep_job(3), sweep_job(4, state=DONE))
+    end = launched(sweep(*jobs, words=ONE_BY_ONE), said, follow=True)
+    assert states(end) == states(load_manifest(end.folder)) == [DONE, FAILED, FAILED, DONE]
+    assert [job.attempts[-1].why for job in end.jobs[:3]] == [None, "ended with code 3", "killed"]
+    assert "1: one" in said and end.job(4).attempts == ()
+    assert list(Path(".bakeoff/hydra").glob("*/0"))  # where Hydra keeps what a launcher writes
+    instead({2: "end(0)", 3: "end(0)"})
+    assert states(launched(end)) == [DONE] * 4
+
+
+def test_what_bakeoff_stop_takes_off_is_not_begun(instead: Instead) -> None:
+    instead({1: f"open({str(queued() / 'sweep-20260102-030405-2' / STOP_FILE)!r}, 'w').close()\nend(0)"})
+    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE))
+    assert states(end) == [DONE, STOPPED]
+    assert end.job(2).attempts[-1].why == "not begun, as `bakeoff stop` asked"
+
+
+def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
+    waits = f"""
+        from pathlib import Path
+        from bakeoff.sweep import session
+        from bakeoff.sweep.job import JobFiles
+        files = JobFiles(Path(".bakeoff/sweeps/{ID}"), 1)
+        session.note_leader(files.process)
+        with files.lock:
+            try: print("ready", flush=True); time.sleep(60)
+            except KeyboardInterrupt: pass
+        end(130)
+    """
+    instead({1: waits, 2: "end(0)"})
+
+    class Impatient(list[str]):
+        def append(self, text: str) -> None:
+            if text == "1: ready":
+                raise KeyboardInterrupt
+            super().append(text)
+
+    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE), Impatient(), follow=True)
+    assert states(end) == [STOPPED, WAITING]
+    assert end.job(1).attempts[-1].why == "stopped by Ctrl-C"
+    assert not (end.folder / "2.log").exists()
+
+
+def test_a_launcher_that_cannot_is_said_for_every_job(instead: Instead) -> None:
+    instead({})
+    words = (*ONE_BY_ONE, "hydra.launcher.refuses='no such cluster'")
+    end = launched(sweep(sweep_job(1), sweep_job(2), words=words))
+    assert [job.attempts[-1].why for job in end.jobs] == ["the launcher: no such cluster"] * 2
+
+
+class Climb(Entered):
+    """Jobs whose worth is greatest at seed 3."""
+
+    come_to = staticmethod(lambda seed: -((seed - 3.0) ** 2))
+
+
+class Lost(Climb):
+    come_to = staticmethod(lambda seed: None if seed == 2 else 1.0 * seed)
+
+
+UPHILL = ("lr=cosine", "hydra/sweeper=uphill")
+
+
+def test_a_sweeper_of_hydras_proposes_by_what_its_points_came_to() -> None:
+    climb = Climb(*UPHILL)
+    manifest = multirun(climb, "-m", *UPHILL)
+    assert climb.entered == [["lr=cosine", f"seed={seed}"] for seed in (1, 2, 3, 4)]  # 4 is worse than 3
+    assert climb.names == [f"seed={seed}" for seed in (1, 2, 3, 4)]
+    assert manifest is not None and [job.number for job in manifest.jobs] == [1, 2, 3, 4]
+
+
+def test_a_sweeper_that_goes_on_runs_no_point_again() -> None:
+    first = multirun(Climb(*UPHILL), "-m", *UPHILL)
+    assert first is not None
+    two = replace(first, jobs=first.jobs[:2])
+    two.folder.mkdir(parents=True)
+    climb = Climb(*UPHILL, going_on=two)
+    second = multirun(climb, "-m", *UPHILL)
+    assert second is not None and second.jobs == first.jobs
+    assert climb.entered == [["lr=cosine", "seed=3"], ["lr=cosine", "seed=4"]] and climb.runs == 2
+
+
+def test_a_sweeper_is_told_of_a_point_that_came_to_nothing() -> None:
+    application = Lost(*UPHILL)
+    manifest = multirun(application, "-m", *UPHILL)
+    assert manifest is not None and states(manifest) == [DONE, FAILED]
+    assert application.heard.lines == ["the sweeper ends, for seed=2: failed"]
+
+
+def test_hydras_own_sweeper_needs_no_number() -> None:
+    application = Lost("seed=1,2,3")
+    manifest = multirun(application, "-m", "seed=1,2,3")
+    assert manifest is not None and states(manifest) == [DONE, FAILED, DONE] and application.heard.lines == []
+
+
+def test_batches_of_hydras_own_sweeper_are_one_sweep() -> None:
+    words = ("seed=range(0,5)", "hydra.sweeper.max_batch_size=2")
+    application = Entered(*words)
+    manifest = multirun(application, "-m", *words)
+    assert manifest is not None and [job.number for job in manifest.jobs] == [1, 2, 3, 4, 5] and application.runs == 3
