@@ -34,7 +34,7 @@ from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, write_labels
-from bakeoff.records.record import SPLITS, TRAIN
+from bakeoff.records.record import TRAIN
 from bakeoff.records.shards import name_index
 from bakeoff.sources.dataset import Dataset, Item, Part
 from bakeoff.sources.raw_files import make_printable
@@ -65,16 +65,16 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         rules, told = choose_sides(catalogue, parts)
         warnings += [*doubts, *told, *find_odd_classes(catalogue, told)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
-        tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
+        tallies = {split: sum((seal.tally for seal in made), Tally()) for split, made in seals.items()}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
             alike = find_alike(
-                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in SPLITS}
+                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in seals}
             )
             findings = write_report(partial, catalogue, datasets, classes, tallies, alike, rules, warnings)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
-            splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in SPLITS}
+            splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in seals}
             task, multi_label = datasets[0].task, datasets[0].multi_label
             manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest)
             manifest.write(partial)
@@ -179,7 +179,7 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
 def _write(
     pool: Workers, counts: dict[str, int], classes: list[str], catalogue: Catalogue
 ) -> dict[str, list[writing.Seal]]:
-    seals: dict[str, list[writing.Seal]] = {split: [] for split in SPLITS}
+    seals: dict[str, list[writing.Seal]] = {split: [] for split in counts}
     total = catalogue.count("examples", "side IS NOT NULL")
     orders = (writing.Order(split, number, count) for split, count in counts.items() for number in range(count))
     with progress("writing", total, "examples") as bar:

@@ -15,7 +15,7 @@ from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.page import counted
 from bakeoff.building.writing import EXAMPLES_PER_SHARD
 from bakeoff.errors import DataError
-from bakeoff.records.record import SPLITS
+from bakeoff.records.record import SEEN, SPLITS
 from bakeoff.sources.dataset import Dataset, Part, hash_place
 from bakeoff.sources.labels import find_nearest, read_labels, require_known, require_same_labels
 from bakeoff.sources.raw_files import make_printable
@@ -82,7 +82,7 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
     Of those that something was told of already it says nothing.
     """
     query = (
-        "SELECT label, SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
+        "SELECT label, SUM(side = ?), SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
         "WHERE side IS NOT NULL GROUP BY label ORDER BY label"
     )
     counts = {label: sides for label, *sides in catalogue.table.execute(query, SPLITS)}
@@ -94,7 +94,8 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
         names = _name_some(single, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
         found.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
     several = [label for label in several if not any(f"class {label!r} is in" in line for line in told)]
-    for place, side in enumerate(SPLITS):
+    there = SPLITS if any(sides[-1] for sides in counts.values()) else SEEN
+    for place, side in enumerate(there):
         if lacking := [label for label in several if not counts[label][place]]:
             found.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
     return found
@@ -116,12 +117,14 @@ def _order_labels(dataset: Dataset, found: set[str]) -> list[str]:
 
 
 def choose_shards(catalogue: Catalogue, datasets: Sequence[Dataset]) -> dict[str, int]:
-    """Give every example its shard; return how many each split has."""
+    """Give every example its shard; return how many each split has. A split without an example has no entry."""
     counts = {}
     spread = f"SELECT place & {(1 << BITS) - 1}, COUNT(*), SUM(bytes) FROM examples WHERE side = ? GROUP BY 1"
     with catalogue.changing() as table:
         for side in SPLITS:
             rows = table.execute(spread, [side]).fetchall()
+            if not rows:
+                continue
             # Of merged datasets with numbers of their own the largest counts.
             wanted = max((getattr(dataset.shards, side) or 0 for dataset in datasets), default=0)
             counts[side] = count = wanted or count_shards(rows)
