@@ -18,6 +18,7 @@ from imports import ROOT, SRC, imported_modules, own_files, room_of
 LAYERS = (
     {"cli"},
     {"stages"},
+    {"judging"},
     {"compare", "pipeline_import", "reproduce", "sweep"},
     {"effects", "planning", "predict"},
     {"runs"},

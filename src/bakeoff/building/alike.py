@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -85,12 +86,20 @@ def _open_pictures(
     def load(place: int) -> tuple[str, Picture]:
         name, shard, turn = wanted[place]
         index = np.load(files[shard].with_name(name_index(files[shard].name)), mmap_mode="r")
-        features = decode_features(read_frame(files[shard], *map(int, index[turn])))
-        frames = features.get("clip/frames") or features["image/encoded"]
-        with quiet_pillow():
-            opened = Image.open(io.BytesIO(frames[len(frames) // 2]))  # type: ignore[arg-type]
-        shorter = min(opened.size)
-        opened.draft("L", (KEPT, KEPT))
-        return name, (opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter)
+        return name, open_picture(middle_frame(decode_features(read_frame(files[shard], *map(int, index[turn])))))
 
     return load
+
+
+def middle_frame(features: Mapping[str, Any]) -> bytes:
+    """Return the image of a record, of a clip the one by which it is compared."""
+    frames = features.get("clip/frames") or features["image/encoded"]
+    return frames[len(frames) // 2]
+
+
+def open_picture(encoded: bytes) -> Picture:
+    with quiet_pillow():
+        opened = Image.open(io.BytesIO(encoded))
+    shorter = min(opened.size)
+    opened.draft("L", (KEPT, KEPT))
+    return opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter

@@ -34,7 +34,7 @@ from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, write_labels
-from bakeoff.records.record import TRAIN
+from bakeoff.records.record import SEEN, TRAIN
 from bakeoff.records.shards import name_index
 from bakeoff.sources.dataset import Dataset, Item, Part
 from bakeoff.sources.raw_files import make_printable
@@ -48,10 +48,15 @@ _roots: list[Path]
 _folder: Path
 
 
-def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "") -> tuple[Manifest, Findings]:
-    """Build the records in `out`, whole; on any error what was there before stays."""
+def build(
+    parts: Sequence[Part], out: Path, workers: int, source_digest: str = "", *, labels: Sequence[str] = ()
+) -> tuple[Manifest, Findings]:
+    """Build the records in `out`, whole; on any error what was there before stays.
+
+    With `labels` they are for a model that knows these: they get its ids, and need not have anything to train on.
+    """
     datasets = [part.dataset for part in parts]
-    with _hold_folder(parts) as folder, ExitStack() as open_files:
+    with _hold_folder(parts, "judged_in_work" if labels else "records") as folder, ExitStack() as open_files:
         catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
         as_stored = [replace(dataset, boxes_drawn_on="stored") for dataset in datasets]
         pool = open_files.enter_context(Workers(workers, _prepare, [*datasets, *as_stored], folder))
@@ -61,10 +66,11 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         doubts = _settle_drawings(catalogue, pool, parts)
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
-        classes, warnings = choose_classes(catalogue, parts)
-        rules, told = choose_sides(catalogue, parts)
+        classes, warnings = choose_classes(catalogue, parts, labels)
+        rules, told = choose_sides(catalogue, parts, () if labels else SEEN)
         warnings += [*doubts, *told, *find_odd_classes(catalogue, told)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
+        seals = {split: seals.get(split, []) for split in dict.fromkeys([*SEEN, *seals])}
         tallies = {split: sum((seal.tally for seal in made), Tally()) for split, made in seals.items()}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
@@ -215,9 +221,9 @@ def _link(made: Path, final: Path) -> None:
 
 
 @contextmanager
-def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
+def _hold_folder(parts: Sequence[Part], kind: str) -> Iterator[Path]:
     """Give the folder of this build's work, for one process at a time. Those of other settings are given up."""
-    shelf = workspace.main_workspace() / workspace.IN_FLIGHT / "records"
+    shelf = workspace.main_workspace() / workspace.IN_FLIGHT / kind
     shelf.mkdir(parents=True, exist_ok=True)
     folder = shelf / _fingerprint(parts)
     for other in shelf.glob("*.lock"):

@@ -7,7 +7,7 @@ a tenth half of the second's, and so on (linear hashing).
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -54,10 +54,12 @@ def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
             table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
 
 
-def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str], list[str]]:
+def choose_classes(
+    catalogue: Catalogue, parts: Sequence[Part], known: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the labels in the order of their ids, and a warning for each that nothing has.
 
-    The order is the labels file's, else the dataset's own, else sorted.
+    The order is that of the `known` ones, else the labels file's, else the dataset's own, else sorted.
     """
     tasks = {part.name: (part.dataset.task, part.dataset.multi_label) for part in parts}
     if len(set(tasks.values())) > 1:
@@ -67,13 +69,27 @@ def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[st
     held = "SELECT DISTINCT source, label FROM labels JOIN examples USING (name)"
     for source, label in catalogue.table.execute(held):
         found[source].add(label)
+    every = set[str]().union(*found)
+    if known:
+        require_judgeable(every, known, parts[0].dataset.path)
+        return list(known), []
     labels = {part.name: _order_labels(part.dataset, found[source]) for source, part in enumerate(parts)}
     require_same_labels(labels)
     classes = labels[parts[0].name]
     if not classes:
         raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
-    every = set[str]().union(*found)
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
+
+
+def require_judgeable(labels: Iterable[str], known: Sequence[str], place: str) -> None:
+    """Raise DataError if a dataset has labels that a model does not know."""
+    if strange := sorted(set(labels) - set(known)):
+        near = {label: find_nearest(label, known) for label in strange[:MOST_NAMED]}
+        names = _name_some(strange, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
+        raise DataError(
+            f"{place}: has labels that the model lacks: {names}; the model knows {_name_some(known, {})}; "
+            "leave such examples out, or judge a model that knows them"
+        )
 
 
 def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:

@@ -19,7 +19,9 @@ IN_GAP = "in a gap between two sides (data.split.gap)"
 WITH_TEST = "has the bytes of an example of the test, or is of its group"
 
 
-def choose_sides(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str], list[str]]:
+def choose_sides(
+    catalogue: Catalogue, parts: Sequence[Part], needed: Sequence[str] = SEEN
+) -> tuple[list[str], list[str]]:
     """Give every example its side; return how each dataset was split, and what the user should be warned of."""
     split: list[str] = []
     warnings: list[str] = []
@@ -35,6 +37,8 @@ def choose_sides(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str]
                 warnings += _given(table, source, dataset)
             elif by == "blocks":
                 _blocks(table, source, rule)
+            elif by == "test":
+                table.execute("UPDATE examples SET side = ? WHERE source = ?", (TEST, source))
             else:
                 if by == "given_test":
                     _keep_test(table, source)
@@ -42,8 +46,8 @@ def choose_sides(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str]
         _part_copies(table)
         warnings += _find_tested_copies(table)
         rules = [part.dataset.split for part in parts]
-        has_test = any(rule.test or rule.test_list or rule.by == "given_test" for rule in rules)
-        for side in (*SEEN, *([TEST] if has_test else [])):
+        has_test = any(rule.test or rule.test_list or rule.by in ("given_test", "test") for rule in rules)
+        for side in (*needed, *([TEST] if has_test else [])):
             if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
                 first = parts[0].dataset
                 raise DataError(f"{first.path}: no example is left for {side}; {_suggest(side, first)}")
@@ -127,6 +131,8 @@ def _describe_rule(by: str, dataset: Dataset) -> str:
         return "by " + join_names([file for file in (rule.train_list, rule.validation_list, rule.test_list) if file])
     if by == "given":
         return f"by {dataset.describe_sides()}"
+    if by == "test":
+        return "all of it for the test"
     together = ", groups kept together" if rule.group else ""
     if by == "blocks" and rule.test:
         shares = (
@@ -227,6 +233,8 @@ def _blocks(table: sqlite3.Connection, source: int, rule: Split) -> None:
 
 
 def _suggest(side: str, dataset: Dataset) -> str:
+    if dataset.split.by == "test" and side != TEST:
+        return "with data.split.by: test it can only be judged on: `bakeoff evaluate --data OPTION --split test`"
     if dataset.split.by in ("auto", "given") and side == VALIDATION:
         return "add a validation folder, or set data.split.by: fraction to take a share of the training examples"
     if side == TEST:

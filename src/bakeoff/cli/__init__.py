@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from bakeoff import dvc, workspace
-from bakeoff.cli import better, compare, predict, queue, reproduce, status, stop, sweep, track, variant
+from bakeoff.cli import better, compare, evaluate, predict, queue, reproduce, status, stop, sweep, track, variant
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_import import command as import_config
 
@@ -24,8 +24,8 @@ def _repro(arguments: argparse.Namespace) -> None:
 
 # In the order of --help; each adds a command and says what it runs.
 COMMANDS = (
-    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, status.add_to,
-    stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track,
+    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
+    status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, track.add_track,
     import_config.add_to, track.add_ui,
 )  # fmt: skip
 

@@ -115,9 +115,12 @@ class ChosenSource:
     digest: str  # of its settings, every default filled in
 
 
-def choose_source(params: Path, conf: Path) -> ChosenSource:
-    """Return what the group `data` names: a source, or each part of a merged one. Raises ConfigError."""
-    source = _compose_option(params, conf, None)
+def choose_source(params: Path, conf: Path, option: str | None = None) -> ChosenSource:
+    """Return what the group `data` names: a source, or each part of a merged one; or another option as its file has it.
+
+    Raises ConfigError.
+    """
+    source = _compose_option(params, conf, option)
     trees = [settings_tree(source, SOURCES)]
     if not isinstance(source, Merged):
         return ChosenSource(source, _digest(trees))

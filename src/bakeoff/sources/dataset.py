@@ -50,10 +50,11 @@ class Split:
     """given: folders, lists or a column say it. fraction: a share of the groups. blocks: the end of each group.
 
     given_test: the dataset says which examples are for the test, and validation is a fraction of the others.
+    test: all of it, for runs that were trained on something else.
     """
 
     # auto: given if the dataset says it, else fraction
-    by: Literal["auto", "given", "given_test", "fraction", "blocks"] = "auto"
+    by: Literal["auto", "given", "given_test", "fraction", "blocks", "test"] = "auto"
     validation: float = 0.2  # share of the examples
     test: float = 0.0  # share of the examples that fraction and blocks keep for the test
     seed: int = 0
@@ -67,7 +68,7 @@ class Split:
         require(0 < self.validation < 1, "validation", self.validation, "a share between 0 and 1")
         rest = 1 - self.validation
         require(0 <= self.test < rest, "test", self.test, f"0 or a share below {rest:g}, what validation leaves")
-        drawn = not self.test or self.by not in ("given", "given_test")
+        drawn = not self.test or self.by not in ("given", "given_test", "test")
         require(drawn, "test", self.test, f"0 where split.by is {self.by}: there the dataset says what is tested on")
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         require(self.gap >= 0, "gap", self.gap, "0 or more")
