@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from sklearn.metrics import accuracy_score, f1_score, recall_score
@@ -17,10 +16,12 @@ from bakeoff import workspace
 from bakeoff.judging.looks import read_looks
 from bakeoff.predict.choice import find_model
 from bakeoff.predict.model import opened
+from bakeoff.predict.sources import read_image
 from bakeoff.records.manifest import read_manifest
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.training.history import read_state
 from commands import run_bakeoff
+from drawing import encoded, write
 from three_splits import COUNTS, LABELS, Enter, build, draw_image
 
 SET = Path("data/raw/set")
@@ -42,11 +43,6 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     return tree
 
 
-def read_pixels(file: Path) -> np.ndarray:
-    with Image.open(file) as image:
-        return np.asarray(image)
-
-
 def own_folder() -> Path:
     return shelf() / str(run_id_of(read_state(workspace.TRAINED)))[:8]
 
@@ -60,7 +56,7 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     model = opened(find_model(workspace.TRAINED))  # by the way of `bakeoff predict`, from the files of the dataset
     files = sorted((SET / "test").glob("*/*.png"))
     truth = [file.parent.name for file in files]
-    answers = [model.answer(read_pixels(file))["probabilities"] for file in files]
+    answers = [model.answer(read_image(file))["probabilities"] for file in files]
     given = [LABELS[int(np.argmax(answer))] for answer in answers]
     metrics = read_metrics(own_folder())
     assert 0 < metrics["accuracy"] < 1
@@ -80,10 +76,10 @@ def test_the_test_of_a_detector_is_what_pycocotools_counts(
     enter("detection")
     assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
     assert bakeoff("evaluate")[0] == 0
-    rows = list(csv.DictReader((SET / "test.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((SET / "test.csv").read_text(encoding="utf-8").splitlines()))
     model, found = opened(find_model(workspace.TRAINED)), []
     for number, row in enumerate(rows):
-        answer = model.answer(read_pixels(SET / "images/test" / row["filename"]))
+        answer = model.answer(read_image(SET / "images/test" / row["filename"]))
         for (top, left, bottom, right), label, score in zip(
             answer["boxes"] * [48, 64, 48, 64], answer["classes"], answer["scores"], strict=True
         ):
@@ -179,10 +175,9 @@ def test_other_labels_are_named(enter: Enter, bakeoff: Any) -> None:
 
 def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeoff: Any) -> None:
     enter("classification")
-    copied, lighter = SET / "test/dark/copied.png", SET / "test/bright/lighter.jpg"
-    shutil.copy(next((SET / "train/dark").iterdir()), copied)
-    draw_image(SET / "train/bright/plain.png", 77, "bright")
-    Image.fromarray(read_pixels(SET / "train/bright/plain.png")).resize((640, 480)).save(lighter, quality=95)
+    shutil.copy(next((SET / "train/dark").iterdir()), SET / "test/dark/copied.png")
+    write(SET / "train/bright/plain.jpg", encoded(5, width=320, height=240))
+    write(SET / "test/bright/lighter.jpg", encoded(5, width=320, height=240, quality=50))
     build()
     code, _, errors = bakeoff("evaluate")
     assert code == 2 and errors.count("\n") == 1
@@ -190,7 +185,7 @@ def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeo
         "data/records: 2 of 12 test examples were seen in training or validation of data/records (1 "
     )
     assert "of the same bytes: test/dark/copied.png is train train/dark/" in errors
-    assert "that look alike: test/bright/lighter.jpg is train train/bright/plain.png" in errors
+    assert "that look alike: test/bright/lighter.jpg is train train/bright/plain.jpg" in errors
     assert errors.endswith("judge on them all the same with --allow-overlap\n") and not workspace.JUDGED.exists()
     code, said, errors = bakeoff("evaluate", "--allow-overlap")
     assert code == 0 and "warning: 2 of the examples were seen in training\n" in errors
