@@ -191,7 +191,9 @@ class Journal:
             else:
                 (self.folder / RUNNING).unlink()
 
-    def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str) -> None:
+    def dataset(
+        self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str = "training"
+    ) -> None:
         if ("dataset", name) not in self._last:
             told = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
             self._tell({"kind": "dataset", **told})
