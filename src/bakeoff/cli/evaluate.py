@@ -54,5 +54,9 @@ def show_verdict(verdict: "Verdict") -> None:
             print(f"warning: {name}: {unknown}", file=sys.stderr)
         if verdict.overlap and verdict.overlap.examples:
             print(f"warning: {verdict.overlap.examples:,} of the examples were seen in training", file=sys.stderr)
-    where = f"evaluation_{material.title}/ of the run in MLflow" if verdict.is_tracked else "no run, so not in MLflow"
+    where = (
+        f"evaluation_{material.title}/ of the run in MLflow"
+        if verdict.is_tracked
+        else "not in MLflow, which has no such run"
+    )
     say(f"  report.html, metrics.json and examples.parquet: {verdict.folder.as_posix()}/ ({where})")

@@ -1,7 +1,7 @@
 """What the user names -> what is judged: weights with what builds their network anew, a SavedModel, a .tflite."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,9 @@ def _find_file(name: str) -> Candidate | None:
     if not path.exists() or (path / workspace.RUN).is_file():
         return None
     source = find_model(path)
+    if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
+        state = parse_json(read_text(source.weights.with_name("state.json")))
+        source = replace(source, labels=tuple(state.get("classes") or source.labels))
     return Candidate(path.as_posix(), source)
 
 

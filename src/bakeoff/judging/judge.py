@@ -23,7 +23,7 @@ from bakeoff.predict.choice import Trained
 from bakeoff.predict.model import restore_network, view_of
 from bakeoff.progress import progress
 from bakeoff.report.evaluation import Evaluation
-from bakeoff.run.options import Evaluate
+from bakeoff.run.options import Evaluate, Mlflow
 from bakeoff.run.settings import Run
 from bakeoff.tasks.task import Answer, Tensors, compile_answer, judge_of, task_of
 from bakeoff.tracking import tracker
@@ -133,7 +133,7 @@ def _facts(candidate: Candidate, material: Material, overlap: Overlap | None) ->
 
 def _tell(candidate: Candidate, material: Material, run: Run | None, metrics: Mapping[str, Any], folder: Path) -> bool:
     """Tell MLflow, as numbers of the run itself: so that runs are compared by them as by all others."""
-    if candidate.run_id is None or run is None:
+    if candidate.run_id is None or run is None or not isinstance(run.track, Mlflow):
         return False
     name = f"{OTHER_EVALUATION}{material.title}"
     weights = run.evaluate.weights
