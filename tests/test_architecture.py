@@ -19,6 +19,7 @@ LAYERS = (
     {"multirun"},
     {"cli"},
     {"stages"},
+    {"judging"},
     {"compare", "pipeline_import", "reproduce", "sweep"},
     {"effects", "planning", "predict"},
     {"runs"},

@@ -15,7 +15,7 @@ import yaml
 
 from bakeoff import dvc
 from bakeoff.quiet import NOT_NEEDED
-from bakeoff.records.record import SPLITS, TRAIN, VALIDATION
+from bakeoff.records.record import SEEN, TRAIN, VALIDATION
 from bakeoff.sources import digits
 from bakeoff.tracking.reading import KNOWN_SCHEMAS
 from bakeoff.tracking.store import EXPERIMENT_TAGS, HOLD_ADDRESSES
@@ -256,7 +256,7 @@ def test_scikit_learn_keeps_digits_and_photographs_where_they_are_read() -> None
     import numpy as np
     from sklearn.datasets import load_digits, load_sample_images
 
-    images, labels = zip(*(digits._load_digits(split) for split in SPLITS), strict=True)
+    images, labels = zip(*(digits._load_digits(split) for split in SEEN), strict=True)
     assert np.array_equal(np.concatenate(images), (load_digits().images * 255 / 16).astype(np.uint8))
     assert np.array_equal(np.concatenate(labels), load_digits().target)
     for split, columns in ((TRAIN, digits.TRAIN_COLUMNS), (VALIDATION, digits.VALIDATION_COLUMNS)):

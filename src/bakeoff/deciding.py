@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
-    "cli", "compare", "effects", "multirun", "pipeline_import", "planning", "predict", "reproduce", "runs",
+    "cli", "compare", "effects", "judging", "multirun", "pipeline_import", "planning", "predict", "reproduce", "runs",
     "sweep", "tracking",
 )  # fmt: skip
 GROUND = (

@@ -21,6 +21,7 @@ PROMISED = {"trained_to_its_end": True}
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
+JUDGED = Path("models/judged")  # what `bakeoff evaluate` found, apart from what stages make
 
 RECORDS_PAGE = RECORDS / "report.html"
 
@@ -53,6 +54,9 @@ results = _below_in_flight(
     "results"
 )  # what the clock and the machine decided of each run; they stay when work in flight is cleared
 fetched = _below_in_flight("fetched")  # weights of runs elsewhere
+
+
+judged_records = _below_in_flight("judged")  # records of other data, that runs were judged on
 
 
 def in_flight(fingerprint: str) -> Path:

@@ -208,7 +208,7 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 3})
     write(tmp_path / "set/train.txt", "000\n001\n")
     write(tmp_path / "set/val.txt", "001\n002\n")
-    with pytest.raises(DataError, match=r"val\.txt: 001 is in both lists"):
+    with pytest.raises(DataError, match=r"val\.txt: 001 is in two lists"):
         make(ImageFolders(path="set", split=Split(train_list="train.txt", validation_list="val.txt")))
 
 

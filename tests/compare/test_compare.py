@@ -60,6 +60,27 @@ def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bak
     assert {"lr.kind", "lr.decay_steps"} < set(bakeoff("compare", "--all-keys").rows[0])
 
 
+def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
+    """As `bakeoff evaluate --split test` tells of it."""
+    on_test = {"evaluation_test/mAP_50": 0.6, "evaluation_test/interval.mAP_50.low": 0.5}
+    on_test |= {"evaluation_test/interval.mAP_50.high": 0.7, "evaluation_test/AP_50.cat": 0.1}
+    told("aaaa1111", scores(0.80) | on_test, {"bakeoff.judged_on.test": "77ab"})
+    told("bbbb2222", scores(0.85) | {"evaluation_test/mAP_50": 0.55}, {"bakeoff.judged_on.test": "88cd"}, seed="1")
+    told("cccc3333", scores(0.90), seed="2")
+    assert [row[0] for row in bakeoff("compare", "--no-fold").rows[1:4]] == ["cccc3333", "bbbb2222", "aaaa1111"]
+    rows = json.loads(bakeoff("compare", "--no-fold", "--on", "test", "--json").out)["runs"]
+    assert [row["run"] for row in rows] == ["aaaa1111", "bbbb2222", "cccc3333"]
+    first = bakeoff("compare", "--no-fold", "--on", "test").rows[1]
+    assert "0.600* (0.500–0.700)" in first and "77ab" in first
+    assert bakeoff("compare", "--no-fold", "--on", "test", "--filter", "mAP_50>0.57").rows[1][0] == "aaaa1111"
+    said = bakeoff("compare", "--on", "tset")
+    assert (said.code, said.err) == (
+        2,
+        "--on: no run was judged on 'tset'; did you mean 'test'? one of: test; "
+        "`bakeoff evaluate RUN` judges runs on the test\n",
+    )
+
+
 def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
     three()
     rows = bakeoff("compare", "--metric", "loss").rows

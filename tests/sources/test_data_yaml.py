@@ -103,8 +103,10 @@ def test_the_sides_that_data_yaml_names_are_the_sides(text: str, make: Build, tm
     assert built.names("validation") == ["images/b/1.jpg"]
     assert built.findings.split == ("split: by data.yaml's train and val, or folders of these names",)
     report = json.loads((tmp_path / "records/report.json").read_text())
-    where = "left out" if "test: images/c" in text else "ignored"
-    assert "images/c/1.jpg" in report[where]
+    if "test: images/c" in text:
+        assert built.names("test") == ["images/c/1.jpg"]
+    else:
+        assert "images/c/1.jpg" in report["ignored"]
 
 
 def test_a_list_inside_a_folder_of_the_other_side_is_kept_for_validation(make: Build, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 
 from bakeoff.errors import OutOfRange
-from bakeoff.records.record import SPLITS, TRAIN, VALIDATION, Record, Source
+from bakeoff.records.record import SEEN, TRAIN, VALIDATION, Record, Source
 from bakeoff.sources import SOURCES, digits
 from bakeoff.sources.digits import DigitScenes, MovingDigits, SingleDigits
 
@@ -47,7 +47,7 @@ def test_small_sources_cover_the_sources_that_draw() -> None:
 
 
 @every_source
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", SEEN)
 def test_same_settings_give_the_same_bytes(source: Source, split: str) -> None:
     assert list(source.records(split)) == list(replace(source).records(split))  # type: ignore[type-var]
 
@@ -66,7 +66,7 @@ def test_the_splits_share_no_picture(source: Source) -> None:
 def test_the_splits_are_drawn_each_for_itself() -> None:
     """Else validation would show the arrangements of training with other digits."""
     source = DigitScenes(train_examples=20, validation_examples=20, min_side=64, max_side=96, max_digit=40)
-    sizes = ([(record.height, record.width) for record in source.records(split)] for split in SPLITS)
+    sizes = ([(record.height, record.width) for record in source.records(split)] for split in SEEN)
     assert sum(a == b for a, b in zip(*sizes, strict=True)) < 5
 
 
@@ -77,7 +77,7 @@ def test_more_examples_leave_the_first_ones_as_they_were(source: Any) -> None:
 
 
 @every_source
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", SEEN)
 def test_there_are_as_many_records_as_were_counted_each_with_its_own_name(source: Source, split: str) -> None:
     names = [record.name for record in source.records(split)]
     assert source.count(split) == len(names) == len(set(names))
@@ -102,7 +102,7 @@ def test_every_label_is_one_of_the_classes(source: Source) -> None:
 
 
 def test_training_and_validation_share_no_digit() -> None:
-    train, validation = ({image.tobytes() for image in digits._load_digits(split)[0]} for split in SPLITS)
+    train, validation = ({image.tobytes() for image in digits._load_digits(split)[0]} for split in SEEN)
     assert not train & validation
     assert len(train) + len(validation) == len(load_digits().images)
 
@@ -110,7 +110,7 @@ def test_training_and_validation_share_no_digit() -> None:
 def test_each_split_has_each_digit_at_least_forty_times_with_its_own_label() -> None:
     images = load_digits()
     label_of = {image.tobytes(): label for image, label in zip(images.images, images.target, strict=True)}
-    for split in SPLITS:
+    for split in SEEN:
         opacity, labels = digits._load_digits(split)
         assert min(Counter(labels.tolist()).values()) >= 40 and len(set(labels)) == 10
         original = np.round(opacity.astype(float) * 16 / 255)
@@ -118,8 +118,8 @@ def test_each_split_has_each_digit_at_least_forty_times_with_its_own_label() -> 
 
 
 def test_training_and_validation_share_no_photo_column() -> None:
-    columns = {split: set[tuple[int, int]]() for split in SPLITS}
-    for split in SPLITS:
+    columns = {split: set[tuple[int, int]]() for split in SEEN}
+    for split in SEEN:
         for photo, part in enumerate(digits._load_photographs(split)):
             whole = load_sample_images().images[photo]
             places = {whole[:, column].tobytes(): column for column in range(whole.shape[1])}
@@ -129,7 +129,7 @@ def test_training_and_validation_share_no_photo_column() -> None:
 
 
 @every_source
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", SEEN)
 def test_records_are_made_from_their_own_split_only(
     source: Source, split: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

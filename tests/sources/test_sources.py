@@ -62,12 +62,14 @@ def test_other_words_for_validation_are_understood(word: str, make: Build, tmp_p
     assert make(ImageFolders(path="set")).names("validation") == [f"{word}/cat/000.jpg"]
 
 
-def test_a_test_side_beside_validation_is_kept_out(make: Build, tmp_path: Path) -> None:
+def test_a_test_side_beside_validation_is_a_split_of_its_own(make: Build, tmp_path: Path) -> None:
     for seed, side in enumerate(("train", "val", "test")):
-        write_images(tmp_path / "set" / side, {"cat": 2}, first_seed=100 * seed)
+        write_images(tmp_path / "set" / side, {"cat": 2 + seed}, first_seed=100 * seed)
     built = make(ImageFolders(path="set"))
-    assert len(built.names("train")) == len(built.names("validation")) == 2
-    assert built.findings.counts["left out"] == 2
+    assert {name: split.examples for name, split in built.manifest.splits.items()} == {
+        "train": 2, "validation": 3, "test": 4,
+    }  # fmt: skip
+    assert built.findings.counts["left out"] == 0
 
 
 def test_a_labels_file_fixes_the_order_and_a_class_without_images_is_told(make: Build, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Images of the two sides that look alike: hashes find candidates among all pairs, pixels decide.
+"""Images of different sides that look alike: hashes find candidates among all pairs, pixels decide.
 
 Where all photographs are of one kind, hands on white paper, most of the hashes that are near are so by chance.
 """
@@ -6,8 +6,9 @@ Where all photographs are of one kind, hands on white paper, most of the hashes 
 import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -15,7 +16,6 @@ from PIL import Image
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.images import find_near_pairs
 from bakeoff.quiet import quiet_pillow
-from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.records.shards import name_index, read_frame
 from bakeoff.records.wire import decode_features
 
@@ -29,17 +29,22 @@ Picture = tuple[Image.Image, int]  # in grey, KEPT pixels wide and high, and the
 
 
 def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tuple[list[tuple[str, str]], bool]:
-    """Return the names of the pairs (training, validation), and whether these are all, of the shards of each side."""
-    hashes = {side: _read_hashes(catalogue, side) for side in (TRAIN, VALIDATION)}
-    candidates = list(islice(find_near_pairs(hashes[TRAIN], hashes[VALIDATION]), MOST_CANDIDATES))
-    train = _open_pictures(catalogue, files[TRAIN], TRAIN, {place for place, _ in candidates})
-    validation = _open_pictures(catalogue, files[VALIDATION], VALIDATION, {place for _, place in candidates})
-    pairs = []
-    for one, other in candidates:
-        (name, picture), (other_name, other_picture) = train(one), validation(other)
-        if look_alike(picture, other_picture):
-            pairs.append((name, other_name))
-    return pairs[:MOST_PAIRS], len(candidates) < MOST_CANDIDATES and len(pairs) <= MOST_PAIRS
+    """Return the names of the pairs (training, validation), then those with the test, and whether these are all, of
+    the shards of each side.
+    """
+    hashes = {side: _read_hashes(catalogue, side) for side in files}
+    pairs: list[tuple[str, str]] = []
+    are_all = True
+    for first, second in combinations(files, 2):
+        candidates = list(islice(find_near_pairs(hashes[first], hashes[second]), MOST_CANDIDATES))
+        ones = _open_pictures(catalogue, files[first], first, {place for place, _ in candidates})
+        others = _open_pictures(catalogue, files[second], second, {place for _, place in candidates})
+        for one, other in candidates:
+            (name, picture), (other_name, other_picture) = ones(one), others(other)
+            if look_alike(picture, other_picture):
+                pairs.append((name, other_name))
+        are_all = are_all and len(candidates) < MOST_CANDIDATES
+    return pairs[:MOST_PAIRS], are_all and len(pairs) <= MOST_PAIRS
 
 
 def look_alike(first: Picture, second: Picture) -> bool:
@@ -81,12 +86,20 @@ def _open_pictures(
     def load(place: int) -> tuple[str, Picture]:
         name, shard, turn = wanted[place]
         index = np.load(files[shard].with_name(name_index(files[shard].name)), mmap_mode="r")
-        features = decode_features(read_frame(files[shard], *map(int, index[turn])))
-        frames = features.get("clip/frames") or features["image/encoded"]
-        with quiet_pillow():
-            opened = Image.open(io.BytesIO(frames[len(frames) // 2]))  # type: ignore[arg-type]
-        shorter = min(opened.size)
-        opened.draft("L", (KEPT, KEPT))
-        return name, (opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter)
+        return name, open_picture(middle_frame(decode_features(read_frame(files[shard], *map(int, index[turn])))))
 
     return load
+
+
+def middle_frame(features: Mapping[str, Any]) -> bytes:
+    """Return the image of a record, of a clip the one by which it is compared."""
+    frames = features.get("clip/frames") or features["image/encoded"]
+    return frames[len(frames) // 2]
+
+
+def open_picture(encoded: bytes) -> Picture:
+    with quiet_pillow():
+        opened = Image.open(io.BytesIO(encoded))
+    shorter = min(opened.size)
+    opened.draft("L", (KEPT, KEPT))
+    return opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter

@@ -34,7 +34,7 @@ from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.files import building
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, write_labels
-from bakeoff.records.record import SPLITS, TRAIN
+from bakeoff.records.record import SEEN, TRAIN
 from bakeoff.records.shards import name_index
 from bakeoff.sources.dataset import Dataset, Item, Part
 from bakeoff.sources.raw_files import make_printable
@@ -48,10 +48,15 @@ _roots: list[Path]
 _folder: Path
 
 
-def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "") -> tuple[Manifest, Findings]:
-    """Build the records in `out`, whole; on any error what was there before stays."""
+def build(
+    parts: Sequence[Part], out: Path, workers: int, source_digest: str = "", *, labels: Sequence[str] = ()
+) -> tuple[Manifest, Findings]:
+    """Build the records in `out`, whole; on any error what was there before stays.
+
+    With `labels` they are for a model that knows these: they get its ids, and need not have anything to train on.
+    """
     datasets = [part.dataset for part in parts]
-    with _hold_folder(parts) as folder, ExitStack() as open_files:
+    with _hold_folder(parts, "judged_in_work" if labels else "records") as folder, ExitStack() as open_files:
         catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
         as_stored = [replace(dataset, boxes_drawn_on="stored") for dataset in datasets]
         pool = open_files.enter_context(Workers(workers, _prepare, [*datasets, *as_stored], folder))
@@ -61,20 +66,21 @@ def build(parts: Sequence[Part], out: Path, workers: int, source_digest: str = "
         doubts = _settle_drawings(catalogue, pool, parts)
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
-        classes, warnings = choose_classes(catalogue, parts)
-        rules, told = choose_sides(catalogue, parts)
+        classes, warnings = choose_classes(catalogue, parts, labels)
+        rules, told = choose_sides(catalogue, parts, () if labels else SEEN)
         warnings += [*doubts, *told, *find_odd_classes(catalogue, told)]
         seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
-        tallies = {split: sum((seal.tally for seal in seals[split]), Tally()) for split in SPLITS}
+        seals = {split: seals.get(split, []) for split in dict.fromkeys([*SEEN, *seals])}
+        tallies = {split: sum((seal.tally for seal in made), Tally()) for split, made in seals.items()}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
             alike = find_alike(
-                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in SPLITS}
+                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in seals}
             )
             findings = write_report(partial, catalogue, datasets, classes, tallies, alike, rules, warnings)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
-            splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in SPLITS}
+            splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in seals}
             task, multi_label = datasets[0].task, datasets[0].multi_label
             manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest)
             manifest.write(partial)
@@ -179,7 +185,7 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
 def _write(
     pool: Workers, counts: dict[str, int], classes: list[str], catalogue: Catalogue
 ) -> dict[str, list[writing.Seal]]:
-    seals: dict[str, list[writing.Seal]] = {split: [] for split in SPLITS}
+    seals: dict[str, list[writing.Seal]] = {split: [] for split in counts}
     total = catalogue.count("examples", "side IS NOT NULL")
     orders = (writing.Order(split, number, count) for split, count in counts.items() for number in range(count))
     with progress("writing", total, "examples") as bar:
@@ -215,9 +221,9 @@ def _link(made: Path, final: Path) -> None:
 
 
 @contextmanager
-def _hold_folder(parts: Sequence[Part]) -> Iterator[Path]:
+def _hold_folder(parts: Sequence[Part], kind: str) -> Iterator[Path]:
     """Give the folder of this build's work, for one process at a time. Those of other settings are given up."""
-    shelf = workspace.main_workspace() / workspace.IN_FLIGHT / "records"
+    shelf = workspace.main_workspace() / workspace.IN_FLIGHT / kind
     shelf.mkdir(parents=True, exist_ok=True)
     folder = shelf / _fingerprint(parts)
     for other in shelf.glob("*.lock"):

@@ -7,7 +7,7 @@ a tenth half of the second's, and so on (linear hashing).
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -15,7 +15,7 @@ from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.page import counted
 from bakeoff.building.writing import EXAMPLES_PER_SHARD
 from bakeoff.errors import DataError
-from bakeoff.records.record import SPLITS
+from bakeoff.records.record import SEEN, SPLITS
 from bakeoff.sources.dataset import Dataset, Part, hash_place
 from bakeoff.sources.labels import find_nearest, read_labels, require_known, require_same_labels
 from bakeoff.sources.raw_files import make_printable
@@ -54,10 +54,12 @@ def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
             table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
 
 
-def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[str], list[str]]:
+def choose_classes(
+    catalogue: Catalogue, parts: Sequence[Part], known: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the labels in the order of their ids, and a warning for each that nothing has.
 
-    The order is the labels file's, else the dataset's own, else sorted.
+    The order is that of the `known` ones, else the labels file's, else the dataset's own, else sorted.
     """
     tasks = {part.name: (part.dataset.task, part.dataset.multi_label) for part in parts}
     if len(set(tasks.values())) > 1:
@@ -67,13 +69,27 @@ def choose_classes(catalogue: Catalogue, parts: Sequence[Part]) -> tuple[list[st
     held = "SELECT DISTINCT source, label FROM labels JOIN examples USING (name)"
     for source, label in catalogue.table.execute(held):
         found[source].add(label)
+    every = set[str]().union(*found)
+    if known:
+        require_judgeable(every, known, parts[0].dataset.path)
+        return list(known), []
     labels = {part.name: _order_labels(part.dataset, found[source]) for source, part in enumerate(parts)}
     require_same_labels(labels)
     classes = labels[parts[0].name]
     if not classes:
         raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
-    every = set[str]().union(*found)
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
+
+
+def require_judgeable(labels: Iterable[str], known: Sequence[str], place: str) -> None:
+    """Raise DataError if a dataset has labels that a model does not know."""
+    if strange := sorted(set(labels) - set(known)):
+        near = {label: find_nearest(label, known) for label in strange[:MOST_NAMED]}
+        names = _name_some(strange, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
+        raise DataError(
+            f"{place}: has labels that the model lacks: {names}; the model knows {_name_some(known, {})}; "
+            "leave such examples out, or judge a model that knows them"
+        )
 
 
 def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
@@ -82,7 +98,7 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
     Of those that something was told of already it says nothing.
     """
     query = (
-        "SELECT label, SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
+        "SELECT label, SUM(side = ?), SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
         "WHERE side IS NOT NULL GROUP BY label ORDER BY label"
     )
     counts = {label: sides for label, *sides in catalogue.table.execute(query, SPLITS)}
@@ -94,7 +110,8 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
         names = _name_some(single, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
         found.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
     several = [label for label in several if not any(f"class {label!r} is in" in line for line in told)]
-    for place, side in enumerate(SPLITS):
+    there = SPLITS if any(sides[-1] for sides in counts.values()) else SEEN
+    for place, side in enumerate(there):
         if lacking := [label for label in several if not counts[label][place]]:
             found.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
     return found
@@ -116,12 +133,14 @@ def _order_labels(dataset: Dataset, found: set[str]) -> list[str]:
 
 
 def choose_shards(catalogue: Catalogue, datasets: Sequence[Dataset]) -> dict[str, int]:
-    """Give every example its shard; return how many each split has."""
+    """Give every example its shard; return how many each split has. A split without an example has no entry."""
     counts = {}
     spread = f"SELECT place & {(1 << BITS) - 1}, COUNT(*), SUM(bytes) FROM examples WHERE side = ? GROUP BY 1"
     with catalogue.changing() as table:
         for side in SPLITS:
             rows = table.execute(spread, [side]).fetchall()
+            if not rows:
+                continue
             # Of merged datasets with numbers of their own the largest counts.
             wanted = max((getattr(dataset.shards, side) or 0 for dataset in datasets), default=0)
             counts[side] = count = wanted or count_shards(rows)

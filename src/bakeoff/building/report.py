@@ -141,7 +141,7 @@ def _describe_copies(catalogue: Catalogue) -> list[str]:
     """Files with the same bytes: kept, but told, above all if their labels differ."""
     copies = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM examples WHERE side IS NOT NULL "
-        "GROUP BY sha256 HAVING COUNT(*) > 1)"
+        "GROUP BY sha256, side HAVING COUNT(*) > 1)"
     )
     count, name = catalogue.table.execute(copies).fetchone()
     if not count:

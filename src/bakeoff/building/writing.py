@@ -21,7 +21,7 @@ from bakeoff.building.report import write_made_report
 from bakeoff.files import building
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, hash_file, write_labels
-from bakeoff.records.record import SPLITS, TRAIN, Record, Source, encode_record, number_classes
+from bakeoff.records.record import SEEN, TRAIN, Record, Source, encode_record, number_classes
 from bakeoff.records.shards import ShardWriter, name_index, name_shard
 from bakeoff.sources.dataset import Dataset
 
@@ -102,9 +102,9 @@ def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) ->
 def make_records(source: Source, out: Path, source_digest: str = "") -> Manifest:
     """Write what a source draws itself into `out`, whole."""
     splits: dict[str, Split] = {}
-    tallies = {split: Tally() for split in SPLITS}
+    tallies = {split: Tally() for split in SEEN}
     pictures: list[Sample] = []
-    total = sum(source.count(split) for split in SPLITS)
+    total = sum(source.count(split) for split in SEEN)
     with building(out) as unfinished:
         with progress("build_records", total, "examples") as bar, ExitStack() as files:
             table = files.enter_context(BoxTable(unfinished)) if source.task == "detection" else None
@@ -117,7 +117,7 @@ def make_records(source: Source, out: Path, source_digest: str = "") -> Manifest
                     table.add(record.boxes)
                 bar.advance()
 
-            for split in SPLITS:
+            for split in SEEN:
                 splits[split] = write_split(source, split, unfinished, partial(note, split))
         write_labels(source.classes(), unfinished)
         write_made_report(unfinished, source.classes(), tallies, pictures)

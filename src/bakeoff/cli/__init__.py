@@ -6,7 +6,20 @@ import sys
 from typing import Any
 
 from bakeoff import dvc, workspace
-from bakeoff.cli import better, compare, continuing, predict, queue, reproduce, status, stop, sweep, track, variant
+from bakeoff.cli import (
+    better,
+    compare,
+    continuing,
+    evaluate,
+    predict,
+    queue,
+    reproduce,
+    status,
+    stop,
+    sweep,
+    track,
+    variant,
+)
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_import import command as import_config
 
@@ -50,8 +63,9 @@ def _take_note(words: list[str]) -> tuple[list[str], str | None]:
 
 # In the order of --help; each adds a command and says what it runs.
 COMMANDS = (
-    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, status.add_to,
-    stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to, track.add_track,
+    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
+    status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to,
+    track.add_track,
     import_config.add_to, track.add_ui,
 )  # fmt: skip
 

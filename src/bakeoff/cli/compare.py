@@ -32,6 +32,7 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     add("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
     add("--sweep", metavar="ID", help="the points of this sweep")
+    add("--on", metavar="NAME", help="by what `bakeoff evaluate` found: test, or OPTION_test of other data")
     add("--metric", action="append", default=[], metavar="NAME", help="this number, again for others")
     add(
         "--filter", action="append", default=[], metavar="CONDITION",
@@ -110,6 +111,8 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
         contenders = selection.select_recent(gathered, number, by_class=by_class)
+    if arguments.on:
+        contenders = selection.choose_evaluations(contenders, arguments.on)
     for condition in conditions:
         selection.require_known("--filter", condition.key, contenders)
     for name in arguments.metric:

@@ -4,7 +4,7 @@ mAP_50 stands for evaluation/mAP_50, its interval for evaluation/interval.mAP_50
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from bakeoff.metrics.catalogue import BY_HEADLINE
 
 EVALUATION, VALIDATION = "evaluation/", "validation/"
+OTHER_EVALUATION = "evaluation_"  # and a name: what `bakeoff evaluate` found
 SHOWN_OF_ID = 8
 DERIVED, SEED = "derived.", "seed"
 SUCCEEDED = "SUCCEEDED"  # the state of what ended well
@@ -53,6 +54,7 @@ class Contender:
     commit: str | None = None
     is_dirty: bool = False
     records: str | None = None  # the digest of what it was trained and judged on
+    judged_on: Mapping[str, str] = field(default_factory=dict)  # evaluation -> the digest of its split: test, …
     reused_from: str | None = None  # the run whose result DVC's cache gave it
     mlflow_id: str | None = None
     mlflow_experiment: str | None = None
@@ -115,6 +117,14 @@ class Contender:
         return found.value if (found := self.number(key)) else None
 
 
+def choose_evaluation(contender: Contender, name: str) -> Contender:
+    """Put the numbers of another evaluation, such as that of the test, in the place of the validation's."""
+    place = f"{OTHER_EVALUATION}{name}/"
+    own = {key: value for key, value in contender.metrics.items() if not key.startswith((EVALUATION, place))}
+    found = {key.replace(place, EVALUATION, 1): number for key, number in contender.metrics.items() if place in key}
+    return replace(contender, metrics=own | found, records=contender.judged_on.get(name))
+
+
 def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
     """Look up a number; `name` is in full, or as metrics.json has it."""
     for full in (name, f"{EVALUATION}{name}"):
@@ -127,5 +137,5 @@ def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
 
 def names_in(metrics: Mapping[str, float]) -> list[str]:
     """List the numbers as a user writes them: those of the evaluation by their short names."""
-    own = (name for name in metrics if not name.startswith((f"{EVALUATION}interval.", "system/")))
+    own = (name for name in metrics if "/interval." not in name and not name.startswith("system/"))
     return [name.removeprefix(EVALUATION) for name in own]

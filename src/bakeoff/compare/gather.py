@@ -24,6 +24,7 @@ from bakeoff.workspace import RUN
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
 OPTION, CHANGED = "variant.", "changed."
+JUDGED_ON = "bakeoff.judged_on."  # before the name of an evaluation: a tag with the digest of its split
 LATENCY = "export/saved_model.latency_ms"  # the one form that every run is exported in
 
 
@@ -118,6 +119,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
         run.metrics, _cost(run, known), began=run.began, experiment=tags.get("DVC_EXP_NAME") or None,
         sweep=sweep_in(run), commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
         is_dirty=tags.get("bakeoff.git_dirty") == "true", records=tags.get("bakeoff.records_digest"),
+        judged_on={key.removeprefix(JUDGED_ON): digest for key, digest in tags.items() if key.startswith(JUDGED_ON)},
         reused_from=tags.get(MADE_BY) if tags.get(REUSED) else None, mlflow_id=run.mlflow_id,
         mlflow_experiment=run.mlflow_experiment, artifacts=run.artifacts, page=run.page, journal=run.journal,
         note=tags.get(NOTE),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.contender import SHOWN_OF_ID, Contender, names_in
+from bakeoff.compare.contender import SHOWN_OF_ID, Contender, choose_evaluation, names_in
 from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
 from bakeoff.compare.rows import Point, add_points
 from bakeoff.errors import WorkspaceError, choices
@@ -181,6 +181,15 @@ class Condition:
             return one is not None and other is not None and ORDERED[self.sign](one, other)
         same = one == other if one is not None and other is not None else str(value) == self.value
         return same == (self.sign == "=")
+
+
+def choose_evaluations(contenders: Sequence[Contender], name: str) -> list[Contender]:
+    """Compare runs by what `bakeoff evaluate` found of them, of which one at least was judged so."""
+    if not any(name in one.judged_on for one in contenders):
+        known = {known for one in contenders for known in one.judged_on}
+        judged = "`bakeoff evaluate RUN` judges runs on the test"
+        raise WorkspaceError(f"--on: no run was judged on {name!r}; {choices(name, known)}; {judged}")
+    return [choose_evaluation(one, name) for one in contenders]
 
 
 def require_known(option: str, key: str, contenders: Sequence[Contender]) -> None:

@@ -57,7 +57,7 @@ def compare_files(
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
     if isinstance(task, Detection) and set(models) != {SAVED_MODEL}:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
-    answers |= {form: _answer(model, store) for form, model in models.items()}
+    answers |= {form: answer_of(model, store) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
     batches = evaluation_batches(store, shape, sample)
     scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
@@ -159,7 +159,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     return lambda batch: answers(batch["image"])
 
 
-def _answer(model: Model, store: Store) -> Answer:
+def answer_of(model: Model, store: Store) -> Answer:
     """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it."""
     if isinstance(model, LiteModel):
         return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])

@@ -11,6 +11,7 @@ from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks.network import Network
 from bakeoff.run.file import load
 from bakeoff.run.options import MAIN, SAVED_MODEL
+from bakeoff.run.settings import Run
 from bakeoff.tracking import artifacts, git
 
 SAVED = "saved_model.pb"
@@ -27,6 +28,7 @@ class Trained:
     weights: Path
     labels: tuple[str, ...]
     multi_label: bool
+    run: Run | None = None  # the whole variant, where it is known
 
 
 def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
@@ -34,9 +36,9 @@ def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     if model and run:
         raise WorkspaceError("predict: must be told either --model or --run, got both")
     if run:
-        return _find_run(run), f"run {run}"
+        return find_run(run), f"run {run}"
     if model:
-        return _find_model(model), str(model)
+        return find_model(model), str(model)
     exported = workspace.EXPORTED
     for path in (exported / SAVED_MODEL, exported / MAIN):
         if path.exists():
@@ -46,7 +48,8 @@ def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     raise WorkspaceError("predict: nothing has been trained here; run `dvc repro`, or say --model or --run")
 
 
-def _find_model(path: Path) -> Path | Trained:
+def find_model(path: Path) -> Path | Trained:
+    """Find what a file or a folder holds."""
     if path.is_dir():
         if (path / SAVED).is_file():
             return path
@@ -63,7 +66,7 @@ def _find_model(path: Path) -> Path | Trained:
     return path  # a .tflite, whatever it is called: its first bytes tell
 
 
-def _find_run(name: str) -> Trained:
+def find_run(name: str) -> Trained:
     """Find a run by any of its names."""
     folder = Path(name)
     if folder.is_dir():
@@ -73,10 +76,10 @@ def _find_run(name: str) -> Trained:
         return _of_workspace(inner)
     lock, run = git.file_at(name, LOCK), git.file_at(name, workspace.RUN.as_posix())
     if lock and run:
-        return _trained(name, run, *_of_lock(name, lock))
+        return build_trained(name, run, *_of_lock(name, lock))
     if len(name) == 32 and (run := artifacts.fetch_run_yaml(name)):
         labels = artifacts.fetch(name, f"export/{LABELS}").read_text("utf-8")
-        return _trained(name, run, artifacts.fetch_best(name), labels)
+        return build_trained(name, run, artifacts.fetch_best(name), labels)
     raise WorkspaceError(f"{name}: no run is known by this name; it can be {KINDS}")
 
 
@@ -95,10 +98,11 @@ def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
     if not run.is_file():
         raise WorkspaceError(f"{run}: missing, so nothing is known of the network; run `dvc repro`")
     texts = run.read_text(encoding="utf-8"), found.read_text("utf-8")
-    return _trained(str(folder), texts[0], weights or folder / workspace.TRAINED / WEIGHTS, texts[1])
+    return build_trained(str(folder), texts[0], weights or folder / workspace.TRAINED / WEIGHTS, texts[1])
 
 
-def _trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
+def build_trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
+    """Put together what is known of a run; `labels` has one a line."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(run_yaml, encoding="utf-8")
@@ -108,7 +112,7 @@ def _trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
         raise DataError(f"{name}: its network answers {run.derived.num_classes} classes, {LABELS} has {len(classes)}")
     if not weights.is_file():
         raise WorkspaceError(f"{weights}: missing; run `dvc repro train`")
-    return Trained(run.model, weights, classes, run.derived.multi_label)
+    return Trained(run.model, weights, classes, run.derived.multi_label, run)
 
 
 def _of_lock(name: str, lock: str) -> tuple[Path, str]:

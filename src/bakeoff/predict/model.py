@@ -45,7 +45,7 @@ class Lite:
     def __init__(self, path: Path) -> None:
         self._model = LiteModel(path)
         self.task, self.labels = self._model.task, self._model.labels
-        self._fit = _fitting(_view_of(self._model), self.task)
+        self._fit = _fitting(view_of(self._model), self.task)
 
     def answer(self, pixels: np.ndarray) -> Found:
         return self._model.answer(self._fit(tf.constant(pixels)).numpy())
@@ -55,7 +55,7 @@ class TrainedModel:
     """The network of a run, with weights as train left them."""
 
     def __init__(self, trained: Trained) -> None:
-        model, network = trained.model, _restore(trained)
+        model, network = trained.model, restore_network(trained)
         self.task, self.labels = model.task, trained.labels
         task, fit = task_of(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
         self._answer = compile_graph(
@@ -67,7 +67,7 @@ class TrainedModel:
         return first_of(self._answer(tf.constant(pixels)))
 
 
-def _restore(trained: Trained) -> keras.Model:
+def restore_network(trained: Trained) -> keras.Model:
     if trained.weights.name.endswith(WEIGHTS_SUFFIX):
         return restore(trained.model, len(trained.labels), trained.weights)
     with TemporaryDirectory() as folder:  # in DVC's cache a file has no name, and Keras goes by names
@@ -92,7 +92,7 @@ def _any_size(task: str) -> tf.TensorSpec:
     return tf.TensorSpec([None, None, None, 3] if task == "video" else [None, None, 3], tf.uint8)
 
 
-def _view_of(model: LiteModel) -> View:
+def view_of(model: LiteModel) -> View:
     """Return it as export packed it in; files of other software look at all of an image."""
     told = dict(model.metadata.view)
     sampling = Sampling(**told.pop("sampling", {}))

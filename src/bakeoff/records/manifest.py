@@ -4,6 +4,7 @@ The manifest is written last, so it exists only if the build finished:
 {"task": "detection", "classes": ["0", "1", ...], "multi_label": false, "boxes_sha256": "41d7...",
  "source_digest": "77ab...", "digest": "9f0c...", "splits": {"train": {"examples": 600, "decoded_bytes": 55711232,
    "counts": {"0": 189, ...}, "shards": [{"file": "train-00000-of-00001", "examples": 600, "sha256": "..."}]}, ...}}
+Where there is a test split it has a digest of its own, "test_digest": other test data train nothing again.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.records.record import Box
+from bakeoff.records.record import SEEN, TEST, Box
 
 FILE = "manifest.json"
 BOXES_FILE = "boxes.npy"
@@ -51,15 +52,23 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """Names the content: equal for equal classes and equal shards."""
-        shards = {name: [shard.sha256 for shard in split.shards] for name, split in self.splits.items()}
+        """Names what training and selection see: equal for equal classes and equal shards, whatever the test split."""
+        return self.digest_of(*SEEN)
+
+    def digest_of(self, *splits: str) -> str:
+        """Name the content of these splits."""
+        shards = {name: [shard.sha256 for shard in self.splits[name].shards] for name in splits}
         content: list[object] = [self.task, self.classes, shards]
         if self.multi_label:
             content.append("multi_label")
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
+    @property
+    def digests(self) -> dict[str, str]:
+        return {"digest": self.digest} | ({"test_digest": self.digest_of(TEST)} if TEST in self.splits else {})
+
     def write(self, folder: Path) -> None:
-        tree = asdict(self) | {"digest": self.digest}
+        tree = asdict(self) | self.digests
         (folder / FILE).write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
 
 
@@ -69,10 +78,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(f"{path}: missing, so the records were never finished; run `dvc repro build_records`")
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
-        manifest, digest = _parse(tree), tree["digest"]
+        manifest = _parse(tree)
+        digests = {key: tree[key] for key in manifest.digests}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: cannot be read ({type(error).__name__}: {error}); {REMEDY}") from None
-    if manifest.digest != digest:
+    if manifest.digests != digests:
         raise DataError(f"{path}: its digest does not fit its content; {REMEDY}")
     for name, split in manifest.splits.items():
         held = sum(shard.examples for shard in split.shards)

@@ -12,8 +12,9 @@ from typing import ClassVar, Protocol
 
 from bakeoff.records.wire import Feature, encode_blobs, encode_features, encode_floats, encode_integers, encode_texts
 
-TRAIN, VALIDATION = "train", "validation"
-SPLITS = (TRAIN, VALIDATION)
+TRAIN, VALIDATION, TEST = "train", "validation", "test"
+SEEN = (TRAIN, VALIDATION)  # by training and by whatever chooses among runs; all records have both
+SPLITS = (*SEEN, TEST)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from bakeoff.metrics.score import Column, Texts
 
 FILE = "examples.parquet"
+METRICS, PICTURE = "metrics.json", "pictures.jpg"  # what stands beside it
 
 _SIDES = {side: pa.float64() for side in ("ymin", "xmin", "ymax", "xmax")}  # pixels of the original
 _ALL = {"example": pa.int64(), "file": pa.string()}

@@ -51,6 +51,17 @@ class Confusion:
         return cls(labels, rows, wrong[:MOST_PAIRS])
 
 
+def summarize_metrics(metrics: Mapping[str, Any]) -> str:
+    """Return the first numbers, the headline with its interval."""
+    numbers = [(name, value) for name, value in metrics.items() if isinstance(value, float)][:3]
+    ends = metrics.get("interval", {})
+    said = [f"{name} {value:.3f}" for name, value in numbers]
+    if numbers and numbers[0][0] in ends:
+        first = ends[numbers[0][0]]
+        said[0] += f" ({first['low']:.3f} to {first['high']:.3f})"
+    return ", ".join(said) or "nothing to count numbers on"
+
+
 def write_page(folder: Path, report: Report) -> None:
     numbers = report.numbers
     judgement = BY_HEADLINE[report.headline]

@@ -4,8 +4,8 @@ filename,width,height,class,xmin,ymin,xmax,ymax
 raccoon-1.jpg,650,417,raccoon,81,88,522,408
 empty.jpg,640,480,,,,,                                    no class and no corners: an image without objects
 
-`annotations: train_labels.csv` and `validation_annotations: test_labels.csv` name a file for each side; their images
-are in images/, or in images/train/ and images/test/.
+`annotations: train_labels.csv`, `validation_annotations: val_labels.csv` and `test_annotations: test_labels.csv` name a
+file for each side; their images are in images/, or in images/train/, images/val/ and images/test/.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bakeoff.records.record import VALIDATION
-from bakeoff.sources.dataset import Corners, Dataset, Item, find_side, pair_sides
+from bakeoff.records.record import TEST, VALIDATION
+from bakeoff.sources.dataset import Corners, Dataset, Item, find_side, join_names, pair_sides
 from bakeoff.sources.folders import list_image_folders, locate_image
 from bakeoff.sources.raw_files import Row, group_rows, read_rows
 from bakeoff.sources.text import parse_number, quote
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
+KEYS = {VALIDATION: "data.validation_annotations", TEST: "data.test_annotations"}
 COLUMNS = ("filename", "width", "height", "class", *CORNERS)
 
 
@@ -28,12 +29,13 @@ class BoxCsv(Dataset):
     task: ClassVar[str] = "detection"
     annotations: str = "labels.csv"
     validation_annotations: str | None = None  # a file of its own for the validation side
+    test_annotations: str | None = None  # and for the test side
     images: str = "images"  # the folder that file names start from
 
     def items(self, root: Path) -> Iterator[Item]:
         folders = list_image_folders(root, self.images)
-        for given, file in pair_sides(self.annotations, self.validation_annotations or None):
-            key = "data.validation_annotations" if given == VALIDATION else "data.annotations"
+        for given, file in pair_sides(self.annotations, self.validation_annotations, self.test_annotations):
+            key = KEYS.get(given or "", "data.annotations")
             for name, rows in group_rows(read_rows(root, file, COLUMNS, key), "filename"):
                 path, problem, side = locate_image(root, name, folders, given)
                 if problem:
@@ -45,8 +47,8 @@ class BoxCsv(Dataset):
                     yield Item(path, path, problem=f"{file}: {error}")
 
     def describe_sides(self) -> str:
-        other = self.validation_annotations
-        return f"{self.annotations} and {other}" if other else "the column split, or folders in the images' folder"
+        files = [file for _, file in pair_sides(self.annotations, self.validation_annotations, self.test_annotations)]
+        return join_names(files) if len(files) > 1 else "the column split, or folders in the images' folder"
 
 
 def _make_item(path: str, rows: list[Row], side: str | None) -> Item:

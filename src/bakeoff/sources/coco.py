@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bakeoff.errors import DataError
-from bakeoff.sources.dataset import Corners, Dataset, Item, pair_sides
+from bakeoff.sources.dataset import Corners, Dataset, Item, join_names, pair_sides
 from bakeoff.sources.folders import list_image_folders, locate_image
 from bakeoff.sources.labels import require_fit
 from bakeoff.sources.raw_files import blaming, read_text
@@ -31,12 +31,13 @@ class Coco(Dataset):
     task: ClassVar[str] = "detection"
     annotations: str = "annotations.json"
     validation_annotations: str | None = None  # a file of its own for the validation side
+    test_annotations: str | None = None  # and for the test side
     images: str = ""  # the folder that file names start from
 
     def items(self, root: Path) -> Iterator[Item]:
         self.declared_classes(root)  # the sides must agree
         folders = list_image_folders(root, self.images)
-        for given, file in pair_sides(self.annotations, self.validation_annotations):
+        for given, file in self._files():
             tree, names, scenes = read_coco(root, file), _read_categories(root, file), defaultdict[Id, _Scene](_Scene)
             for key, read in (("images", _add_image), ("annotations", _add_box)):
                 for number, row in enumerate(tree[key]):
@@ -54,14 +55,18 @@ class Coco(Dataset):
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""
-        known, file = list(_read_categories(root, self.annotations).values()), self.validation_annotations
-        if file is not None and (found := list(_read_categories(root, file).values())) != known:
-            theirs = f"its categories {quote(found)} are not {self.annotations}'s {quote(known)}"
-            raise DataError(f"{(root / file).as_posix()}: {theirs}; make them the same")
+        known = list(_read_categories(root, self.annotations).values())
+        for _, file in self._files()[1:]:
+            if (found := list(_read_categories(root, file).values())) != known:
+                theirs = f"its categories {quote(found)} are not {self.annotations}'s {quote(known)}"
+                raise DataError(f"{(root / file).as_posix()}: {theirs}; make them the same")
         return known
 
     def describe_sides(self) -> str:
-        return f"{self.annotations} and {self.validation_annotations}"
+        return join_names([file for _, file in self._files()])
+
+    def _files(self) -> list[tuple[str | None, str]]:
+        return pair_sides(self.annotations, self.validation_annotations, self.test_annotations)
 
 
 @dataclass

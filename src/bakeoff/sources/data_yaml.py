@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.sources.dataset import TEST, find_side
+from bakeoff.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.sources.dataset import find_side
 from bakeoff.sources.labels import require_fit
 from bakeoff.sources.raw_files import blaming, read_lines, read_text
 from bakeoff.sources.text import quote
@@ -60,8 +60,12 @@ def read_names(root: Path, name: str) -> list[str]:
     return names
 
 
-def read_sides(root: Path, name: str) -> Sides | None:
-    """Return None where data.yaml names no images for both sides, or the same for both."""
+def read_sides(root: Path, name: str, *, keeps_test: bool = False) -> Sides | None:
+    """Return None where data.yaml names no images for both sides, or the same for both.
+
+    The test stands in for validation where there is none. With `keeps_test` it does not: whatever else is named is to
+    be split.
+    """
     tree, sides = _read_tree(root, name), Sides()
     home = _read_word(tree.get("path"))
     places: dict[str, list[str]] = {TRAIN: [], VALIDATION: [], TEST: []}
@@ -76,13 +80,15 @@ def read_sides(root: Path, name: str) -> Sides | None:
                     f"{(root / name).as_posix()}:{line}: {key} names {quote(word)}, which is no folder and no list of "
                     "the dataset; correct it, or set data.split.by: fraction"
                 )
-    if not places[VALIDATION]:
+    order = [TEST, TRAIN, VALIDATION]  # what is on two sides is kept for the last of them
+    if keeps_test:
+        places[TRAIN], places[VALIDATION], order = places[TRAIN] + places[VALIDATION], [], [TRAIN, TEST]
+    elif not places[VALIDATION]:
         places[VALIDATION], places[TEST] = places[TEST], []
-    if not sides.problem and (
-        not all(places[side] for side in (TRAIN, VALIDATION)) or places[TRAIN] == places[VALIDATION]
-    ):
+    one, other = order[-2:]
+    if not sides.problem and (not (places[one] and places[other]) or places[one] == places[other]):
         return None
-    for side in (TEST, TRAIN, VALIDATION):  # what is on two sides is kept for validation
+    for side in order:
         for place in places[side]:
             sides.places |= dict.fromkeys(_list_images(root, place, sides.lost), side)
     return sides

@@ -6,18 +6,17 @@ An item of a detection set: `images/1.jpg`, 650x417 as recorded, `boxes=((81, 88
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from bakeoff.errors import DataError, require
-from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.records.record import TEST, TRAIN, VALIDATION
 
 Media = Literal["image", "video", "frames", "example"]
 OnBadBox = Literal["drop_empty", "drop", "reject"]
 Corners = tuple[float, float, float, float, str]  # xmin, ymin, xmax, ymax, label
-TEST = "test"  # stands in for validation where there is none
 SIDES = {  # of the split, by the names that other datasets give them
     TRAIN: TRAIN, "training": TRAIN, "trn": TRAIN,
     VALIDATION: VALIDATION, "val": VALIDATION, "valid": VALIDATION, "eval": VALIDATION, "dev": VALIDATION,
@@ -48,26 +47,38 @@ class Item:
 
 @dataclass(frozen=True)
 class Split:
-    """given: folders, lists or a column say it. fraction: a share of the groups. blocks: the end of each group."""
+    """given: folders, lists or a column say it. fraction: a share of the groups. blocks: the end of each group.
 
-    by: Literal["auto", "given", "fraction", "blocks"] = "auto"  # auto: given if the dataset says it, else fraction
+    given_test: the dataset says which examples are for the test, and validation is a fraction of the others.
+    test: all of it, for runs that were trained on something else.
+    """
+
+    # auto: given if the dataset says it, else fraction
+    by: Literal["auto", "given", "given_test", "fraction", "blocks", "test"] = "auto"
     validation: float = 0.2  # share of the examples
+    test: float = 0.0  # share of the examples that fraction and blocks keep for the test
     seed: int = 0
     group: str | None = None  # a pattern on the name, with one group in brackets: what it finds stays together
     gap: int = 0  # blocks: so many items between the two sides are left out
     train_list: str | None = None  # a file with one name a line
     validation_list: str | None = None
+    test_list: str | None = None
 
     def __post_init__(self) -> None:
         require(0 < self.validation < 1, "validation", self.validation, "a share between 0 and 1")
+        rest = 1 - self.validation
+        require(0 <= self.test < rest, "test", self.test, f"0 or a share below {rest:g}, what validation leaves")
+        drawn = not self.test or self.by not in ("given", "given_test", "test")
+        require(drawn, "test", self.test, f"0 where split.by is {self.by}: there the dataset says what is tested on")
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         require(self.gap >= 0, "gap", self.gap, "0 or more")
         require(not self.gap or self.by == "blocks", "gap", self.gap, "0 unless split.by is blocks")
         if self.group is not None:
             require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
-        if self.train_list or self.validation_list:
+        if self.train_list or self.validation_list or self.test_list:
             require(self.by in ("auto", "given"), "by", self.by, "auto or given if lists are named")
-            require(self.validation_list is not None, "validation_list", None, "named if train_list is")
+            named = "train_list" if self.train_list else "test_list"
+            require(self.validation_list is not None, "validation_list", None, f"named if {named} is")
 
     def find_group(self, name: str) -> str | None:
         found = re.search(self.group, name) if self.group else None
@@ -78,9 +89,10 @@ class Split:
 class Shards:
     train: int | None = None
     validation: int | None = None
+    test: int | None = None
 
     def __post_init__(self) -> None:
-        for key in ("train", "validation"):
+        for key in ("train", "validation", "test"):
             value = getattr(self, key)
             require(value is None or 1 <= value <= 65536, key, value, "between 1 and 65536")
 
@@ -166,9 +178,19 @@ def find_side(word: str) -> str | None:
     return SIDES.get(YEAR.sub("", word.strip().lower()))
 
 
-def pair_sides(train: str, validation: str | None) -> list[tuple[str | None, str]]:
-    """Return (side, file) of the files that each side has, or of the one whose examples are to be split."""
-    return [(None, train)] if validation is None else [(TRAIN, train), (VALIDATION, validation)]
+def pair_sides(train: str, validation: str | None, test: str | None = None) -> list[tuple[str | None, str]]:
+    """Return (side, file) of the files that each side has, or of the one whose examples are to be split.
+
+    With a file for the test alone, the examples of the other one have no side yet.
+    """
+    first = TRAIN if validation else None
+    named = [(VALIDATION, validation), (TEST, test)]
+    return [(first, train), *((side, file) for side, file in named if file)]
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return `a and b`, or `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def hash_place(seed: int, key: str) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from bakeoff.errors import DataError
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.sources.dataset import TEST, Dataset, Item, find_side
+from bakeoff.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.sources.dataset import Dataset, Item, find_side
 from bakeoff.sources.labels import find_unfit_label
 from bakeoff.sources.raw_files import HEAD, IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, list_files, list_folders, locate
 from bakeoff.sources.text import quote
@@ -128,10 +128,10 @@ def locate_image(
     path, problem = locate(root, name, images)
     if problem != "no such file":
         return path, problem, side
-    found = []
-    for there, folder in others:
-        if side in (None, there) or (side == VALIDATION and there == TEST):
-            inner, trouble = locate(root, name, folder)
+    found: list[tuple[str, str | None, str | None]] = []
+    for meant in [side, *([TEST] if side == VALIDATION else [])]:  # a set without a validation folder has it in test/
+        for there, folder in others if not found else ():
+            inner, trouble = locate(root, name, folder) if meant in (None, there) else ("", "another side's folder")
             if trouble is None:
                 found.append((inner, None, side or there))
     if len(found) > 1:

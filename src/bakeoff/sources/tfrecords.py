@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.errors import DataError, require
-from bakeoff.records.record import VALIDATION
+from bakeoff.records.record import TRAIN
 from bakeoff.records.shards import read_frames
-from bakeoff.sources.dataset import Dataset, Item, pair_sides
+from bakeoff.sources.dataset import Dataset, Item, join_names, pair_sides
 from bakeoff.sources.raw_files import stays_inside
 
 TASKS = {"object_detection": "detection", "ftc_ml": "detection", "inception": "classification", "s3dg": "video"}
@@ -26,6 +26,7 @@ class TfRecords(Dataset):
     layout: Literal["object_detection", "ftc_ml", "inception", "s3dg"]
     train: str = "train*"  # a pattern for the files of each side
     validation: str | None = "validation*"  # null: the records are to be split
+    test: str | None = None
     height: int = 224  # of s3dg's raw frames, whose records do not say it
     width: int = 224
     frames_per_second: float = 29.830732
@@ -51,16 +52,16 @@ class TfRecords(Dataset):
         return 0 if self.layout == "ftc_ml" else 1
 
     def items(self, root: Path) -> Iterator[Item]:
-        for side, pattern in pair_sides(self.train, self.validation):
+        for side, pattern in pair_sides(self.train, self.validation, self.test):
             files = [file for file in sorted(root.glob(pattern)) if file.is_file()]
             if not files:
-                key = "data.validation" if side == VALIDATION else "data.train"
-                raise DataError(f"{root.as_posix()}: has no file {pattern!r} ({key})")
+                raise DataError(f"{root.as_posix()}: has no file {pattern!r} (data.{side or TRAIN})")
             for file in files:
                 yield from self._list_file(root, file.relative_to(root).as_posix(), side)
 
     def describe_sides(self) -> str:
-        return f"the files {self.train} and {self.validation}"
+        files = pair_sides(self.train, self.validation, self.test)
+        return f"the files {join_names([pattern for _, pattern in files])}"
 
     def _list_file(self, root: Path, name: str, side: str | None) -> Iterator[Item]:
         if not stays_inside(root, name):

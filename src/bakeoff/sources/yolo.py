@@ -2,7 +2,7 @@
 
 images/train/1.jpg   labels/train/1.txt   data.yaml       or   train/images/1.jpg   train/labels/1.txt   data.yaml
 
-Where data.yaml names images for `train` and `val`, these are the sides; else the folders' names say them.
+Where data.yaml names images for `train`, `val` and `test`, these are the sides; else the folders' names say them.
 """
 
 from collections.abc import Iterator
@@ -69,8 +69,9 @@ class Yolo(Dataset):
 
     def _read_sides(self, root: Path) -> Sides:
         file = next((name for name in YAMLS if (root / name).is_file()), None)
-        asked = self.split.by in ("auto", "given") and not self.split.validation_list
-        return (read_sides(root, file) if file and asked else None) or Sides()
+        asked = self.split.by in ("auto", "given", "given_test") and not self.split.validation_list
+        keeps_test = self.split.by == "given_test"
+        return (read_sides(root, file, keeps_test=keeps_test) if file and asked else None) or Sides()
 
     def _list_without_images(self, root: Path) -> Iterator[Item]:
         for path, _ in list_files(root):

@@ -16,6 +16,7 @@ from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
+from bakeoff.records.record import SEEN
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
@@ -237,7 +238,7 @@ def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Pat
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")
-    counts = {split: content.examples for split, content in manifest.splits.items()}
+    counts = {split: manifest.splits[split].examples for split in SEEN}
     copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
     copy.changes()
 

@@ -80,6 +80,31 @@ class SeveralLabels:
             yield {"true_classes": np.flatnonzero(truth) + 1, "class_scores": scores}
 
 
+@dataclass(frozen=True)
+class LabelJudge:
+    """Judges labels, whatever gave them."""
+
+    labels: OneLabel | SeveralLabels
+
+    @property
+    def headline(self) -> str:
+        return self.labels.headline
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return self.labels.measures
+
+    def score(self) -> ClassificationScore | MultiLabelScore:
+        return self.labels.score()
+
+    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore | MultiLabelScore:
+        return self.labels.judge(batch, found)
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+        """Yield pixels and answer of each example, as `pictures` draws them."""
+        return zip(batch["image"].numpy(), self.labels.shown(batch, found), strict=True)
+
+
 class Classification:
     def __init__(self, model: Classifier, classes: Sequence[str], multi_label: bool = False) -> None:
         if multi_label and model.background:
@@ -89,6 +114,7 @@ class Classification:
             )
         self.model, self.classes = model, tuple(classes)
         self.labels = SeveralLabels(self.classes) if multi_label else OneLabel(self.classes, model.background)
+        self.judgement = LabelJudge(self.labels)
 
     @property
     def headline(self) -> str:
@@ -117,11 +143,10 @@ class Classification:
         return self.labels.predict(outputs["classes"])
 
     def score(self) -> ClassificationScore | MultiLabelScore:
-        return self.labels.score()
+        return self.judgement.score()
 
     def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore | MultiLabelScore:
-        return self.labels.judge(batch, found)
+        return self.judgement.judge(batch, found)
 
     def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
-        """Yield pixels and answer of each example, as `pictures` draws them."""
-        return zip(batch["image"].numpy(), self.labels.shown(batch, found), strict=True)
+        return self.judgement.shown(batch, found)

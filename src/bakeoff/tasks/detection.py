@@ -1,6 +1,7 @@
 """Detection: boxes -> anchor targets -> loss, and outputs -> detections."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,12 +15,41 @@ from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import BACKGROUND, IGNORED, class_losses, divisor, hard_examples, match, smooth_l1
 
 
+@dataclass(frozen=True)
+class BoxJudge:
+    """Judges detections, whatever found them."""
+
+    classes: tuple[str, ...]
+    headline: ClassVar[str] = catalogue.DETECTION.headline
+    measures: ClassVar[tuple[str, ...]] = catalogue.DETECTION.measures
+
+    def score(self) -> DetectionScore:
+        return DetectionScore(self.classes)
+
+    def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
+        """Return the score of one batch, counted in the pixels of the original images."""
+        score = self.score()
+        losses = found["losses"].numpy().tolist() if "losses" in found else [None] * len(batch["height"])
+        sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
+        for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
+            pixels = np.array([height, width, height, width], np.float32)
+            there = Boxes(truth["boxes"] * pixels, truth["classes"])
+            score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
+        return score
+
+    def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
+        """Yield pixels and boxes of each example, as `pictures` draws them."""
+        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, found), strict=True):
+            yield image, {f"true_{key}": value for key, value in truth.items()} | given
+
+
 class Detection:
     headline: ClassVar[str] = catalogue.DETECTION.headline
     measures: ClassVar[tuple[str, ...]] = catalogue.DETECTION.measures
 
     def __init__(self, model: Detector, classes: Sequence[str]) -> None:
         self.model, self.classes = model, tuple(classes)
+        self.judgement = BoxJudge(self.classes)
         self.anchors = tf.constant(model.anchor_boxes())
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -102,23 +132,13 @@ class Detection:
         return tf.nn.softmax(logits)[..., 1:] if self.model.loss.scores == "softmax" else tf.sigmoid(logits)
 
     def score(self) -> DetectionScore:
-        return DetectionScore(self.classes)
+        return self.judgement.score()
 
     def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
-        """Return the score of one batch, counted in the pixels of the original images."""
-        score = self.score()
-        losses = found["losses"].numpy().tolist() if "losses" in found else [None] * len(batch["height"])
-        sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
-        for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
-            pixels = np.array([height, width, height, width], np.float32)
-            there = Boxes(truth["boxes"] * pixels, truth["classes"])
-            score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
-        return score
+        return self.judgement.judge(batch, found)
 
     def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        """Yield pixels and boxes of each example, as `pictures` draws them."""
-        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, found), strict=True):
-            yield image, {f"true_{key}": value for key, value in truth.items()} | given
+        return self.judgement.shown(batch, found)
 
 
 def _examples(batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:

@@ -11,8 +11,8 @@ from bakeoff.graphs import compile_graph
 from bakeoff.metrics.intervals import Intervals
 from bakeoff.metrics.score import Column
 from bakeoff.networks.network import Network
-from bakeoff.tasks.classification import Classification
-from bakeoff.tasks.detection import Detection
+from bakeoff.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
+from bakeoff.tasks.detection import BoxJudge, Detection
 
 Tensors = dict[str, tf.Tensor]
 Answer = Callable[[Tensors], Tensors]
@@ -38,7 +38,7 @@ class Score(Protocol):
         """Tables for `dvc plots`, by name, which may have a folder."""
 
 
-class Task(Protocol):
+class Judge(Protocol):
     @property
     def headline(self) -> str:
         """The number of `Score.result` that says which weights are best; higher is better."""
@@ -47,6 +47,14 @@ class Task(Protocol):
     def measures(self) -> tuple[str, ...]:
         """All numbers of `Score.result` that go by that rule; what there is nothing to count on is left out or None."""
 
+    def score(self) -> Score: ...
+
+    def judge(self, batch: Tensors, found: Tensors) -> Score: ...
+
+    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]: ...
+
+
+class Task(Judge, Protocol):
     def encode(self, example: Tensors) -> Tensors: ...
 
     def losses(self, outputs: Tensors, targets: Tensors) -> Tensors: ...
@@ -55,12 +63,6 @@ class Task(Protocol):
 
     def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
         """ "losses" (batch,) for `judge`, if it can't tell them from predictions."""
-
-    def score(self) -> Score: ...
-
-    def judge(self, batch: Tensors, found: Tensors) -> Score: ...
-
-    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]: ...
 
 
 TASKS: dict[str, Callable[..., Task]] = {
@@ -75,6 +77,13 @@ def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False
     return TASKS[model.task](model, classes, **({"multi_label": True} if multi_label else {}))
 
 
+def judge_of(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
+    """Return what judges answers of which only the labels are known, not the network that gave them."""
+    if task == "detection":
+        return BoxJudge(tuple(classes))
+    return LabelJudge(SeveralLabels(tuple(classes)) if multi_label else OneLabel(tuple(classes), background=False))
+
+
 def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
     """Return the network's predictions as a graph; `with_losses` along with the loss of each example."""
 
@@ -87,7 +96,7 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
 
 
 def judge(
-    task: Task,
+    task: Judge,
     answers: Mapping[str, Answer],
     batches: Iterable[Tensors],
     watch: Callable[[Tensors, Tensors], object] = lambda batch, answer: None,

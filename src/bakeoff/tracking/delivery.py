@@ -284,4 +284,4 @@ class Delivery:
 def _dataset(entry: Entry) -> DatasetInput:
     source, counts = json.dumps({"uri": entry["source"]}), json.dumps(entry["counts"])
     dataset = Dataset(entry["name"], entry["digest"][:36], source_type="local", source=source, profile=counts)
-    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", entry.get("context", "training"))])

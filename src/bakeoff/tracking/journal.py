@@ -196,9 +196,12 @@ class Journal:
             else:
                 (self.folder / RUNNING).unlink()
 
-    def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
+    def dataset(
+        self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str = "training"
+    ) -> None:
         if ("dataset", name) not in self._last:
-            self._tell({"kind": "dataset", "name": name, "digest": digest, "source": source, "counts": counts})
+            told = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
+            self._tell({"kind": "dataset", **told})
 
     def parent(self, name: str) -> None:
         """Tell that the run is one of several, which MLflow shows under one of this name."""

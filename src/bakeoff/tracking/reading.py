@@ -19,7 +19,7 @@ SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
 PATIENCE_S = 10.0  # with who writes to it
-NOT_OF_CLASSES = "AND (key NOT GLOB 'evaluation/*.*' OR key GLOB 'evaluation/interval.*')"
+NOT_OF_CLASSES = "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
 AT_ONCE = 1000  # of what MLflow's client is asked for
 
 

@@ -115,10 +115,12 @@ class Tracker:
                 say(line)
             self._told_of_checkpoints = True
 
-    def dataset(self, name: str, digest: str, source: str, counts: Mapping[str, Any]) -> None:
-        """Tell of the records, as MLflow shows what a run was trained on."""
+    def dataset(
+        self, name: str, digest: str, source: str, counts: Mapping[str, Any], *, context: str = "training"
+    ) -> None:
+        """Tell of the records, as MLflow shows what a run was trained on, or judged on."""
         if self._journal:
-            self._journal.dataset(name, digest, source, counts)
+            self._journal.dataset(name, digest, source, counts, context)
 
     def changes(self) -> None:
         """Tell what the code differs in from the commit that a tag names."""
@@ -185,9 +187,12 @@ def start(
     return tracker
 
 
-def attach(settings: Track, run_id: str | None) -> Tracker:
-    """Find the run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first."""
-    return _open(settings, run_id or new_run_id(), None)
+def attach(settings: Track, run_id: str | None, name: str | None = None) -> Tracker:
+    """Find the run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first.
+
+    A `name` says that the workspace's files are not this run's: the store has it, and gets only what is told now.
+    """
+    return _open(settings, run_id or new_run_id(), name)
 
 
 def restore(journal: Journal, result: Result, settings: Mlflow) -> None:

@@ -1,0 +1,62 @@
+"""`bakeoff evaluate`: runs and files of models, judged on any split of any data."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import WorkspaceError, choices
+from bakeoff.progress import say
+from bakeoff.quiet import load_tensorflow
+from bakeoff.records.record import SPLITS, TEST
+
+if TYPE_CHECKING:
+    from bakeoff.judging.judge import Verdict
+
+
+def add_to(commands: Any) -> None:
+    evaluate = commands.add_parser("evaluate", help="judge runs or files of models on any split of any data")
+    add = evaluate.add_argument
+    add(
+        "which", nargs="*", metavar="RUN",
+        help="a run as `bakeoff compare` takes it, a fingerprint, weights, a SavedModel or a .tflite; "
+        "default: what this workspace trained",
+    )  # fmt: skip
+    add("--split", default=TEST, metavar="SPLIT", help=f"one of {', '.join(SPLITS)} ({TEST})")
+    add("--data", metavar="OPTION", help="an option of conf/data/ instead of data/records; its records are kept apart")
+    add("--allow-overlap", action="store_true", help="also on examples that the model has seen in training")
+    evaluate.set_defaults(run=evaluate_models)
+
+
+def evaluate_models(arguments: argparse.Namespace) -> None:
+    if arguments.split not in SPLITS:
+        raise WorkspaceError(f"--split: must be a split, got {arguments.split!r}; {choices(arguments.split, SPLITS)}")
+    from bakeoff.judging.candidates import find_candidates
+
+    candidates = find_candidates(arguments.which)
+    load_tensorflow()
+    from bakeoff.judging.judge import judge_candidate
+
+    for candidate in candidates:
+        show_verdict(judge_candidate(candidate, arguments.data, arguments.split, allow_overlap=arguments.allow_overlap))
+
+
+def show_verdict(verdict: "Verdict") -> None:
+    from bakeoff.judging.looks import describe_looks
+    from bakeoff.report.page import summarize_metrics
+
+    material, name = verdict.material, verdict.candidate.name
+    count = f"{material.split.examples:,} {material.name} examples of {material.where}"
+    say(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
+    if not material.is_seen:
+        say(f"  this split was {describe_looks(verdict.looks)}")
+        if not verdict.is_known:
+            unknown = "the records that it was trained on are not here, so nobody knows whether it saw these examples"
+            print(f"warning: {name}: {unknown}", file=sys.stderr)
+        if verdict.overlap and verdict.overlap.examples:
+            print(f"warning: {verdict.overlap.examples:,} of the examples were seen in training", file=sys.stderr)
+    where = (
+        f"evaluation_{material.title}/ of the run in MLflow"
+        if verdict.is_tracked
+        else "not in MLflow, which has no such run"
+    )
+    say(f"  report.html, metrics.json and examples.parquet: {verdict.folder.as_posix()}/ ({where})")

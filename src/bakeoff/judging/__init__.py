@@ -1,0 +1,1 @@
+"""Runs and files of models, judged on any split of any data: `bakeoff evaluate`."""

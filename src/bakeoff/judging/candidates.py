@@ -1,0 +1,144 @@
+"""What the user names -> what is judged: weights with what builds their network anew, a SavedModel, a .tflite."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.compare.contender import SHOWN_OF_ID, Contender
+from bakeoff.compare.gather import Gathered, gather
+from bakeoff.compare.selection import LEAST_OF_AN_ID, select_named
+from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.predict.choice import WEIGHTS, WEIGHTS_SUFFIX, Trained, build_trained, find_model, find_run
+from bakeoff.records.manifest import FILE as MANIFEST
+from bakeoff.run.options import Mlflow
+from bakeoff.tracking import artifacts, git
+from bakeoff.tracking.result import parse_json, parse_yaml, read_text, result_here, result_of
+
+STATE = "train/state.json"  # among a run's artifacts
+FINGERPRINT = "bakeoff.fingerprint"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that answers, and what is known of how it came to be."""
+
+    name: str  # as people know it
+    source: Path | Trained
+    run_id: str | None = None  # ours; None of a file that belongs to no run
+    run_name: str | None = None  # if the store has the run, and the workspace has another one
+    state: Mapping[str, Any] = field(default_factory=dict)  # of its training
+    records: str | None = None  # the digest of what it was trained on, if anybody knows it
+
+    def name_folder(self, digest: str) -> str:
+        """Name the folder of its results; a file is told from others of its name by what it holds."""
+        if self.run_id:
+            return self.run_id[:SHOWN_OF_ID]
+        return f"{Path(self.name).resolve().name.removesuffix(WEIGHTS_SUFFIX)}-{digest[:SHOWN_OF_ID]}"
+
+    @property
+    def step(self) -> int:
+        return int(self.state.get("step", 0))
+
+
+def find_candidates(names: Sequence[str]) -> list[Candidate]:
+    """Find each run or file; without a name, what was trained in this workspace. Of a sweep all of its points."""
+    if not names:
+        return [_find_own(Path())]
+    files = {name: file for name in names if (file := _find_file(name))}
+    gathered = gather() if len(files) < len(names) else None
+    found: list[Candidate] = []
+    for name in names:
+        if name in files:
+            found.append(files[name])
+        elif gathered:
+            found += [_of_contender(one, gathered) for one in select_named(gathered, [_find_id(name, gathered)])]
+    return list({candidate.run_id or candidate.name: candidate for candidate in found}.values())
+
+
+def _find_file(name: str) -> Candidate | None:
+    """A folder with a run.yaml is a workspace, and its run is looked up."""
+    path = Path(name)
+    if not path.exists() or (path / workspace.RUN).is_file():
+        return None
+    source = find_model(path)
+    if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
+        state = parse_json(read_text(source.weights.with_name("state.json")))
+        source = replace(source, labels=tuple(state.get("classes") or source.labels))
+    return Candidate(path.as_posix(), source)
+
+
+def _find_id(name: str, gathered: Gathered) -> str:
+    """Return the id of the run that has this fingerprint, or one that begins so; else the name itself."""
+    if len(name) < LEAST_OF_AN_ID:
+        return name
+    runs = [run for run in gathered.project_runs() if run.tags.get(FINGERPRINT, "").startswith(name)]
+    return runs[0].run_id if runs else name
+
+
+def _find_own(folder: Path) -> Candidate:
+    result, trained = result_here(folder), folder / workspace.TRAINED
+    if not result.run_id or not (trained / WEIGHTS).is_file():
+        raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
+    settings = result.variant.get("evaluate") or {}
+    weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
+    source = build_trained(trained.as_posix(), result.run_yaml, weights, _labels_of(result.state))
+    records = _records_in(read_text(folder / "dvc.lock"))
+    name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
+    return Candidate(name, source, result.run_id, None, result.state, records)
+
+
+def _of_contender(contender: Contender, gathered: Gathered) -> Candidate:
+    """Take weights from where they are: the workspace, DVC's cache, MLflow."""
+    for folder in dict.fromkeys([Path(), contender.files or Path()]):
+        if result_here(folder).run_id == contender.run_id:
+            return _find_own(folder)
+    state: Mapping[str, Any] = {}
+    lock = None
+    if revision := contender.revision or contender.experiment:
+        result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
+        state = result.state if result.run_id == contender.run_id else {}
+    source = find_run(str(revision)) if state else _fetch(contender, gathered)
+    if not state:
+        state = _fetch_state(contender, gathered)
+    is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
+    return Candidate(
+        contender.label, source, contender.run_id if is_stored else None,
+        contender.variant, state, contender.records or _records_in(lock),
+    )  # fmt: skip
+
+
+def _fetch(contender: Contender, gathered: Gathered) -> Trained:
+    if not contender.mlflow_id:
+        raise WorkspaceError(
+            f"{contender.label}: its weights are neither here nor in DVC's cache nor in MLflow; "
+            "`dvc exp apply` or `dvc checkout` brings back what DVC has"
+        )
+    run_yaml = artifacts.fetch_file(gathered.target.address, contender.mlflow_id, artifacts.CONFIG)
+    if run_yaml is None:
+        raise WorkspaceError(f"{contender.label}: MLflow has no {artifacts.CONFIG} of it, so its network is not known")
+    settings = Mlflow(gathered.target.experiment, gathered.target.address)
+    weights = artifacts.fetch_best(contender.mlflow_id, settings)
+    labels = _labels_of(_fetch_state(contender, gathered))
+    return build_trained(contender.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
+
+
+def _fetch_state(contender: Contender, gathered: Gathered) -> Mapping[str, Any]:
+    place = contender.mlflow_id and artifacts.fetch_file(gathered.target.address, contender.mlflow_id, STATE)
+    return parse_json(read_text(place)) if place else {}
+
+
+def _labels_of(state: Mapping[str, Any]) -> str:
+    """Return the labels that it was trained with, one a line."""
+    if not state.get("classes"):
+        raise DataError("train/state.json: names no classes, so nobody knows what the answers mean; train the run anew")
+    return "".join(f"{label}\n" for label in state["classes"])
+
+
+def _records_in(lock: str | None) -> str | None:
+    """Return the digest of the records that the last training had, as DVC knows it."""
+    tree: Any = parse_yaml(lock)
+    for key in ("stages", "train", "params", (workspace.RECORDS / MANIFEST).as_posix(), "digest"):
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, str) else None

@@ -1,0 +1,87 @@
+"""Answers to all examples of a split -> metrics, plot tables, every example, a page and a picture, in one folder."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyarrow import Table
+
+from bakeoff.files import building
+from bakeoff.input.batches import evaluation_batches
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.records.manifest import Manifest, Split
+from bakeoff.report import examples, page, plots
+from bakeoff.report.gallery import Originals, Shown
+from bakeoff.run.options import Evaluate
+from bakeoff.tasks.pictures import draw_sheet
+from bakeoff.tasks.task import Answer, Judge, Tensors, judge
+
+ANSWERS = "network"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is to be judged."""
+
+    title: str
+    facts: Mapping[str, str]  # below the title
+    judge: Judge
+    answer: Answer
+    store: Store
+    shape: Shape
+    manifest: Manifest
+    split: Split
+
+    def write(self, settings: Evaluate, out: Path, advance: Callable[[int], object]) -> dict[str, Any]:
+        """Judge every example, write the folder `out`, and return what `metrics.json` holds."""
+        judged: list[int] = []  # the numbers of the examples in the records, of which damaged ones may be left out
+        drawn: list[tuple[np.ndarray, dict]] = []
+
+        def watch(batch: Tensors, answer: Tensors) -> None:
+            judged.extend(batch["number"].numpy().tolist())
+            drawn.extend(itertools.islice(self.judge.shown(batch, answer), settings.pictures - len(drawn)))
+            advance(len(batch["number"]))
+
+        classes = self.manifest.classes
+        batches = evaluation_batches(self.store, self.shape)
+        score = judge(self.judge, {ANSWERS: self.answer}, batches, watch)[ANSWERS]
+        files = self.store.names(np.array(judged, np.int64))
+        groups = [settings.group_of(file) for file in files]
+        intervals = score.intervals(groups, settings.interval_samples)
+        metrics = score.result() | ({"interval": intervals} if intervals else {})
+        metrics |= {"bad_records": len(self.store.bad)} if self.store.bad else {}
+        kind = examples.kind_of(self.manifest.task, self.manifest.multi_label)
+        table = examples.table_of(score.columns(), judged, files, kind, classes)
+        with building(out) as partial:
+            draw_sheet(drawn, classes, settings.picture_min_score, partial / examples.PICTURE)
+            examples.write_examples(partial, table)
+            plots.write_plots(partial, score.plots())
+            originals = Originals(self.store.read)
+            worst, best = _choose_examples(table, score.worst_first(), settings.report_examples, originals)
+            report = page.Report(
+                self.title, self.facts, self.judge.headline, score.result(), intervals, _describe_groups(groups),
+                score.plots(), counts=self.split.counts, worst=worst, best=best,
+            )  # fmt: skip
+            page.write_page(partial, report)
+            (partial / examples.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
+        return metrics
+
+    def headline_first(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != self.judge.headline)}
+
+
+def _choose_examples(table: Table, worst_first: np.ndarray, most: int, originals: Originals) -> Iterator[list[Shown]]:
+    """Yield the worst and the best, with their pictures; none of the best is among the worst."""
+    for places in (worst_first[:most], worst_first[most:][::-1][:most]):
+        rows = [examples.row_of(table, place) for place in places.tolist()]
+        yield [Shown(row, originals.images(row["example"])) for row in rows]
+
+
+def _describe_groups(groups: Sequence[str]) -> str:
+    count = len(set(groups))
+    return f"{count:,} examples" if count == len(groups) else f"{count:,} groups of {len(groups):,} examples"
