@@ -182,7 +182,7 @@ REFUSED = [
     (["-m", "sed=1,2"], "command line: Could not override 'sed'. To append to your config use +sed=1; Key 'sed'"),
     (["-m", "lr=cosin,cosine"], "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'"),
     (["-m", "+lr.peak=1,2"], "command line: Could not append to config. An item is already at 'lr.peak'. Either remo"),
-    (["-m", "lr.peak=interval(0,1)"], "command line: BasicSweeper does not support sweep type : INTERVAL_SWEEP"),
+    (["-m", "lr.peak=interval(0,1)"], "command line: lr.peak=interval(0,1): an interval has no points to run; write values or range("),
     (["-m", "seed=1,2", "--cfg", "job"], "command line: Only one of --run, --multirun, --cfg, --info and"),
     (["-m", "hydra/launcher=slurm"], "command line: In 'hydra/config': Could not find 'hydra/launcher/slurm'"),
     (["-m", "hydra.sweeper.n=2"], "command line: Could not override 'hydra.sweeper.n'. To append to your config use +"),
