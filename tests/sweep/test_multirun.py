@@ -182,7 +182,7 @@ REFUSED = [
     (["-m", "sed=1,2"], "command line: Could not override 'sed'. To append to your config use +sed=1; Key 'sed'"),
     (["-m", "lr=cosin,cosine"], "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'"),
     (["-m", "+lr.peak=1,2"], "command line: Could not append to config. An item is already at 'lr.peak'. Either remo"),
-    (["-m", "lr.peak=interval(0,1)"], "command line: BasicSweeper does not support sweep type : INTERVAL_SWEEP"),
+    (["-m", "lr.peak=interval(0,1)"], "command line: lr.peak=interval(0,1): an interval has no points"),
     (["-m", "seed=1,2", "--cfg", "job"], "command line: Only one of --run, --multirun, --cfg, --info and"),
     (["-m", "hydra/launcher=slurm"], "command line: In 'hydra/config': Could not find 'hydra/launcher/slurm'"),
     (["-m", "hydra.sweeper.n=2"], "command line: Could not override 'hydra.sweeper.n'. To append to your config use +"),
@@ -328,6 +328,7 @@ def test_a_sweeper_of_hydras_proposes_by_what_its_points_came_to() -> None:
     assert climb.entered == [["lr=cosine", f"seed={seed}"] for seed in (1, 2, 3, 4)]  # 4 is worse than 3
     assert climb.names == [f"seed={seed}" for seed in (1, 2, 3, 4)]
     assert manifest is not None and [job.number for job in manifest.jobs] == [1, 2, 3, 4]
+    assert len(list(Path(".bakeoff/hydra").iterdir())) == 1  # where a sweeper may write what it found
 
 
 def test_a_sweeper_that_goes_on_runs_no_point_again() -> None:

@@ -16,6 +16,10 @@ from bakeoff.sweep.points import Words, fixed_words, load_words, require_few, se
             "command line: must be at most 1,000 points, got 40 x 26; sweep fewer values, or --yes for up to 100,000",
         ),
         (["seed=range(0,1000000000)"], "command line: must be at most 1,000 points, got over 1,000; sweep"),
+        (
+            ["seed=1,2", "lr.peak=interval(0,1)"],
+            r"command line: lr.peak=interval\(0,1\): an interval has no points to run; write values or range",
+        ),
         (["seed=1,2", "seed=("], r"command line: seed=\(: .*"),
         (["seed"], "command line: .*"),
     ],
@@ -26,11 +30,15 @@ def test_words_that_stand_for_too_many_points_or_none_are_refused(words: list[st
 
 
 def test_one_who_is_sure_may_have_more() -> None:
-    require_few(["seed=range(0,10000)", "lr=cosine,exponential", "model=glob(*)", "lr.peak=interval(0,1)"], sure=True)
+    require_few(["seed=range(0,10000)", "lr=cosine,exponential", "model=glob(*)"], sure=True)
     with pytest.raises(
         ConfigError, match="^command line: must be at most 100,000 points, got over 100,000; sweep fewer values$"
     ):
         require_few(["seed=range(0,200000)"], sure=True)
+
+
+def test_intervals_are_for_a_sweeper_that_draws() -> None:
+    require_few(["lr.peak=interval(0,1)", "hydra/sweeper=optuna"])
 
 
 def test_words_of_one_value_are_fixed_whatever_stands_before_their_key() -> None:

@@ -146,7 +146,7 @@ def _resume(arguments: argparse.Namespace) -> None:
         )
     if arguments.dry_run:
         return
-    if manifest.search is None and (left or Words.split(manifest.words).hydra):  # a sweeper may have more to propose
+    if Words.split(manifest.words).hydra:  # a sweeper may have more to propose
         said = _said(arguments) | ({"until": manifest.until} if manifest.until else {})
         sweeps.finish(run_multirun(manifest.words, said, manifest))
     elif left:

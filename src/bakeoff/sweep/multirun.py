@@ -94,6 +94,7 @@ class Multirun:
         self._launcher: Launcher | None = None
         self._refused: BakeoffError | None = None
         self._sweeper, self._has_begun = BASIC, False
+        self._folder = Path()  # hydra.sweep.dir
         self._notes: Path | None = None  # the folder that Hydra makes for its own notes, if it is new
         self._lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
 
@@ -136,8 +137,8 @@ class Multirun:
         self._settings = Settings.read({**settings, **self._said})
         self._fixed = fixed_words(config.hydra.overrides.task)
         self._sweeper = config.hydra.runtime.choices["hydra/sweeper"]
-        notes = Path(config.hydra.sweep.dir)
-        self._notes = None if notes.exists() else notes
+        self._folder = Path(config.hydra.sweep.dir)
+        self._notes = None if self._folder.exists() else self._folder
         if begun_by is None:
             return
         if self._settings.jobs > 1:
@@ -159,6 +160,7 @@ class Multirun:
         assert self.manifest is not None
         if any(not job.state.is_final for job in map(self._job_of, points) if job):
             self._has_begun = True
+            self._folder.mkdir(parents=True, exist_ok=True)  # as launchers do, and sweepers count on it
             self.manifest = self._run(self.manifest)
             if any(not state.is_final for state in self.manifest.states - {JobState.FAILED}):
                 raise Enough

@@ -17,6 +17,7 @@ from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import as_words
 
+SWEEPER = "hydra/sweeper"
 MOST_POINTS, MOST_AT_ALL = 1000, 100_000  # by oneself, and if one is sure
 
 
@@ -96,6 +97,12 @@ def require_few(words: Iterable[str], *, sure: bool = False) -> None:
     """Refuse words that stand for more points than anybody wants; Hydra would begin to make them."""
     most = MOST_AT_ALL if sure else MOST_POINTS
     overrides = {override.get_key_element(): override for override in read_words(words)}
+    for override in overrides.values():
+        if override.is_interval_sweep() and SWEEPER not in overrides:
+            where = f"command line: {line_of(override)}"
+            raise ConfigError(
+                f"{where}: an interval has no points to run; write values or range(start,stop,step), or --search tpe"
+            )
     counts = [_count(override, most) for override in overrides.values() if override.is_discrete_sweep()]
     if math.prod(max(count, 1) for count in counts) > most:
         sizes = " x ".join(f"{count:,}" if count <= most else f"over {most:,}" for count in counts)
