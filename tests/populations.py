@@ -98,7 +98,7 @@ def count_examples(score: Score) -> int:
 def holds(whole: Score, size: int, samples: int) -> Mapping[str, Mapping[str, float]]:
     """Return of each number its true value, and in which share of so many samples of this size an interval holds it.
 
-    "percentile" is the middle of the drawings as they are, which versions before 0.8 gave.
+    "percentile" is the middle of the drawings as they are, which versions before 0.7 gave.
     """
     true, draw = count_all(whole), np.random.default_rng(10)
     found: dict[str, list[tuple[bool, bool]]] = {name: [] for name in true}
