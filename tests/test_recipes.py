@@ -141,7 +141,7 @@ def passed(followed: tuple[Workspace, list[str], dict[str, int]]) -> set[str]:
     """The recipes' own tests, those that ask of every part that it is documented, read, light and in its place, and
     our questions: all that passed, run by one process."""
     workspace, tests, _ = followed
-    for name in ("imports.py", *HOUSE):
+    for name in ("imports.py", "unfilled.py", *HOUSE):
         (workspace.folder / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "tests" / name, workspace.folder / "tests" / name)
     (workspace.folder / OWN).write_text(QUESTIONS, encoding="utf-8")

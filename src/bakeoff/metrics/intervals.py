@@ -9,10 +9,10 @@ tests/metrics/test_intervals.py measures how often such an interval holds the tr
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
-from scipy import special, stats
 
 from bakeoff.metrics.catalogue import METRICS, Metric
 
@@ -101,6 +101,8 @@ def _count(numbers: Callable[[np.ndarray], Numbers], blocks: Iterable[np.ndarray
 def _ends(
     name: str, value: float, drawn: np.ndarray, halves: np.ndarray, quarters: np.ndarray, count: int
 ) -> tuple[float, float]:
+    from scipy import stats
+
     spread = float(drawn.std()) * (count / (count - 1)) ** 0.5 if len(drawn) else 0.0
     excess = _excess(value, halves, quarters) if len(halves) and len(quarters) else 0.0
     spread = float(np.hypot(spread, UNSURE * excess))
@@ -118,13 +120,13 @@ def _ends(
 def _ends_of_share(value: float, excess: float, reach: float, count: int) -> tuple[float, float]:
     """On the scale of log odds, which has no ends; where all are right, or none, by Wilson's interval."""
     if reach == 0:
-        unseen = stats.norm.ppf((1 + SHARE) / 2) ** 2
+        unseen = NormalDist().inv_cdf((1 + SHARE) / 2) ** 2
         nearly = float(count / (count + unseen))
         return (nearly, 1.0) if value == 1 else (0.0, 1 - nearly) if value == 0 else (value, value)
     centre = np.clip(value - excess, KEPT * value, 1 - KEPT * (1 - value))
     centre = np.clip(centre, NEAREST, 1 - NEAREST)
     reach /= centre * (1 - centre)
-    low, high = special.expit(special.logit(centre) + np.array([-reach, reach]))
+    low, high = 1 / (1 + (1 - centre) / centre * np.exp([reach, -reach]))
     return float(low), float(high)
 
 

@@ -1,5 +1,6 @@
 """`train.init.weights`, a text, -> the files that it means, and a digest of what they hold."""
 
+import errno
 import hashlib
 import re
 from collections.abc import Callable, Iterable
@@ -27,6 +28,15 @@ def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
     """`fetch` gives the weights of an MLflow run as a file."""
     if init.weights in ("none", "imagenet"):
         return Origin(None, init.weights)
+    try:
+        return _origin_of_file(init, fetch)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise _not_there(init) from None
+
+
+def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
     path = Path(init.weights).expanduser()
     if not path.exists() and RUN_ID.fullmatch(init.weights):
         path = fetch(init.weights)
@@ -41,7 +51,11 @@ def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
             raise ConfigError(f"train.init.names: must be a table of names, for {prefix.as_posix()} is a TF checkpoint")
         parts = sorted(prefix.parent.glob(f"{_literal(prefix.name)}.*"))
         return Origin(prefix, _digest([*parts, Path(init.names)]), is_tf_checkpoint=True)
-    raise ConfigError(
+    raise _not_there(init)
+
+
+def _not_there(init: Init) -> ConfigError:
+    return ConfigError(
         f"{KEY}: must be none, imagenet, a file of Keras weights, the folder of another run, the id of an MLflow run "
         f"or the prefix of a TensorFlow checkpoint, got {init.weights!r}, which is not there"
     )
