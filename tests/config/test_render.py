@@ -285,6 +285,14 @@ BROKEN = {
         {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5}}"},
         "params.yaml:6: train.init.weights: must be none, imagenet, a file of Keras weights, …, got 'a.weights.h5', which is not there",
     ),
+    "first weights whose name no file can have": (
+        {"train": f"train: {{use: demo, steps: 400, init: {{weights: {'a' * 300}}}}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+    ),
+    "first weights in the home of nobody": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: ~nobody-at-all/a.weights.h5}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+    ),
     "first weights that DVC does not watch": (
         {"train": "train: {use: demo, steps: 400, init: {weights: elsewhere/w.h5}}"},
         "params.yaml:6: train.init.weights: must be a file or folder in data/weights/, where DVC sees every edit, got "

@@ -121,8 +121,8 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         except ConfigError as error:
             key, _, rule = str(error).partition(": ")
             problems.add(key, rule)
-        else:
-            check_first_weights(init, problems)
+            return
+        check_first_weights(init, problems)
     start = Path(init.weights).expanduser()
     state = (start if start.is_dir() else start.parent) / "state.json"
     if not state.is_file():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.errors import ConfigError
+from bakeoff.errors import ConfigError, show
 from bakeoff.training.settings import Init
 
 BEST, FINAL = "best.weights.h5", "final.weights.h5"
@@ -30,6 +30,8 @@ def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
         return Origin(None, init.weights)
     try:
         return _origin_of_file(init, fetch)
+    except RuntimeError:  # it begins with ~ and the name of nobody
+        raise _not_there(init) from None
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
@@ -57,7 +59,7 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
 def _not_there(init: Init) -> ConfigError:
     return ConfigError(
         f"{KEY}: must be none, imagenet, a file of Keras weights, the folder of another run, the id of an MLflow run "
-        f"or the prefix of a TensorFlow checkpoint, got {init.weights!r}, which is not there"
+        f"or the prefix of a TensorFlow checkpoint, got {show(init.weights)}, which is not there"
     )
 
 
