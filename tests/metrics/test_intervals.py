@@ -112,6 +112,16 @@ def test_ends_stay_where_the_number_can_be() -> None:
     assert ends["of one's own"]["low"] < -3 < -2.5 < ends["of one's own"]["high"]
 
 
+def test_two_examples_that_differ_widely_have_ends_all_the_same() -> None:
+    values = np.array([1e-9, 30.0])
+
+    def numbers(weights: np.ndarray) -> intervals.Numbers:
+        return {"loss": weights @ values / weights.sum(axis=1)}
+
+    ends = find_intervals(numbers, apart(2), 200)["loss"]
+    assert 0 < ends["low"] < 1e-3 and 1e3 < ends["high"] < np.inf
+
+
 def test_what_few_examples_make_too_low_is_added() -> None:
     """The largest of few numbers is below that of all: no drawing is above it, and the interval is."""
     values = np.random.default_rng(3).uniform(0, 0.9, 60)

@@ -28,6 +28,7 @@ SLOWEST, USUAL, FASTEST = 2**0.5, 1.6, 2.0
 UNSURE = 0.4  # of what is taken off because examples are few
 KEPT = 0.3  # of the way to either end of the scale, whatever is taken off
 NEAREST = 1e-6  # to either end
+FARTHEST = 20.0  # logarithm: two or three examples may know next to nothing
 NOTHING = np.zeros(0)
 
 
@@ -113,7 +114,8 @@ def _ends(
         return _ends_of_share(value, excess, reach, count)
     if scale == "positive" and every.min() > 0:
         centre = max(value - excess, KEPT * value)
-        return centre * float(np.exp(-reach / centre)), centre * float(np.exp(reach / centre))
+        factor = float(np.exp(min(reach / centre, FARTHEST)))
+        return centre / factor, centre * factor
     return value - excess - reach, value - excess + reach
 
 
@@ -125,7 +127,7 @@ def _ends_of_share(value: float, excess: float, reach: float, count: int) -> tup
         return (nearly, 1.0) if value == 1 else (0.0, 1 - nearly) if value == 0 else (value, value)
     centre = np.clip(value - excess, KEPT * value, 1 - KEPT * (1 - value))
     centre = np.clip(centre, NEAREST, 1 - NEAREST)
-    reach /= centre * (1 - centre)
+    reach = min(reach / (centre * (1 - centre)), FARTHEST)
     low, high = 1 / (1 + (1 - centre) / centre * np.exp([reach, -reach]))
     return float(low), float(high)
 
