@@ -9,6 +9,7 @@ clone, kills that training and its sender at a random moment, removes the clone,
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from faults.kills import SETTINGS, curve
 from faults.tracking_store import Server, contents
 from workspace_copy import Workspace, environment, tiny_workspace
 
-STEPS = 400
+STEPS = 1_200
 VARIANT = {
     "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
     "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
@@ -45,15 +46,15 @@ def cloned(repository: Workspace, folder: Path) -> Workspace:
     return Workspace(folder)
 
 
-def uninterrupted(repository: Workspace, folder: Path) -> Workspace:
+def uninterrupted(repository: Workspace, folder: Path) -> tuple[Workspace, float]:
+    """Return where it trained, and how many seconds its steps took."""
     workspace = cloned(repository, folder)
     workspace.run(*BAKEOFF, "repro", "train")
-    return workspace
+    return workspace, workspace.state()["seconds"]
 
 
-def lost(workspace: Workspace, server: Server, chance: random.Random) -> str:
-    """Train, kill all that runs there at a random moment after the store has a checkpoint, remove the clone; return the
-    id of the run."""
+def lost(workspace: Workspace, server: Server, seconds: float) -> str:
+    """Train, kill all that runs there so long after the store has a checkpoint, remove the clone; return the run's id."""
     had = set(server.checkpoints())
     process = subprocess.Popen(
         [*BAKEOFF, "repro", "train"], cwd=workspace.folder, env=environment(), start_new_session=True,
@@ -61,7 +62,7 @@ def lost(workspace: Workspace, server: Server, chance: random.Random) -> str:
     )  # fmt: skip
     while process.poll() is None and not set(server.checkpoints()) - had:
         time.sleep(0.02)
-    time.sleep(chance.random() * 4)
+    time.sleep(seconds)
     was_alive = process.poll() is None
     for running in _below(workspace.folder):  # the training, DVC, and the sender
         running.send_signal(signal.SIGKILL)
@@ -74,12 +75,11 @@ def lost(workspace: Workspace, server: Server, chance: random.Random) -> str:
 
 
 def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict]:
-    """Go on in a clone; return the step after which it did, and what came of it."""
+    """Go on in a clone; return the step after which it did, and what came of it. The last step leaves nothing to do."""
     said = workspace.run(*BAKEOFF, "continue", run_id[:9]).stdout
     workspace.run(*BAKEOFF, "repro", "train")
-    assert f"run {run_id[:12]}: after step " in said, said
-    state = workspace.state()
-    return state["resumed_at_steps"][-1], state
+    [step] = re.findall(rf"run {run_id[:12]}: after step ([\d,]+)", said)
+    return int(step.replace(",", "")), workspace.state()
 
 
 def _below(folder: Path) -> list[psutil.Process]:
@@ -100,12 +100,13 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, store: str
     wrong = []
     try:
         repository = origin(folder / "origin", server.uri)
-        whole = uninterrupted(repository, folder / "whole")
+        whole, seconds = uninterrupted(repository, folder / "whole")
         expected = whole.state()["weights_sha256"]
         print(f"uninterrupted {expected}", flush=True)
         ids = []
         for number in range(kills):
-            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, chance)
+            moment = chance.random() * seconds * 0.8
+            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, moment)
             workspace = cloned(repository, folder / f"found-{number}")
             step, state = gone_on(workspace, run_id)
             print(f"kill {number + 1:2}: went on after step {step:3}: {state['weights_sha256']}", flush=True)

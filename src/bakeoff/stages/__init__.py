@@ -1,7 +1,27 @@
 """One module per stage of dvc.yaml, each a straight function from paths to files. `python -m bakeoff.stages.<verb>`."""
 
+import argparse
 import sys
 
-from bakeoff.errors import hide_interrupt_traceback
+from bakeoff.errors import ConfigError, hide_interrupt_traceback
 
 sys.excepthook = hide_interrupt_traceback  # imports take the first second, before `main` can catch Ctrl-C
+
+
+def stage_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """A stage has hardly any options: what it computes stands in files, or DVC would not see an edit."""
+    return argparse.ArgumentParser(prog=f"python -m bakeoff.stages.{name}", description=description, allow_abbrev=False)
+
+
+def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Refuse settings on a stage's command line, where other programs take them."""
+    options, words = parser.parse_known_args()
+    if not words:
+        return options
+    name = parser.prog.rpartition(".")[2]
+    settings = [word for word in words if "=" in word and not word.startswith("-")]
+    tries = f"`bakeoff plan {' '.join(settings)}` shows it, " if settings else ""
+    raise ConfigError(
+        f"{parser.prog}: a stage takes no settings, got {' '.join(words)}; write them into params.yaml and run "
+        f"`dvc repro {name}`; {tries}`bakeoff sweep` runs variants side by side"
+    )

@@ -1,6 +1,5 @@
 """data/raw or a built-in source -> data/records: shards, indexes, label files, report, manifest."""
 
-import argparse
 from pathlib import Path
 
 from bakeoff import workspace
@@ -14,6 +13,7 @@ from bakeoff.progress import say
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import Source
 from bakeoff.sources.dataset import Dataset, Part
+from bakeoff.stages import read_options, stage_parser
 
 
 def build_records(
@@ -27,10 +27,10 @@ def build_records(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bakeoff.stages.build_records", description=__doc__)
+    parser = stage_parser("build_records", __doc__)
     parser.add_argument("--workers", type=int, help="processes; all cores unless given; the records are the same")
-    workers = parser.parse_args().workers
     with said_plainly():
+        workers = read_options(parser).workers
         # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
         from bakeoff.config.variant import choose_source
 

@@ -12,6 +12,7 @@ from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run
+from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.training.history import read_state
@@ -56,6 +57,7 @@ def _facts(run: Run, state: Mapping[str, Any]) -> dict[str, str]:
 
 def main() -> None:
     with said_plainly():
+        read_options(stage_parser("evaluate", __doc__))
         workspace.require_own_code()
         run = load(workspace.RUN)
         metrics = evaluate(run, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)

@@ -15,6 +15,7 @@ from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.options import MAIN
 from bakeoff.run.settings import Run
+from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import keep_measured, run_id_of
 from bakeoff.training.history import read_state
@@ -101,6 +102,7 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
 
 def main() -> None:
     with said_plainly():
+        read_options(stage_parser("export", __doc__))
         workspace.require_own_code()
         run = load(workspace.RUN)
         first, *rest = describe_export(*export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))

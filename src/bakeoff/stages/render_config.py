@@ -14,6 +14,7 @@ from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.file import write
 from bakeoff.run.settings import Run
+from bakeoff.stages import read_options, stage_parser
 from bakeoff.training.variant import plan_phases
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
@@ -38,6 +39,7 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
 
 def main() -> None:
     with said_plainly():
+        read_options(stage_parser("render_config", __doc__))
         workspace.require_own_code()
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         workspace.promise(trained_to_its_end=True)

@@ -22,6 +22,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
 from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.runs.time_left import Stretch
+from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
@@ -264,9 +265,8 @@ def _require_gpu_room(run: Run, rig: "Rig") -> None:
 
 
 def _count_devices(run: Run) -> int:
-    """TensorFlow is loaded for it only if it alone knows."""
     if run.train.devices != "all":
-        return run.train.devices
+        return run.train.devices  # without loading TensorFlow
     load_tensorflow()
     from bakeoff.training.devices import device_count
 
@@ -282,6 +282,7 @@ def evaluate_here() -> None:
 
 def main() -> None:
     with said_plainly():
+        read_options(stage_parser("train", __doc__))
         workspace.require_own_code()
         run = load(workspace.RUN)
         state, measured = train(run, workspace.RECORDS, workspace.TRAINED)
