@@ -54,7 +54,7 @@ def uninterrupted(repository: Workspace, folder: Path) -> tuple[Workspace, float
 
 
 def lost(workspace: Workspace, server: Server, seconds: float) -> str:
-    """Train, kill all that runs there so long after the store has a checkpoint, remove the clone; return the run's id."""
+    """Train, kill all of it so long after the store has a checkpoint, remove the clone; return the id of the run."""
     had = set(server.checkpoints())
     process = subprocess.Popen(
         [*BAKEOFF, "repro", "train"], cwd=workspace.folder, env=environment(), start_new_session=True,
