@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.choice import applied
 from bakeoff.config.compose import compose
+from bakeoff.config.words import applied
 from bakeoff.errors import ConfigError
 from imports import ROOT
 
@@ -78,3 +78,18 @@ def test_an_override_hides_the_line_that_it_replaces(tmp_path: Path) -> None:
     assert found.tree["lr"]["peak"] == 0.5
     assert found.place_of("lr.peak") == "command line"
     assert found.place_of("seed").endswith("params.yaml:4")
+
+
+@pytest.mark.parametrize("word", ["train.epochs=3", "+train.epochs=3"])
+def test_a_change_of_one_takes_the_place_of_an_options_other(tmp_path: Path, word: str) -> None:
+    (tmp_path / "params.yaml").write_text("experiment: demo\ndata: digits\nseed: 0\n", encoding="utf-8")
+    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=[word])
+    assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (None, 3)
+    assert found.place_of("train.steps") == found.place_of("train.epochs") == "command line"
+
+
+def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
+    said = "experiment: demo\ndata: digits\ntrain: {steps: 30}\nseed: 0\n"
+    (tmp_path / "params.yaml").write_text(said, encoding="utf-8")
+    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
+    assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (30, 3)

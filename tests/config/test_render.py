@@ -115,7 +115,7 @@ def test_a_value_that_the_option_leaves_to_its_default_can_be_set(render: Render
 def test_an_option_can_build_on_another(render: Render) -> None:
     run = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
     assert as_tree(run)["lr"] == {
-        "kind": "cosine", "peak": 0.0001, "warmup_steps": 50, "warmup_from": None, "hold_steps": 0,
+        "kind": "cosine", "peak": 0.0001, "warmup_steps": 10, "warmup_from": None, "hold_steps": 0,
         "total_steps": 400, "scale_with_batch": None,
     }  # fmt: skip
 
@@ -129,6 +129,20 @@ def test_epochs_become_steps(render: Render) -> None:
     lines = {"train": "train: {use: demo, steps: null, epochs: 2.5, batch_size: 32}", "lr": "lr: {use: constant}"}
     derived = load(render(lines)).derived
     assert derived.steps == 47  # 2.5 * 600 / 32 = 46.9
+
+
+@pytest.mark.parametrize("steps, warmup", [(6, 0), (30, 0), (40, 1), (2000, 50)])
+@pytest.mark.parametrize("option", ["cosine", "exponential", "polynomial"])
+def test_an_option_warms_up_for_a_fortieth_of_a_run_of_any_length(
+    render: Render, option: str, steps: int, warmup: int
+) -> None:
+    run = load(render({"lr": f"lr: {option}", "train": f"train: {{use: smoke, steps: {steps}}}"}))
+    assert as_tree(run)["lr"]["warmup_steps"] == warmup
+
+
+def test_epochs_take_the_place_of_an_options_steps(render: Render) -> None:
+    run = load(render({"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"}))
+    assert (run.train.steps, run.train.epochs, run.derived.steps) == (None, 2.5, 47)
 
 
 def test_what_is_written_reads_back_as_the_same_variant(render: Render) -> None:
@@ -193,8 +207,8 @@ BROKEN = {
     ),
     "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
     "steps and epochs": (
-        {"train": "train: {use: demo, epochs: 3}"},
-        "conf/train/demo.yaml:3: train.steps: must be given, or else epochs, not both and not neither (epochs is 3.0), got 2000",
+        {"train": "train: {use: demo, steps: 30, epochs: 3}"},
+        "params.yaml:6: train.steps: must be given, or else epochs, not both and not neither (epochs is 3.0), got 30",
     ),
     "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be given, or else epochs, not both"),
     "warm-up as long as the run": (
@@ -202,7 +216,7 @@ BROKEN = {
         "params.yaml:4: lr.warmup_steps: must be under the run's 400 steps, got 400",
     ),
     "warm-up and hold as long as the run": (
-        {"lr": "lr: {use: cosine, hold_steps: 350}"},
+        {"lr": "lr: {use: cosine, hold_steps: 390}"},
         "conf/lr/cosine.yaml: lr.total_steps: must be above warm-up and hold, 400, got 400",
     ),
     "cosine over before the run": (
@@ -266,8 +280,8 @@ BROKEN = {
         "params.yaml:6: train.phases[0].lr.kind: is missing; one of: constant, cosine",
     ),
     "a phase's warm-up as long as the phase": (
-        {"train": "train: {use: demo, steps: 90, phases: [{name: a}, {name: b}]}"},
-        "conf/lr/cosine.yaml:4: lr.warmup_steps: must be under the run's 45 steps, got 50",
+        {"train": "train: {use: demo, steps: 90, phases: [{name: a}, {name: b}]}", "lr": "lr: {use: cosine, warmup_steps: 50}"},
+        "params.yaml:4: lr.warmup_steps: must be under the run's 45 steps, got 50",
     ),
     "trainable that matches nothing": (
         {"train": "train: {use: demo, steps: 400, trainable: [hed, backbone]}"},

@@ -46,23 +46,21 @@ def cloned(repository: Workspace, folder: Path) -> Workspace:
     return Workspace(folder)
 
 
-def uninterrupted(repository: Workspace, folder: Path) -> tuple[Workspace, float]:
-    """Return where it trained, and how many seconds its steps took."""
+def uninterrupted(repository: Workspace, folder: Path) -> Workspace:
     workspace = cloned(repository, folder)
     workspace.run(*BAKEOFF, "repro", "train")
-    return workspace, workspace.state()["seconds"]
+    return workspace
 
 
-def lost(workspace: Workspace, server: Server, seconds: float) -> str:
-    """Train, kill all of it so long after the store has a checkpoint, remove the clone; return the id of the run."""
+def lost(workspace: Workspace, server: Server, step: int) -> str:
+    """Train, kill all of it when the store has a checkpoint of that step or a later one; return the id of the run."""
     had = set(server.checkpoints())
     process = subprocess.Popen(
         [*BAKEOFF, "repro", "train"], cwd=workspace.folder, env=environment(), start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    while process.poll() is None and not set(server.checkpoints()) - had:
+    while process.poll() is None and not any(int(file.name) >= step for file in set(server.checkpoints()) - had):
         time.sleep(0.02)
-    time.sleep(seconds)
     was_alive = process.poll() is None
     for running in _below(workspace.folder):  # the training, DVC, and the sender
         running.send_signal(signal.SIGKILL)
@@ -100,13 +98,13 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, store: str
     wrong = []
     try:
         repository = origin(folder / "origin", server.uri)
-        whole, seconds = uninterrupted(repository, folder / "whole")
+        whole = uninterrupted(repository, folder / "whole")
         expected = whole.state()["weights_sha256"]
         print(f"uninterrupted {expected}", flush=True)
         ids = []
         for number in range(kills):
-            moment = chance.random() * seconds * 0.8
-            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, moment)
+            step = chance.randrange(STEPS * 9 // 10)
+            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, step)
             workspace = cloned(repository, folder / f"found-{number}")
             step, state = gone_on(workspace, run_id)
             print(f"kill {number + 1:2}: went on after step {step:3}: {state['weights_sha256']}", flush=True)

@@ -94,7 +94,11 @@ def test_the_length_of_the_run_changes_nothing_in_constant_and_exponential(sched
     ("kind", "fields", "message"),
     [
         (Constant, {"peak": 0.0}, r"^peak: must be above 0, got 0\.0$"),
-        (Constant, {"peak": 1.0, "warmup_steps": -1}, r"^warmup_steps: must be 0 or more, got -1$"),
+        (
+            Constant,
+            {"peak": 1.0, "warmup_steps": -1},
+            r"^warmup_steps: must be 0 or more, or null for 1/40 of the run, got -1$",
+        ),
         (Cosine, {"peak": -1.0}, r"^peak: must be above 0, got -1\.0$"),
         (Cosine, {"peak": 1.0, "hold_steps": -2}, r"^hold_steps: must be 0 or more, got -2$"),
         (

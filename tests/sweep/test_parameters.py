@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from dvc.utils.hydra import apply_overrides
 
-from bakeoff.config.choice import applied
+from bakeoff.config.words import applied
 from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import set_options

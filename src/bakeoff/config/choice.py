@@ -10,28 +10,25 @@ stands in params.yaml, behind `dvc exp run -S`, or on a command line.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
-
+from bakeoff.config.words import applied, parsed, place
 from bakeoff.errors import ConfigError, choices, show
 from bakeoff.run.parse import Problems, flat
-from bakeoff.run.yaml_file import Document, Place, find_odd, read_document
+from bakeoff.run.yaml_file import Document, Place, read_document
 
-USE = "use"
 PRESET = "preset"
 EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
-MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
+ALTERNATIVES: dict[Place, Place] = {  # who changes the one means it in place of the option's other one
+    ("train", "steps"): ("train", "epochs"), ("train", "epochs"): ("train", "steps"),
+}  # fmt: skip
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
 
 
@@ -44,7 +41,8 @@ class Layer:
     prefix: Place
 
     def line_of(self, place: Place) -> int | None:
-        return self.document.lines.get((*self.prefix, *place))
+        whole = (*self.prefix, *place)
+        return self.document.lines.get(whole, self.document.lines.get(ALTERNATIVES.get(whole, ())))
 
     def locate(self, place: Place) -> str:
         """Return `file:line`; the command line has no lines."""
@@ -166,7 +164,8 @@ class Chooser:
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
-        return Choice(use, (presets_changes, changes), by_preset, (*layers, *option)) if option else None
+        both = (_with_alternatives(group, presets_changes), _with_alternatives(group, changes))
+        return Choice(use, both, by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
         entry = self.said.values.get(group)
@@ -218,6 +217,12 @@ class Chooser:
         return isinstance(name, str) and name in self._options_of(group)
 
 
+def _with_alternatives(group: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """`{epochs: 3}` as a change of an option that has steps also takes the steps away."""
+    said = [ALTERNATIVES.get((group, key)) for key, value in changes.items() if value is not None]
+    return {str(other[-1]): None for other in said if other} | changes
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -226,65 +231,3 @@ def _overridden_group(entry: Any) -> str | None:
     [key, value] = next(iter(entry.items())) if isinstance(entry, dict) and len(entry) == 1 else ("", None)
     match = re.fullmatch(r"override /(\w+)", str(key))
     return match[1] if match and isinstance(value, str) else None
-
-
-def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of params.yaml's tree with the overrides in it."""
-    tree = deepcopy(dict(said))
-    for override in parsed(overrides):
-        path = place(override, groups)
-        if override.is_delete():
-            _delete(tree, path, override)
-        else:
-            _set(tree, path, override.value())
-    return tree
-
-
-def parsed(overrides: Iterable[str]) -> list[Override]:
-    """Parse overrides of one value each."""
-    found = read_words(overrides)
-    for override in found:
-        if override.is_sweep_override():
-            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
-        if not override.is_delete() and (odd := find_odd(override.value())):
-            raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
-    return found
-
-
-def read_words(words: Iterable[str]) -> list[Override]:
-    """Parse overrides, also those of a sweep, which stand for several values."""
-    parser, found = OverridesParser.create(), []
-    for word in words:
-        where = f"command line: {show(word)[1:-1]}"
-        if len(word) > MOST_LETTERS:
-            raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
-        try:
-            found.append(parser.parse_override(word))
-        except (HydraException, ValueError, RecursionError) as error:
-            raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
-    return found
-
-
-def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
-    """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
-    path = tuple(override.key_or_group.replace("/", ".").split("."))
-    return (*path, USE) if len(path) == 1 and path[0] in groups else path
-
-
-def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    for name in path[:-1]:
-        inner = tree.get(name)
-        if isinstance(inner, str) and len(path) > 1 and name == path[0]:
-            inner = {USE: inner}  # the bare name of an option
-        tree[name] = inner if isinstance(inner, dict) else {}
-        tree = tree[name]
-    tree[path[-1]] = value
-
-
-def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
-    for name in path[:-1]:
-        inner = tree.get(name)
-        tree = inner if isinstance(inner, dict) else {}
-    if path[-1] not in tree:
-        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
-    del tree[path[-1]]

@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from bakeoff.errors import require
-from bakeoff.lr.schedule import Turn, fill_length, require_shorter, require_total, require_warmup, rise, turns_at
+from bakeoff.lr.schedule import (
+    Turn,
+    fill_length,
+    fill_warmup,
+    require_shorter,
+    require_total,
+    require_warmup,
+    rise,
+    turns_at,
+    warmup_of,
+)
 
 
 @dataclass(frozen=True)
@@ -13,7 +23,7 @@ class Constant:
     """`peak` after a linear rise over `warmup_steps`."""
 
     peak: float
-    warmup_steps: int = 0
+    warmup_steps: int | None = 0  # None: a fortieth of the run
     warmup_from: float | None = None  # None: peak / (warmup_steps + 1), as if it had been 0 one step before the first
     scale_with_batch: int | None = None
 
@@ -24,11 +34,10 @@ class Constant:
         return rise(self, step)
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        require_shorter("warmup_steps", self.warmup_steps, steps)
-        return self
+        return fill_warmup(self, steps)
 
     def turns(self) -> list[Turn]:
-        return turns_at(self.warmup_steps, "peak")
+        return turns_at(warmup_of(self), "peak")
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Polynomial:
     peak: float
     end_rate: float = 0.0
     power: float = 1.0
-    warmup_steps: int = 0
+    warmup_steps: int | None = 0
     warmup_from: float | None = None
     total_steps: int | None = None
     scale_with_batch: int | None = None
@@ -47,22 +56,22 @@ class Polynomial:
         require_warmup(self)
         require(0 <= self.end_rate <= self.peak, "end_rate", self.end_rate, f"between 0 and peak={self.peak:g}")
         require(self.power > 0, "power", self.power, "above 0")
-        require_total(self.total_steps, self.warmup_steps + 1)
+        require_total(self.total_steps, (self.warmup_steps or 0) + 1)
 
     def __call__(self, step: int) -> float:
         assert self.total_steps is not None, "over(...) comes first"
-        if step < self.warmup_steps:
+        warmup = warmup_of(self)
+        if step < warmup:
             return rise(self, step)
-        done = min(1.0, (step - self.warmup_steps) / (self.total_steps - self.warmup_steps))
+        done = min(1.0, (step - warmup) / (self.total_steps - warmup))
         return self.end_rate + (self.peak - self.end_rate) * (1 - done) ** self.power
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        require_shorter("warmup_steps", self.warmup_steps, steps)
-        return fill_length(self, steps)
+        return fill_length(fill_warmup(self, steps), steps)
 
     def turns(self) -> list[Turn]:
         assert self.total_steps is not None
-        return [*turns_at(self.warmup_steps, "fall"), (self.total_steps, "end")]
+        return [*turns_at(warmup_of(self), "fall"), (self.total_steps, "end")]
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class Cosine:
     """Linear rise over `warmup_steps`, `hold_steps` at the peak, then half a cosine down to zero at `total_steps`."""
 
     peak: float
-    warmup_steps: int = 0
+    warmup_steps: int | None = 0
     warmup_from: float | None = None
     hold_steps: int = 0
     total_steps: int | None = None  # None: as many as the run has
@@ -80,25 +89,24 @@ class Cosine:
         require_warmup(self)
         require(self.hold_steps >= 0, "hold_steps", self.hold_steps, "0 or more")
         if self.total_steps is not None:
-            start = self.warmup_steps + self.hold_steps
+            start = (self.warmup_steps or 0) + self.hold_steps
             require(self.total_steps > start, "total_steps", self.total_steps, f"above warm-up and hold, {start}")
 
     def __call__(self, step: int) -> float:
         assert self.total_steps is not None, "over(...) comes first"
-        start = self.warmup_steps + self.hold_steps
+        start = warmup_of(self) + self.hold_steps
         if step < start:
             return rise(self, step)
         done = min(1.0, (step - start) / (self.total_steps - start))
         return 0.5 * self.peak * (1 + math.cos(math.pi * done))
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        require_shorter("warmup_steps", self.warmup_steps, steps)
-        return fill_length(self, steps)
+        return fill_length(fill_warmup(self, steps), steps)
 
     def turns(self) -> list[Turn]:
         assert self.total_steps is not None
-        start = self.warmup_steps + self.hold_steps
-        held = turns_at(self.warmup_steps, "hold") if self.hold_steps else []
+        start = warmup_of(self) + self.hold_steps
+        held = turns_at(warmup_of(self), "hold") if self.hold_steps else []
         return [*held, *turns_at(start, "cosine"), (self.total_steps, "zero")]
 
 
@@ -114,7 +122,7 @@ class Exponential:
     decay_steps: int | None = None  # either these
     decay_epochs: float | None = None  # or these, which become steps
     staircase: bool = True
-    warmup_steps: int = 0
+    warmup_steps: int | None = 0
     warmup_from: float | None = None
     burn_in_steps: int = 0
     burn_in_rate: float | None = None  # None: peak
@@ -137,20 +145,21 @@ class Exponential:
 
     def __call__(self, step: int) -> float:
         assert self.decay_steps is not None, "over(...) comes first"
-        if step < self.warmup_steps:
+        warmup = warmup_of(self)
+        if step < warmup:
             return rise(self, step)
         if step < self.burn_in_steps:
             return max(self.floor, self.peak if self.burn_in_rate is None else self.burn_in_rate)
-        power = (step - self.warmup_steps - self.burn_in_steps) / self.decay_steps
+        power = (step - warmup - self.burn_in_steps) / self.decay_steps
         return max(self.floor, self.peak * self.decay_factor ** (math.floor(power) if self.staircase else power))
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        require_shorter("warmup_steps", self.warmup_steps, steps)
+        warmed = fill_warmup(self, steps)
         require_shorter("burn_in_steps", self.burn_in_steps, steps)
         if self.decay_epochs is None:
-            return self
+            return warmed
         require(self.decay_steps is None, "decay_steps", self.decay_steps, "null when decay_epochs is given")
-        return replace(self, decay_steps=max(1, math.floor(self.decay_epochs * steps_per_epoch)))
+        return replace(warmed, decay_steps=max(1, math.floor(self.decay_epochs * steps_per_epoch)))
 
     def turns(self) -> list[Turn]:
-        return turns_at(self.warmup_steps + self.burn_in_steps, "decay")
+        return turns_at(warmup_of(self) + self.burn_in_steps, "decay")

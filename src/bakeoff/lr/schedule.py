@@ -13,7 +13,9 @@ LIMITS = {  # of the fields that schedules have
     "decay_epochs": 10**6, "scale_with_batch": 10**6, "start_divisor": 10**9, "end_divisor": 10**9,
 }  # fmt: skip
 Turn = tuple[int, str]  # a step where the schedule changes its course, and what begins there
+USUAL_WARMUP = 40  # 50 steps of 2,000
 Ending = TypeVar("Ending", bound="EndingSchedule")
+Warmed = TypeVar("Warmed", bound="WarmedSchedule")
 
 
 class Schedule(Protocol):
@@ -35,7 +37,7 @@ class WarmedSchedule(Schedule, Protocol):
     def peak(self) -> float: ...
 
     @property
-    def warmup_steps(self) -> int: ...
+    def warmup_steps(self) -> int | None: ...
 
     @property
     def warmup_from(self) -> float | None: ...
@@ -46,12 +48,26 @@ class EndingSchedule(Schedule, Protocol):
     def total_steps(self) -> int | None: ...
 
 
+def warmup_of(schedule: WarmedSchedule) -> int:
+    assert schedule.warmup_steps is not None, "over(...) comes first"
+    return schedule.warmup_steps
+
+
+def fill_warmup(schedule: Warmed, steps: int) -> Warmed:
+    """Warm up for a share of the run unless told otherwise; told otherwise, it must leave something of the run."""
+    if schedule.warmup_steps is None:
+        filled: Any = schedule
+        return replace(filled, warmup_steps=steps // USUAL_WARMUP)
+    require_shorter("warmup_steps", schedule.warmup_steps, steps)
+    return schedule
+
+
 def rise(schedule: WarmedSchedule, step: int) -> float:
     """Return the peak from `warmup_steps` on, and a line up to it before.
 
     Without `warmup_from` the line would have been at 0 one step before the first.
     """
-    peak, warmup = schedule.peak, schedule.warmup_steps
+    peak, warmup = schedule.peak, warmup_of(schedule)
     if step >= warmup:
         return peak
     start = peak / (warmup + 1) if schedule.warmup_from is None else schedule.warmup_from
@@ -78,7 +94,8 @@ def turns_at(step: int, what: str) -> list[Turn]:
 def require_warmup(schedule: WarmedSchedule) -> None:
     require_batch(schedule)
     require(schedule.peak > 0, "peak", schedule.peak, "above 0")
-    require(schedule.warmup_steps >= 0, "warmup_steps", schedule.warmup_steps, "0 or more")
+    given = schedule.warmup_steps
+    require(given is None or given >= 0, "warmup_steps", given, f"0 or more, or null for 1/{USUAL_WARMUP} of the run")
     start = schedule.warmup_from
     fits = start is None or 0 <= start <= schedule.peak
     require(fits, "warmup_from", start, f"between 0 and peak={schedule.peak:g}, or null")

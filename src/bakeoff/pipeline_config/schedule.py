@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 from bakeoff.lr.decays import Constant, Cosine, Exponential, Polynomial
 from bakeoff.lr.piecewise import Manual
-from bakeoff.lr.schedule import Schedule
+from bakeoff.lr.schedule import Schedule, warmup_of
 from bakeoff.pipeline_config.messages import Noted, OneLine, Tree
 
 SAMPLES = 100  # at most, of a schedule that has to be sampled
@@ -46,7 +46,7 @@ def _describe_exactly(schedule: Schedule, steps: int, factor: float) -> tuple[st
 def _describe_constant(schedule: Constant, factor: float) -> Tree:
     if schedule.warmup_steps == 0:
         return {"constant_learning_rate": {"learning_rate": _times(schedule.peak, factor)}}
-    rise = [(schedule.warmup_steps, _times(schedule.peak, factor))]
+    rise = [(warmup_of(schedule), _times(schedule.peak, factor))]
     return _describe_stairs(_start(schedule, factor), rise, warmup=True)
 
 
@@ -85,7 +85,7 @@ def _describe_exponential(schedule: Exponential, factor: float) -> Tree:
 def _describe_warmed_stairs(schedule: Exponential, steps: int, factor: float) -> tuple[str, Tree] | None:
     """That API's exponential schedule has no warm-up; stairs, if they are not too many, are manual steps after one."""
     assert schedule.decay_steps is not None
-    places = range(schedule.warmup_steps, steps, schedule.decay_steps)
+    places = range(warmup_of(schedule), steps, schedule.decay_steps)
     if not schedule.staircase or len(places) > SAMPLES:
         return None
     stairs = [(step, _round(schedule(step) * factor)) for step in places]
@@ -95,7 +95,7 @@ def _describe_warmed_stairs(schedule: Exponential, steps: int, factor: float) ->
 
 def _sample(schedule: Schedule, steps: int, factor: float) -> tuple[str, Tree]:
     """Describe stairs of equal length, each at the rate of its middle; a warm-up stays the line that it is."""
-    rise = schedule.warmup_steps if isinstance(schedule, Exponential | Polynomial) else 0
+    rise = warmup_of(schedule) if isinstance(schedule, Exponential | Polynomial) else 0
     number = min(SAMPLES, steps - rise)
     if number == 1 and not rise:
         return "", {"constant_learning_rate": {"learning_rate": _round(schedule(0) * factor)}}

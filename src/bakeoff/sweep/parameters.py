@@ -11,7 +11,7 @@ from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
 
-from bakeoff.config.choice import parsed
+from bakeoff.config.words import parsed
 from bakeoff.errors import ConfigError
 from bakeoff.run.parse import flat
 from bakeoff.run.yaml_file import SURPRISES

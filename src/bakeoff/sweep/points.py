@@ -12,7 +12,7 @@ from typing import Any
 
 from hydra.core.override_parser.types import Glob, Override
 
-from bakeoff.config.choice import read_words
+from bakeoff.config.words import read_words
 from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import as_words

@@ -13,8 +13,9 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
-from bakeoff.config.choice import EXPERIMENT, MISSING, PRESET, USE
+from bakeoff.config.choice import EXPERIMENT, MISSING, PRESET
 from bakeoff.config.variant import KINDS
+from bakeoff.config.words import USE
 from bakeoff.run.yaml_file import read_mapping
 
 NAME = "params"

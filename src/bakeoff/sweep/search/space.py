@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 
-from bakeoff.config.choice import read_words
+from bakeoff.config.words import read_words
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.manifest import SweepJob
 from bakeoff.sweep.points import MOST_AT_ALL, Point, line_of, values_of

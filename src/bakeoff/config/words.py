@@ -1,0 +1,81 @@
+"""Hydra's overrides -> the tree of params.yaml with them in it.
+
+`lr=cosine lr.peak=0.1 +model.width=0.5 ~seed` and {"lr": "constant", "seed": 3} make
+{"lr": {"use": "cosine", "peak": 0.1}, "model": {"width": 0.5}}.
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from bakeoff.errors import ConfigError, show
+from bakeoff.run.yaml_file import find_odd
+
+USE = "use"
+MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
+
+
+def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
+    """Return a copy of params.yaml's tree with the overrides in it."""
+    tree = deepcopy(dict(said))
+    for override in parsed(overrides):
+        path = place(override, groups)
+        if override.is_delete():
+            _delete(tree, path, override)
+        else:
+            _set(tree, path, override.value())
+    return tree
+
+
+def parsed(overrides: Iterable[str]) -> list[Override]:
+    """Parse overrides of one value each."""
+    found = read_words(overrides)
+    for override in found:
+        if override.is_sweep_override():
+            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+        if not override.is_delete() and (odd := find_odd(override.value())):
+            raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
+    return found
+
+
+def read_words(words: Iterable[str]) -> list[Override]:
+    """Parse overrides, also those of a sweep, which stand for several values."""
+    parser, found = OverridesParser.create(), []
+    for word in words:
+        where = f"command line: {show(word)[1:-1]}"
+        if len(word) > MOST_LETTERS:
+            raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
+        try:
+            found.append(parser.parse_override(word))
+        except (HydraException, ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
+    return found
+
+
+def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
+    """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
+    path = tuple(override.key_or_group.replace("/", ".").split("."))
+    return (*path, USE) if len(path) == 1 and path[0] in groups else path
+
+
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        if isinstance(inner, str) and len(path) > 1 and name == path[0]:
+            inner = {USE: inner}  # the bare name of an option
+        tree[name] = inner if isinstance(inner, dict) else {}
+        tree = tree[name]
+    tree[path[-1]] = value
+
+
+def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        tree = inner if isinstance(inner, dict) else {}
+    if path[-1] not in tree:
+        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+    del tree[path[-1]]
