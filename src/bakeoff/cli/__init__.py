@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from bakeoff import dvc, workspace
@@ -70,16 +71,22 @@ COMMANDS = (
 )  # fmt: skip
 
 
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Return a command's arguments, `run` among them: the function that does it."""
+    parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add_command in COMMANDS:
+        add_command(commands)
+    arguments, rest = parser.parse_known_args(words)
+    if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
+        arguments.overrides += rest  # argparse takes words of a list up to the first option only
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return arguments
+
+
 def main() -> None:
     with said_plainly():
-        parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
-        commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-        for add_command in COMMANDS:
-            add_command(commands)
-        arguments, rest = parser.parse_known_args()
-        if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
-            arguments.overrides += rest  # argparse takes words of a list up to the first option only
-        elif rest:
-            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        arguments = parse(sys.argv[1:])
         workspace.enter()
         arguments.run(arguments)
