@@ -1,6 +1,7 @@
 """The stages as users run them: through DVC, in a repository of their own."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -13,6 +14,8 @@ import pytest
 from bakeoff.planning.ahead import read_known
 from bakeoff.planning.plan import make_plan
 from commands import run_bakeoff
+from doc_blocks import BLOCKS, Block
+from imports import ROOT
 from workspace_copy import Workspace, tiny_workspace
 
 
@@ -241,3 +244,19 @@ def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:
             "SELECT runs.run_uuid, name, value FROM runs "
             "LEFT JOIN tags ON tags.run_uuid = runs.run_uuid AND key = 'DVC_EXP_NAME' WHERE status = 'FINISHED'"
         ).fetchall()
+
+
+PYTHON = [block for block in BLOCKS if block.language == "python" and not block.is_recipe]
+
+
+@pytest.mark.filterwarnings("ignore::Warning")  # of libraries that the project itself does not use so
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_python_of_the_docs_runs(block: Block, built: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a workspace after `dvc repro`."""
+    monkeypatch.chdir(built.folder)
+    Path("docs/images").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(ROOT / "docs/images/scene.jpg", "docs/images")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{built.folder}/mlflow.db")
+    with closing(sqlite3.connect("mlflow.db")) as store:
+        [[model]] = store.execute("SELECT model_id FROM logged_models WHERE name = 'exported'")
+    exec(re.sub(r"m-[0-9a-f]{32}", model, block.text), {})
