@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.variant import parse_variant
+from bakeoff.config.variant import choose_source, parse_variant, read_variant
 from bakeoff.errors import ConfigError
-from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split
+from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, read_manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import as_tree
 from bakeoff.stages.render_config import render_config
@@ -583,3 +583,18 @@ def test_every_option_that_is_shipped_parses(
     assert composed.problems.lines == []
     parts = {field.name for field in dataclasses.fields(draft)} - {"note"}  # which no option has
     assert [name for name in parts if getattr(draft, name) is None] == []
+
+
+def test_a_plan_with_other_data_says_that_the_records_come_first(render: Render, facts: Path) -> None:
+    render()
+    here = [Path(name) for name in ("params.yaml", "conf", "records")]
+    built = dataclasses.replace(read_manifest(here[2]), source_digest=choose_source(here[0], here[1]).digest)
+    built.write(here[2])
+    words = ["data=digits_single", "model=cnn_small"]
+    lines = read_variant(*here, facts=facts, overrides=words).problems.lines
+    assert lines[0] == (
+        "command line: data: the records are of other data; write this data into params.yaml and run "
+        "`dvc repro build_records` first"
+    )
+    assert lines[1].startswith("command line: model: is for classification, the records are for detection")
+    assert "other data" not in str(read_variant(*here, facts=facts, overrides=words[1:]).problems.lines)

@@ -51,16 +51,26 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
+    found = _read_records(records, problems)
     run = resolve(
         draft,
-        _read_records(records, problems),
+        found,
         problems,
         facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
         is_set=lambda key: composed.layer_of(key) is not None,
         limits_of=lambda memory: limits_on_this_machine(memory, facts, partial(problems.warn, "memory.budget")),
         largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, facts),
     )
+    if problems.lines and found.manifest and _is_of_other_data(found.manifest, draft):
+        remedy = "write this data into params.yaml and run `dvc repro build_records` first"
+        problems.lines.insert(0, f"{composed.place_of('data')}: data: the records are of other data; {remedy}")
     return Variant(run, draft, composed, problems)
+
+
+def _is_of_other_data(manifest: Manifest, draft: Draft) -> bool:
+    """Of a merged dataset nobody knows before its parts are read."""
+    is_merged = draft.data is None or "merge" in draft.data
+    return not is_merged and manifest.source_digest not in ("", _digest([dict(draft.data or {})]))
 
 
 def _read_records(folder: Path, problems: Problems) -> Records:
