@@ -79,7 +79,7 @@ class Rig:
         samples = Samples(samples_in, self.task, self.classes, drawn)
         validation = Validation(
             self.task,
-            compile_answer(self.learner.kept, self.task),
+            compile_answer(self.learner.kept, self.task, with_losses=True),
             evaluation_batches(self.held_out, batch_shape(self.run, train.batch), validated),
             examples=len(validated),
             is_unwanted=is_unwanted,
