@@ -72,7 +72,8 @@ def test_every_number_and_every_kind_of_error_is_explained_in_the_docs() -> None
     ("name", "higher"),
     [
         ("mAP_50", True), ("evaluation/AP_50.cat", True), ("validation/accuracy", True), ("precision", True),
-        ("loss", False), ("validation/loss_boxes", False), ("train/loss", False), ("train/classes_loss", False), ("ece", False),
+        ("loss", False), ("validation/loss_boxes", False), ("train/loss", False), ("train/classes_loss", False),
+        ("loss_classes", False), ("ece", False),
         ("evaluation/errors.missed", False), ("lost_mAP_50.background", False),
         ("threshold", None), ("class_threshold.cat", None), ("best_threshold", None),
         ("export/bytes", False), ("export/dynamic.latency_ms", False), ("export/dynamic.mAP_50", True),

@@ -158,9 +158,7 @@ def test_the_loss_of_a_detector_is_counted_by_hand_however_long_the_last_batch_i
     ],
     ids=["focal", "mined", "not divided"],
 )
-def test_a_batch_counts_as_much_as_what_training_divides_it_by(
-    detector: keras.Model, settings: dict[str, Any]
-) -> None:
+def test_a_batch_counts_as_much_as_what_training_divides_it_by(detector: keras.Model, settings: dict[str, Any]) -> None:
     """The same losses, from what a training step would say of each batch."""
     task = Detection(Ssd(input_size=64, **settings), CLASSES)
     outputs = {name: value.numpy() for name, value in detector(IMAGES, training=False).items()}
