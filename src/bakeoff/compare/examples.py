@@ -146,8 +146,8 @@ def _kind(columns: Sequence[str]) -> str:
 
 def _loss(row: Mapping[str, Any]) -> Loss | None:
     """None in files of versions that kept no parts of it."""
-    parts = [row.get(name) for name in ("loss_classes", "loss_boxes", "loss_divisor")]
-    return None if None in parts else Loss(*parts)
+    parts = [part for name in ("loss_classes", "loss_boxes", "loss_divisor") if (part := row.get(name)) is not None]
+    return Loss(*parts) if len(parts) == 3 else None
 
 
 def _boxes(boxes: Sequence[Mapping[str, Any]], ids: Mapping[str, int], *, scored: bool = False) -> Boxes:

@@ -29,7 +29,7 @@ class BoxJudge:
     def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
         """Return the score of one batch, counted in the pixels of the original images."""
         score = self.score()
-        losses = _losses(found) or [None] * len(batch["height"])
+        losses: list[Loss | None] = [*_losses(found)] or [None] * len(batch["height"])
         sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
         for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
             pixels = np.array([height, width, height, width], np.float32)

@@ -189,7 +189,7 @@ class PhaseKeeper:
         """Count them at the weights after so many steps, on the examples of the last of these, or their first batch."""
         assert self._step is not None
         batch = next(iter(self._course.feed.batches(self._phase, range(done - 1, done))))
-        return self._course.learner.gradients(self._step, batch)
+        return self._course.learner.count_gradients(self._step, batch)
 
     def keep_best(self, step: int) -> None:
         learner = self._course.learner

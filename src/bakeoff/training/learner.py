@@ -82,11 +82,11 @@ class Learner:
             variable.assign(arrays[name])
         restore_random_states({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
 
-    def gradients(self, step: Step, batch: Tensors) -> Arrays:
+    def count_gradients(self, step: Step, batch: Tensors) -> Arrays:
         """Return those of a batch at the weights as they are; what a batch changes even so (the statistics of batch
         norms, random states) is put back."""
         before = {name: np.array(value) for name, value in self.state().items()}
-        found = {path: gradient.numpy() for path, gradient in step.gradients(batch).items()}
+        found = {path: gradient.numpy() for path, gradient in step.count_gradients(batch).items()}
         self.restore(before)
         return found
 

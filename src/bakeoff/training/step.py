@@ -49,7 +49,7 @@ class Step:
         self._apply([None if one is None else one / len(batches) for one in total], rate)
         return {name: value / len(batches) for name, value in losses.items()}
 
-    def gradients(self, batch: Tensors) -> Tensors:
+    def count_gradients(self, batch: Tensors) -> Tensors:
         """Return those of a batch by the paths of the weights, of all that its loss depends on; apply none."""
         gradients, _ = self._gradients(batch)
         weights = self._network.trainable_variables
