@@ -13,7 +13,7 @@ from bakeoff.compare.verdict import Verdict, judge
 from bakeoff.errors import BakeoffError
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import ClassificationScore, answers_of
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.report.examples import FILE, table_of, write_examples
 
@@ -55,7 +55,7 @@ def boxes(seed: int, images: int = 30) -> DetectionScore:
         truth = Boxes(np.array([[5.0, 5, 25, 30], [40, 40, 60, 70]])[: number % 3], np.array([1, 2])[: number % 3])
         corners = np.concatenate([truth.corners + draw.normal(0, 2, truth.corners.shape), [[1, 1, 9, 9]]])
         found = Boxes(corners, draw.integers(1, 4, len(corners)), draw.integers(1, 5, len(corners)) / 8)
-        score = score.update(truth, found, float(draw.random()))
+        score = score.update(truth, found, Loss(*draw.random(3)))
     return score
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.metrics.detection_errors import KINDS
 from coco_sets import (
     CLASSES,
@@ -53,6 +53,7 @@ def test_ten_thousand_detections_in_an_image_count_as_pycocotools_counts_them() 
     assert len(rows_of(scored(pairs))[0]["prediction"]) == 300  # what COCO counts: a hundred of each class
 
 
+UNCOUNTED = dict.fromkeys(("loss", "loss_classes", "loss_boxes", "loss_divisor"))
 BOX, FAR, HIGH = [10.0, 20.0, 60.0, 50.0], [100.0, 100.0, 160.0, 140.0], [10.0, 200.0, 110.0, 220.0]
 
 
@@ -167,16 +168,32 @@ def test_rows_have_boxes_best_first_with_what_is_wrong_with_them() -> None:
             {"label": "cow", **dict(zip(sides, high, strict=True)), "score": 0.25, "error": ""},
         ],
         "score": pytest.approx(2 / 3),
-        "loss": None,
+        **UNCOUNTED,
     }
-    assert second == {"example": 1, "truth": [], "prediction": [], "score": 1.0, "loss": None}
+    assert second == {"example": 1, "truth": [], "prediction": [], "score": 1.0, **UNCOUNTED}
 
 
 def test_losses_are_told_if_somebody_counts_them() -> None:
     image = true((BOX, 1)), given((BOX, 1, 0.9))
-    score = EMPTY.update(*image, 0.5) + EMPTY.update(*image, 0.25)
-    assert [row["loss"] for row in rows_of(score)] == [0.5, 0.25] and score.result()["loss"] == 0.375
-    assert "loss" not in (score + EMPTY.update(*image)).result()
+    score = EMPTY.update(*image, Loss(0.5, 0.25, 3)) + EMPTY.update(*image, Loss(0.25, 0.0, 1))
+    names = ("loss", "loss_classes", "loss_boxes", "loss_divisor")
+    assert [tuple(row[name] for name in names) for row in rows_of(score)] == [(0.75, 0.5, 0.25, 3), (0.25, 0.25, 0, 1)]
+    incomplete = score + EMPTY.update(*image)
+    assert "loss" not in incomplete.result() and [row["loss"] for row in rows_of(incomplete)] == [None] * 3
+
+
+def test_the_loss_of_all_images_is_that_of_one_batch_with_all_of_them() -> None:
+    """Three matched anchors paid 6 and 1.5 together, one paid 1; an image without any paid 0.2 for its background."""
+    image = true((BOX, 1)), given((BOX, 1, 0.9))
+    score = EMPTY.update(*image, Loss(2.0, 0.5, 3)) + EMPTY.update(*image, Loss(1.0, 0, 1))
+    score += EMPTY.update(*image, Loss(0.2, 0, 0))
+    result = score.result()
+    assert result["loss_classes"] == pytest.approx(7.2 / 4) and result["loss_boxes"] == pytest.approx(1.5 / 4)
+    assert result["loss"] == pytest.approx(8.7 / 4)
+    drawn, _ = score.drawn(np.array([[1, 1, 1], [0, 2, 1], [0, 0, 3]]))  # the third twice, and alone
+    assert drawn["loss"] == pytest.approx([8.7 / 4, 2.2 / 2, 0.6])
+    assert set(score.intervals(["a", "b", "c"], 100)) >= {"loss", "mAP_50"}
+    assert EMPTY.result().get("loss") is None
 
 
 def test_best_threshold_is_that_of_the_highest_f1_and_each_class_has_its_own() -> None:

@@ -22,18 +22,19 @@ from coco_sets import given, true
 BOX = [10.0, 10.0, 60.0, 40.0]
 SIDES = {"ymin": 10.0, "xmin": 10.0, "ymax": 60.0, "xmax": 40.0}
 CLASSES = ("ant", "bée")
+UNCOUNTED = dict.fromkeys(("loss", "loss_classes", "loss_boxes", "loss_divisor"))
 DETECTIONS = DetectionScore(CLASSES).update(true((BOX, 1)), given()).update(true(), given((BOX, 2, 0.5)))
 ANSWERS = ClassificationScore(CLASSES).update([Answer(1, 2, 0.75, 0.25, 1)])
 LABELS = MultiLabelScore(CLASSES).update([[False, False], [True, True]], [[0.0, 0.5], [1.0, 0.25]])
 CASES = [("detection", False, DETECTIONS), ("classification", False, ANSWERS), ("video", True, LABELS)]
 ROWS = {
     "boxes": [
-        {"truth": [{"label": "ant", **SIDES, "found": False}], "prediction": [], "score": 0.0, "loss": None},
+        {"truth": [{"label": "ant", **SIDES, "found": False}], "prediction": [], "score": 0.0, **UNCOUNTED},
         {
             "truth": [],
             "prediction": [{"label": "bée", **SIDES, "score": 0.5, "error": ""}],
             "score": 1.0,  # nothing scores enough to be given, and nothing is there
-            "loss": None,
+            **UNCOUNTED,
         },
     ],
     "one label": [

@@ -115,6 +115,42 @@ def test_headline_comes_first_with_its_interval(tmp_path: Path) -> None:
     assert page.text.index(said) < page.text.index("Worst examples" if "Worst" in page.text else "Curves")
 
 
+HISTORY = [
+    {"step": 10, "train/loss": 5.0, "train/loss_classes": 3.0, "train/loss_penalty": 1.0, "learning_rate": 0.1},
+    {"step": 20, "train/loss": 3.0, "train/loss_penalty": 1.0},
+    {"step": 20, "validation/loss": 3.0, "validation/mAP_50": 0.5},
+    {"step": 40, "train/loss": 2.0, "train/loss_penalty": 1.0},
+    {"step": 40, "validation/loss": 4.0, "validation/mAP_50": 0.25},
+]
+
+
+def points_of(text: str | None) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (point.split(",") for point in (text or "").split())]
+
+
+def test_losses_of_training_and_validation_are_drawn_over_steps_without_penalties(tmp_path: Path) -> None:
+    """40 steps take 384 pixels from 44 on, a loss of 4 takes 248 from 260 up."""
+    page = page_of(replace(report_of(detections(), "mAP_50"), history=HISTORY), tmp_path)
+    assert "Loss over steps" in page.text
+    trained, judged = (points_of(found["points"]) for found in page.all("polyline")[-2:])
+    assert trained == [(140, 12), (236, 136), (428, 198)]  # 4, 2 and 1
+    assert judged == [(236, 74), (428, 12)]  # 3 and 4
+
+
+@pytest.mark.parametrize("history", [[], HISTORY[:2], HISTORY[2:3]])
+def test_without_both_losses_none_is_drawn(history: list[dict[str, float]], tmp_path: Path) -> None:
+    assert "Loss over" not in page_of(replace(report_of(detections(), "mAP_50"), history=history), tmp_path).text
+
+
+def test_of_many_lines_means_are_drawn(tmp_path: Path) -> None:
+    history = [{"step": step, "train/loss": 2.0 * (step % 2)} for step in range(1, 1201)]
+    page = page_of(
+        replace(report_of(detections(), "mAP_50"), history=[*history, {"step": 1200, "validation/loss": 4.0}]), tmp_path
+    )
+    trained = points_of(page.all("polyline")[-2]["points"])
+    assert len(trained) == 400 and {y for _, y in trained} == {177.3, 218.7}  # of threes: 4/3 and 2/3 of 4
+
+
 def test_page_without_intervals_says_none(tmp_path: Path) -> None:
     page = page_of(replace(report_of(answers(), "accuracy"), intervals={}), tmp_path)
     assert "accuracy0.667" in page.text and " to " not in page.text and "95 % intervals" not in page.text

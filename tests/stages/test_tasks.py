@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 from bakeoff.config.variant import choose_source
@@ -26,6 +27,7 @@ from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
 from bakeoff.stages.train import train
 from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, STEPPED
+from bakeoff.training.history import read_history
 from imports import ROOT
 from workspace_copy import TINY
 
@@ -114,10 +116,16 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     examples = pq.read_table(folder / "judged/examples.parquet").to_pylist()
     assert [row["example"] for row in examples] == list(range(run.derived.validation_examples))
     assert [row["file"] for row in examples] == [f"validation/{number:06d}" for number in range(len(examples))]
-    assert metrics["loss"] == pytest.approx(sum(row["loss"] for row in examples) / len(examples))
+    weights = [max(row.get("loss_divisor", 1), 1) for row in examples]
+    parts = [row["loss"] * weight for row, weight in zip(examples, weights, strict=True)]
+    assert metrics["loss"] == pytest.approx(sum(parts) / sum(row.get("loss_divisor", 1) for row in examples))
+    looks = [line for line in read_history(folder / "trained") if f"validation/{HEADLINES[task]}" in line]
+    [best] = [line for line in looks if line["step"] == state["best_step"]]
+    assert best["validation/loss"] == pytest.approx(metrics["loss"], rel=1e-4)  # in batches of another size
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
     page = (folder / "judged/report.html").read_text(encoding="utf-8")
     assert f"{HEADLINES[task]}</b><strong>{metrics[HEADLINES[task]]:.3f}" in page and "validation/000000" in page
+    assert "Loss over steps" in page
     assert {path.name for path in (folder / "judged/plots").iterdir()} >= PLOTS[task]
     _, timing = export(run, RECORDS, folder / "trained", folder / "exported")
     assert timing["files"]["float32"]["latency_ms"] > 0 and timing["files"]["float32"]["threads"] == 1
@@ -183,6 +191,55 @@ def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypat
         export(one_file, RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/export.json").read_bytes() == before
     assert not (folder / "exported.partial").exists()
+
+
+BY_LOSS = "validate_every_steps: 1, best_by: loss, early_stopping: {patience: 1, min_change: 100}"
+EVENTS = "tensorboard: true, gradient_histograms: true"
+
+
+def train_detector(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> dict[str, Any]:
+    monkeypatch.setitem(VARIANTS["detection"], "train", f"train: {{use: smoke, steps: 4, batch_size: 4, {more}}}")
+    render("detection")
+    shutil.rmtree(".bakeoff", ignore_errors=True)
+    return train(load(RUN), RECORDS, folder)[0]
+
+
+def test_a_detector_is_trained_by_its_loss_on_validation(enter_trained: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Best weights, early stopping, history, status, plots, events and samples."""
+    folder, _ = enter_trained("detection")
+    state = train_detector(folder / "by_loss", monkeypatch, f"{BY_LOSS}, {EVENTS}")
+    looks = [line for line in read_history(folder / "by_loss") if "validation/loss" in line]
+    losses = {line["step"]: line["validation/loss"] for line in looks}
+    best = min(losses, key=lambda step: losses[step])
+    assert (state["best_metric"], state["best_step"], state["ended_by"]) == ("loss", best, "early_stopping")
+    assert state["best_value"] == pytest.approx(losses[best], rel=1e-5) and len(losses) == 2  # none is better by 100
+    for line in looks:
+        parts = line["validation/loss_classes"] + line["validation/loss_boxes"]
+        assert line["validation/loss"] == pytest.approx(parts, rel=1e-5)
+    [run] = known_runs()
+    assert run.said and run.said.metrics["validation/loss"] == pytest.approx(losses[2], rel=1e-5)
+    tags = {
+        (value.tag.partition("/")[0] if value.HasField("histo") else value.tag)
+        for file in run.folder.glob("tensorboard/*")
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+    }
+    assert tags >= {"validation/loss", "validation/loss_boxes", "train/loss", "weights", "gradients", "samples"}
+    assert {file.name for file in (folder / "by_loss/samples").iterdir()} == {"00000001.jpg", "00000002.jpg"}
+    heading, *_ = (folder / "by_loss/plots/validation.tsv").read_text(encoding="utf-8").split("\n")
+    assert {"loss", "loss_classes", "loss_boxes", "mAP_50"} <= set(heading.split("\t"))
+
+
+@pytest.mark.slow
+def test_events_with_gradients_change_no_bit_of_a_detector(
+    enter_trained: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = enter_trained("detection")
+    digests = {
+        train_detector(folder / name, monkeypatch, f"validate_every_steps: 1{more}")["weights_sha256"]
+        for name, more in (("plain", ""), ("watched", f", {EVENTS}"))
+    }
+    assert len(digests) == 1
 
 
 def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(enter_trained: Enter) -> None:

@@ -117,7 +117,11 @@ def test_successive_halving_needs_something_to_halve_by(bakeoff: Bakeoff, corner
 
 
 def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
-    code, out, _ = bakeoff("--search", "tpe", "--dry-run", "seed=range(0,6)", "-j", "2", "--metric", "evaluation/loss")
+    words = ("--search", "tpe", "--dry-run", "seed=range(0,6)", "-j", "2", "--metric", "evaluation/loss")
+    code, out, _ = bakeoff(*words)
+    assert "search  tpe, 6 trials for the least loss, seed 0, median pruning\n" in out
+    corners.run.train.validate_every_steps = 0
+    code, out, _ = bakeoff(*words)
     assert (code, out.splitlines()[:4]) == (0, [
         "seed    0 to 5, 6 values",
         "search  tpe, 6 trials for the least loss, seed 0",
@@ -126,6 +130,7 @@ def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespac
     ])  # fmt: skip
     assert "time    about 90 s of training" in out  # 6 trials of 30 s, two at a time
     assert sorted(line.split("seed=")[1] for line in out.splitlines()[-6:]) == list("012345")
+    corners.run.train.validate_every_steps = 10
     out = bakeoff("--search", "tpe", "--dry-run", WORD, "--search-seed", "4")[1]
     assert "search   tpe, 20 trials for the most mAP_50, seed 4, median pruning\n" in out
     again = bakeoff("--search", "tpe", "--dry-run", WORD, "--search-seed", "4")[1]

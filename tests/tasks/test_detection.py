@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, Suppression
 from bakeoff.networks.ssd import Ssd
@@ -322,16 +322,17 @@ def boxes_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_losses_of_examples_are_those_of_training_on_each_alone_without_the_padding() -> None:
     task, outputs = detection(), random_outputs(8)
-    losses = task.example_losses(outputs, BATCH)["losses"].numpy()
+    losses = task.example_losses(outputs, BATCH)["losses"].numpy()  # of classes, of boxes, matched anchors
     for row, count in enumerate((2, 1)):
         targets = encoded(task, BATCH["boxes"][row, :count].numpy().tolist(), BATCH["classes"][row, :count].numpy())
         alone = (
             {name: value[row : row + 1] for name, value in outputs.items()},
             {n: v[None] for n, v in targets.items()},
         )
-        assert losses[row] == pytest.approx(sum(losses_by_hand(*alone, DetectionLoss()).values()), rel=1e-4)
+        assert losses[row, :2] == pytest.approx(list(losses_by_hand(*alone, DetectionLoss()).values()), rel=1e-4)
+        assert losses[row, 2] == np.count_nonzero(targets["classes"])
     judged = task.judge(BATCH, FOUND | {"losses": tf.constant(losses)})
-    assert judged.losses == pytest.approx(tuple(losses.tolist()))
+    assert judged.losses == tuple(Loss(*parts) for parts in losses.tolist())
 
 
 def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() -> None:

@@ -1,7 +1,9 @@
 """A run of several legs: what each starts from, where its steps and rates count from, how it goes on when cut short."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +11,15 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError
 from bakeoff.lr.decays import Cosine
+from bakeoff.tasks.task import Tensors
 from bakeoff.training import checkpoint, weights
-from bakeoff.training.course import Outcome
+from bakeoff.training.course import CountGradients, Outcome
 from bakeoff.training.history import read_history
 from bakeoff.training.loop import Best, Rhythm, Standing
 from bakeoff.training.optimizers import Momentum
+from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Position
-from kitchen import Interrupted, Kitchen, bests, curve, digests, noisy, phase
+from kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
 from slope import batches, weight_of
 
 
@@ -130,6 +134,44 @@ def test_the_state_that_is_written_beside_training_is_that_of_its_step(tmp_path:
     step(batches(8.0), tf.constant(1.0))
     assert weight_of(kitchen.network) == weight - 8.0
     assert np.asarray(before["network/00000"]).item() == weight
+
+
+def test_gradients_are_those_of_the_last_step_and_counting_them_changes_no_bit(tmp_path: Path) -> None:
+    """Dropout draws random numbers for them, batch norms see their batch, averages and Adam stand by."""
+    plain, watched = noisy(tmp_path / "plain"), noisy(tmp_path / "watched")
+    seen: dict[int, Any] = {}
+
+    def show(step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None:
+        if "validation/goodness" in values:
+            seen[step] = gradients()
+
+    plain.bake()
+    watched.bake(show=show)
+    assert digests(plain) == digests(watched) and curve(plain) == curve(watched)
+    trained = {weight.path for weight in watched.network.trainable_weights}
+    assert len(seen) == len([row for row in read_history(tmp_path / "plain") if "validation/goodness" in row]) > 2
+    assert all(found.keys() <= trained and any(np.any(one) for one in found.values()) for found in seen.values())
+
+
+def test_a_gradient_is_of_the_batch_at_the_weights_as_they_are(tmp_path: Path) -> None:
+    """The loss is w times input times factor, so its slope is 3 times the input, which is 2, 3 and 4."""
+    kitchen = Kitchen(tmp_path, [phase("all", 0, 3, 0.1)])
+    seen: list[Any] = []
+    kitchen.rhythm = Rhythm(log_every=1, validate_every=1, checkpoint_every=10)
+
+    class Rising(Ones):
+        def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
+            self.asked.append((phase.span.name, steps))
+            return ({"image": tf.fill([1, 1], 2.0 + step), "factor": tf.fill([1, 1], 3.0)} for step in steps)
+
+    kitchen.feed = Rising()
+
+    def show(step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None:
+        if "validation/goodness" in values:
+            seen.append(gradients())
+
+    kitchen.bake(show=show)
+    assert [[one.item() for one in found.values()] for found in seen] == [[6.0], [9.0], [12.0]]
 
 
 def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> None:

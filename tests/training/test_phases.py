@@ -69,6 +69,12 @@ def test_presets_train_what_is_new_then_everything_then_everything_slowly(
         (Train, {"batch_size": 1, "steps": 1, "validate_examples": 0},
          r"^validate_examples: must be 1 or more, or null, got 0$"),
         (Train, {"batch_size": 1, "steps": 1, "samples": 65}, r"^samples: must be between 0 and 64, got 65$"),
+        (Train, {"batch_size": 1, "steps": 1, "samples_mb": 0.0}, r"^samples_mb: must be above 0 and .*, got 0.0$"),
+        (
+            Train,
+            {"batch_size": 1, "steps": 1, "gradient_histograms": True},
+            r"^gradient_histograms: must be false without tensorboard: true, which shows them, got True$",
+        ),
         (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, or all, got 0$"),
         (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
         (Init, {"warm_start": ("head",)},

@@ -42,11 +42,13 @@ def test_numbers_are_spread_evenly_and_never_more_than_there_are() -> None:
 class Kitchen:
     """A classifier that is looked at, on 11 digits."""
 
-    def __init__(self, folder: Path, store: Store, drawn: list[int], looked_at: list[int] | None = None) -> None:
+    def __init__(
+        self, folder: Path, store: Store, drawn: list[int], looked_at: list[int] | None = None, most_bytes: int = 10**9
+    ) -> None:
         self.folder, self.history = folder, []  # type: ignore[var-annotated]
         self.task = Classification(Cnn(input_size=16, width=0.25), DIGITS)
         self.network = self.task.model.build(10)
-        self.samples = Samples(folder / "sheets", self.task, DIGITS, np.array(drawn, int))
+        self.samples = Samples(folder / "sheets", self.task, DIGITS, np.array(drawn, int), most_bytes=most_bytes)
         numbers = None if looked_at is None else np.array(looked_at)
         batches = evaluation_batches(store, Shape("classification", 16, 1, 4, 2, 1), numbers)
         self.unwanted = False
@@ -59,11 +61,17 @@ class Kitchen:
             samples=self.samples,
         )
 
-    def look(self, step: int, accuracy: float, events: Events | None = None) -> None:
+    def look(self, step: int, accuracy: float, events: Events | None = None, **more: Any) -> None:
         values = {"validation/accuracy": accuracy}
         self.history.append(json.dumps({"step": step} | values))
         self.validate()
-        Show(self.network, self.samples, events, "accuracy")(step, values, self.history)
+        show = Show(self.network, self.samples, events, "accuracy", with_gradients=bool(more))
+        show(step, values, self.history, lambda: more)
+
+    @property
+    def steps(self) -> list[int]:
+        """Of the sheets."""
+        return [int(name.removesuffix(".jpg")) for name in self.sheets]
 
     @property
     def sheets(self) -> list[str]:
@@ -97,15 +105,43 @@ def test_part_of_the_validation_set_is_the_same_part_each_time(store: Store, tmp
     assert len(kitchen.samples.images) == 1
 
 
-def test_the_sheets_of_the_first_the_best_and_the_newest_look_stay(store: Store, tmp_path: Path) -> None:
+def test_sheets_of_looks_that_were_taken_back_stay_behind(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [3])
-    for step, accuracy in enumerate((0.1, 0.3, 0.9, 0.9, 0.2, 0.4), start=1):
-        kitchen.look(step, accuracy)
-    assert kitchen.sheets == ["00000001.jpg", "00000003.jpg", "00000006.jpg"]  # of equals, the earlier
-    kitchen.history = kitchen.history[:4]  # as a life from an earlier checkpoint has it, stopped at once
+    for step in range(1, 5):
+        kitchen.look(step, 0.5)
+    assert kitchen.steps == [1, 2, 3, 4]
+    kitchen.history = kitchen.history[:2]  # as a life from an earlier checkpoint has it, stopped at once
     (tmp_path / "out").mkdir()
     keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
-    assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000003.jpg"]
+    assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000002.jpg"]
+
+
+def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(store: Store, tmp_path: Path) -> None:
+    scores = [0.1, 0.2, 0.9, *[0.3] * 14]  # the third is the best
+    (tmp_path / "roomy").mkdir()
+    roomy = Kitchen(tmp_path / "roomy", store, [3])
+    for step, accuracy in enumerate(scores, start=1):
+        roomy.look(step, accuracy)
+    assert roomy.steps == [*range(1, 18)]
+    largest = max(file.stat().st_size for file in (tmp_path / "roomy/sheets").iterdir())
+    most_bytes = 7 * largest + 1
+    tight = Kitchen(tmp_path, store, [3], most_bytes=most_bytes)
+    tight.network.set_weights(roomy.network.get_weights())
+    seen = []
+    for step, accuracy in enumerate(scores, start=1):
+        tight.look(step, accuracy)
+        seen.append(tight.steps)
+        assert sum(file.stat().st_size for file in (tmp_path / "sheets").iterdir()) <= most_bytes
+    # Besides the first, the best and the newest there is room for four.
+    assert seen[3] == [1, 2, 3, 4] and seen[4] == [1, 2, 3, 4, 5]
+    assert seen[8] == [1, 2, 3, 4, 6, 8, 9] and seen[16] == [1, 3, 4, 8, 12, 16, 17]
+
+
+def test_three_sheets_stay_however_little_room_there_is(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [3], most_bytes=1)
+    for step, accuracy in enumerate((0.1, 0.3, 0.9, 0.9, 0.2, 0.4), start=1):
+        kitchen.look(step, accuracy)
+    assert kitchen.steps == [1, 3, 6]  # the first, the best, of equals the earlier, and the newest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks of an open file which it is")
@@ -178,6 +214,21 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
     images = np.stack(kitchen.samples.images)
     logits = kitchen.network(images, training=False)["classes"].numpy()
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
+
+
+def test_histograms_of_gradients_are_written_if_they_are_wanted(store: Store, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [])
+    with Events(tmp_path / "tensorboard", 0) as events:
+        kitchen.look(7, 0.5, events)
+        kitchen.look(8, 0.5, events, kernel=np.array([[1.0, -2.0], [0.5, 0.0]]))
+    [file] = (tmp_path / "tensorboard").iterdir()
+    found = [
+        (event.step, value.tag, value.histo.num, value.histo.min)
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+        if value.tag.startswith("gradients/")
+    ]
+    assert found == [(8, "gradients/kernel", 4, -2.0)]
 
 
 def deep(layers: int, side: int, channels: int) -> keras.Model:

@@ -149,7 +149,7 @@ class SearchPlan:
         self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:
-        from bakeoff.sweep.search.settings import is_looked_at, require_metric
+        from bakeoff.sweep.search.settings import require_metric
 
         search, middle = self.search, self.corners[0]
         require_metric(search.metric, headline)
@@ -157,8 +157,8 @@ class SearchPlan:
         if needed not in search.stages:
             raise ConfigError(f"--until: must reach {needed}, which writes {search.metric}, got {search.stages[-1]}")
         train = middle.run.train
-        has_looks = bool(train.validate_every_epochs) or 0 < train.validate_every_steps < middle.derived.steps
-        self.is_watched = has_looks and is_looked_at(search.short, headline)
+        by_steps = 0 < train.validate_every_steps < middle.derived.steps
+        self.is_watched = by_steps or bool(train.validate_every_epochs)
         if search.kind == "asha" and not self.is_watched:
             raise ConfigError(
                 f"--search asha: must have looks at {search.watched} while it trains, got none; "

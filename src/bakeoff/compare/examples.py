@@ -17,7 +17,7 @@ from bakeoff.compare.contender import Contender
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.metrics.multi_label import MultiLabelScore, Scored
 from bakeoff.tracking import git, stored_run
 from bakeoff.tracking.artifacts import fetch_file
@@ -135,13 +135,19 @@ class Judged:
             return MultiLabelScore(tuple(classes), tuple(scored))
         truth = tuple(_boxes(row["truth"], ids) for row in rows)
         found = tuple(_boxes(row["prediction"], ids, scored=True) for row in rows)
-        return DetectionScore(tuple(classes), truth, found, tuple(row["loss"] for row in rows))
+        return DetectionScore(tuple(classes), truth, found, tuple(map(_loss, rows)))
 
 
 def _kind(columns: Sequence[str]) -> str:
     if "scores" in columns:
         return "several labels"
     return "one label" if "true_score" in columns else "boxes"
+
+
+def _loss(row: Mapping[str, Any]) -> Loss | None:
+    """None in files of versions that kept no parts of it."""
+    parts = [part for name in ("loss_classes", "loss_boxes", "loss_divisor") if (part := row.get(name)) is not None]
+    return Loss(*parts) if len(parts) == 3 else None
 
 
 def _boxes(boxes: Sequence[Mapping[str, Any]], ids: Mapping[str, int], *, scored: bool = False) -> Boxes:

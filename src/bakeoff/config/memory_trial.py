@@ -65,7 +65,7 @@ class Rehearsal:
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
         held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
-        answer = compile_answer(rig.learner.kept, rig.task)
+        answer = compile_answer(rig.learner.kept, rig.task, with_losses=True)
         judge(rig.task, {"network": answer}, itertools.islice(held_out, LOOKS))
         copied = {name: np.array(value) for name, value in rig.learner.state().items()}
         assert copied

@@ -69,6 +69,8 @@ METRICS = {
         is_higher_better=False,
         scale="positive",
     ),
+    "loss_classes": Metric("The part of a detector's loss that wrong classes cost.", False, scale="positive"),
+    "loss_boxes": Metric("The part of a detector's loss that badly placed boxes cost.", False, scale="positive"),
     "ece": Metric(
         "Expected calibration error: how far, on average, the probability is from the share that is right.", False
     ),
@@ -105,7 +107,6 @@ class Judgement:
     more: tuple[str, ...]  # other numbers of all examples
     of_classes: tuple[str, ...]  # a number for each class
     of_errors: tuple[str, ...] = ()  # a number for each of ERRORS
-    only_evaluated: tuple[str, ...] = ()  # numbers that validation during training does not give
 
     @property
     def added(self) -> dict[str, Count]:
@@ -125,8 +126,7 @@ class Judgement:
     @property
     def choices(self) -> tuple[str, ...]:
         """The numbers of a validation that can say which weights are best: those with a better direction."""
-        seen = (name for name in self.numbers if name not in self.only_evaluated)
-        return tuple(name for name in seen if METRICS[name].is_higher_better is not None)
+        return tuple(name for name in self.numbers if METRICS[name].is_higher_better is not None)
 
 
 DETECTION = Judgement(
@@ -134,10 +134,9 @@ DETECTION = Judgement(
     headline="mAP_50",
     beside=("mAP",),
     measures=(*COCO, "mAP_voc", "mAP_voc_11", "f1", "precision", "recall"),
-    more=("threshold", "loss"),
+    more=("threshold", "loss", "loss_classes", "loss_boxes"),
     of_classes=("AP_50", "AP", "class_f1", "class_threshold"),
     of_errors=("errors", "lost_mAP_50"),
-    only_evaluated=("loss",),
 )
 SEVERAL_LABELS = Judgement(
     kind="several_labels",

@@ -23,13 +23,22 @@ AT_75 = 5  # of the overlaps
 
 
 @dataclass(frozen=True)
+class Loss:
+    """What training would count for an image alone in its batch."""
+
+    classes: float
+    boxes: float
+    divisor: float  # by which training divides the image's sums, if above 1: its matched anchors
+
+
+@dataclass(frozen=True)
 class DetectionScore:
     classes: tuple[str, ...]
     truth: tuple[Boxes, ...] = ()
     found: tuple[Boxes, ...] = ()
-    losses: tuple[float | None, ...] = ()  # of the images, where somebody counts them
+    losses: tuple[Loss | None, ...] = ()  # of the images, where somebody counts them
 
-    def update(self, truth: Boxes, found: Boxes, loss: float | None = None) -> "DetectionScore":
+    def update(self, truth: Boxes, found: Boxes, loss: Loss | None = None) -> "DetectionScore":
         return self + DetectionScore(self.classes, (truth,), (found,), (loss,))
 
     def __add__(self, other: "DetectionScore") -> "DetectionScore":
@@ -43,10 +52,9 @@ class DetectionScore:
         if len(matches.truth):
             numbers |= {name: getattr(point.best, name) for name in ("f1", "precision", "recall", "threshold")}
         best = {label: self._curve(number).best() for number, label in self._known}
-        losses = [loss for loss in self.losses if loss is not None]
-        if losses and len(losses) == len(self.losses):
-            numbers["loss"] = float(np.mean(losses))
-        added = count_added("detection", self.columns, np.ones((1, len(self.truth)), np.int64)) if self.truth else {}
+        once = np.ones((1, len(self.truth)), np.int64)
+        added = count_added("detection", self.columns, once) if self.truth else {}
+        added = self._mean_losses(once) | added
         numbers |= {name: float(values[0]) for name, values in added.items() if not np.isnan(values[0])}
         numbers["AP"] = {label: float(self._precision[:, :, number - 1].mean()) for number, label in self._known}
         numbers["AP_50"] = {label: float(self._precision[0, :, number - 1].mean()) for number, label in self._known}
@@ -78,13 +86,13 @@ class DetectionScore:
             "mAP": {label: one.mean(axis=0) for label, (one, _) in zip(labels, by_class, strict=True)},
             "mAP_50": {label: one[0] for label, (one, _) in zip(labels, by_class, strict=True)},
         }
-        averages |= {"AR_100": recall.mean(axis=0), "f1": f1}
+        averages |= {"AR_100": recall.mean(axis=0), "f1": f1} | self._mean_losses(weights)
         return averages | count_added("detection", self.columns, weights), of_classes
 
     def columns(self) -> dict[str, Column]:
         """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection
         ("right": nothing, "": it scores less and does not count) and `found` whether a true box was."""
-        matches, point = self._matches, self._point
+        matches, point, losses = self._matches, self._point, self._losses
         errors = np.zeros(len(matches.found), np.int64)
         for number, kind in enumerate((RIGHT, *KINDS), start=1):
             errors[: len(point.errors.found)][point.errors.found == kind] = number  # best first, as all detections
@@ -94,7 +102,10 @@ class DetectionScore:
             "truth": self._by_image(matches.truth, {"found": found}),
             "prediction": self._by_image(matches.found, {"score": matches.found.scores, "error": texts}),
             "score": point.f1,
-            "loss": None if None in self.losses else np.array(self.losses, np.float64),
+            "loss": None if losses is None else losses[:, :2].sum(axis=1),
+            "loss_classes": None if losses is None else losses[:, 0].copy(),
+            "loss_boxes": None if losses is None else losses[:, 1].copy(),
+            "loss_divisor": None if losses is None else losses[:, 2].copy(),
         }
 
     def worst_first(self) -> np.ndarray:
@@ -117,6 +128,27 @@ class DetectionScore:
         pairs = zip(*confusion(self._point.given, self._point.errors), strict=True)
         tables["confusion"] = [{"actual": names[true], "predicted": names[given]} for true, given in pairs]
         return tables
+
+    def _mean_losses(self, weights: np.ndarray) -> Numbers:
+        """What training would count if all images were one batch, for (weightings, images): how often each counts.
+
+        So a batch counts as much as what it is divided by, and how examples are put into batches changes nothing.
+        """
+        losses = self._losses
+        if losses is None or not len(losses):
+            return {}
+        classes, boxes, divisor = losses.T
+        whole = np.maximum(weights @ divisor, 1)
+        of_classes = weights @ (classes * np.maximum(divisor, 1)) / whole
+        of_boxes = weights @ (boxes * np.maximum(divisor, 1)) / whole
+        return {"loss": of_classes + of_boxes, "loss_classes": of_classes, "loss_boxes": of_boxes}
+
+    @cached_property
+    def _losses(self) -> np.ndarray | None:
+        """(images, 3): of classes, of boxes, divisor; None if nobody counted that of some image."""
+        known = [loss for loss in self.losses if loss is not None]
+        rows = [(loss.classes, loss.boxes, loss.divisor) for loss in known]
+        return np.array(rows, np.float64).reshape(-1, 3) if len(known) == len(self.truth) else None
 
     @cached_property
     def _coco(self) -> Coco:

@@ -1,4 +1,4 @@
-"""The curves of an evaluation as drawings: numbers from 0 to 1 over numbers from 0 to 1, in the colours of the page."""
+"""The curves of an evaluation, and the losses of the training before it, as drawings in the colours of the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from bakeoff.pages.svg import Element, Frame, Scale
 from bakeoff.report.plots import BY_CLASS
 
 FRAME = Frame(440, 300, left=44, right=12, top=12, bottom=40)
+SHARES = Scale(0.0, 1.0)
 COLOURS = 10  # --c0 to --c9 of the page
 MOST_CURVES, MOST_NAMED = 20, 12  # lines drawn of classes, and lines in a legend
+MOST_POINTS = 400  # of a loss; where there are more, each is the mean of several
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -54,16 +56,41 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
     return charts
 
 
-def _chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, mark: float | None = None) -> Chart:
-    ticks = Scale(0.0, 1.0).ticks()
+def draw_losses(history: Sequence[Mapping[str, Any]]) -> list[Chart]:
+    """Draw the loss of training and of validation over steps, from the lines of history.jsonl, both without penalties;
+    nothing where one of them is not known."""
+    trained = [
+        (float(row["step"]), row["train/loss"] - row.get("train/loss_penalty", 0.0))
+        for row in history if "train/loss" in row
+    ]  # fmt: skip
+    judged = [(float(row["step"]), row["validation/loss"]) for row in history if "validation/loss" in row]
+    if not trained or not judged:
+        return []
+    lines = [Line("training", _thin(trained)), Line("validation", _thin(judged), is_strong=True, has_dots=True)]
+    points = [point for line in lines for point in line.points]
+    across, up = (Scale(0.0, max(point[axis] for point in points)) for axis in (0, 1))
+    return [_chart("Loss over steps", "step", "loss", lines, across=across, up=up)]
+
+
+def _thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Take the means of as many neighbours as leave few enough."""
+    count = -(-len(points) // MOST_POINTS)
+    parts = [points[start : start + count] for start in range(0, len(points), count)]
+    return [(sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part)) for part in parts]
+
+
+def _chart(
+    title: str, x_label: str, y_label: str, lines: Sequence[Line], *,
+    mark: float | None = None, across: Scale = SHARES, up: Scale = SHARES,
+) -> Chart:  # fmt: skip
     x, y = 12, (FRAME.y(0) + FRAME.y(1)) / 2
-    rows = [*svg.draw_across(FRAME, ticks), *svg.draw_below(FRAME, ticks, x_label, grid=True)]
+    rows = [*svg.draw_across(FRAME, up.ticks()), *svg.draw_below(FRAME, across.ticks(), x_label, grid=True)]
     rows.append(svg.draw_text(x, y, y_label, anchor="middle", transform=f"rotate(-90 {x} {y:g})"))
     if mark is not None:
         rows.append(svg.draw_line(FRAME.x(mark), FRAME.y(1), FRAME.x(mark), FRAME.y(0), class_="mark"))
     colours = ["var(--ink)" if line.is_strong else f"var(--c{at % COLOURS})" for at, line in enumerate(lines)]
     for line, colour in zip(lines, colours, strict=True):
-        points = [(FRAME.x(x), FRAME.y(y)) for x, y in line.points]
+        points = [(FRAME.x(across.share(x)), FRAME.y(up.share(y))) for x, y in line.points]
         look = {"class_": "line strong"} if line.is_strong else {"class_": "line", "style": f"stroke:{colour}"}
         rows.append(svg.draw_polyline(points, svg.draw("title", line.name), **look))
         if line.has_dots:

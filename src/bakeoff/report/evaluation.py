@@ -36,6 +36,7 @@ class Evaluation:
     shape: Shape
     manifest: Manifest
     split: Split
+    history: Sequence[Mapping[str, Any]] = ()  # of the training, for the page
 
     def write(self, settings: Evaluate, out: Path, advance: Callable[[int], object]) -> dict[str, Any]:
         """Judge every example, write the folder `out`, and return what `metrics.json` holds."""
@@ -65,7 +66,7 @@ class Evaluation:
             worst, best = _choose_examples(table, score.worst_first(), settings.report_examples, originals)
             report = page.Report(
                 self.title, self.facts, self.judge.headline, score.result(), intervals, _describe_groups(groups),
-                score.plots(), counts=self.split.counts, worst=worst, best=best,
+                score.plots(), counts=self.split.counts, history=self.history, worst=worst, best=best,
             )  # fmt: skip
             page.write_page(partial, report)
             (partial / examples.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")

@@ -24,7 +24,8 @@ COLUMNS = {
         "prediction": pa.list_(
             pa.struct({"label": pa.string()} | _SIDES | {"score": pa.float64(), "error": pa.string()})
         ),
-        "score": pa.float64(), "loss": pa.float64(),
+        "score": pa.float64(),
+        **dict.fromkeys(("loss", "loss_classes", "loss_boxes", "loss_divisor"), pa.float64()),
     },
     "one label": _ALL | {
         "truth": pa.string(), "prediction": pa.string(), "score": pa.float64(), "true_score": pa.float64(),

@@ -8,7 +8,7 @@ from typing import Any
 
 from bakeoff.metrics.catalogue import BY_HEADLINE, ERRORS, METRICS
 from bakeoff.pages import template
-from bakeoff.report.charts import draw_charts
+from bakeoff.report.charts import draw_charts, draw_losses
 from bakeoff.report.gallery import Shown, draw_figure
 
 FILE = "report.html"
@@ -26,6 +26,7 @@ class Report:
     intervals_of: str  # what was drawn again and again; nothing if no interval was asked for
     tables: Mapping[str, Sequence[Mapping[str, Any]]]  # the plots
     counts: Mapping[str, int]  # true labels or boxes by class
+    history: Sequence[Mapping[str, Any]] = field(default=())  # of the training, if it is known
     worst: Sequence[Shown] = field(default=())
     best: Sequence[Shown] = field(default=())
 
@@ -67,6 +68,7 @@ def write_page(folder: Path, report: Report) -> None:
     judgement = BY_HEADLINE[report.headline]
     cards = dict.fromkeys([report.headline, *report.intervals, *judgement.added])
     confused = report.tables.get("confusion")
+    threshold = numbers.get("threshold", numbers.get("best_threshold"))
     template.write_page(
         folder / FILE, "evaluation.html.jinja", title=report.title, report=report, metrics=METRICS,
         meanings_of_errors=ERRORS,
@@ -75,7 +77,7 @@ def write_page(folder: Path, report: Report) -> None:
         sentences=_summarize(report),
         worst=[draw_figure(one, f"worst{number}") for number, one in enumerate(report.worst)],
         best=[draw_figure(one, f"best{number}") for number, one in enumerate(report.best)],
-        charts=draw_charts(report.tables, numbers.get("threshold", numbers.get("best_threshold"))),
+        charts=[*draw_charts(report.tables, threshold), *draw_losses(report.history)],
         errors=_list_errors(numbers),
         class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],

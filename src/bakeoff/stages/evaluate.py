@@ -15,7 +15,7 @@ from bakeoff.run.settings import Run
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
-from bakeoff.training.history import read_state
+from bakeoff.training.history import read_history, read_state
 from bakeoff.training.variant import batch_shape
 
 
@@ -33,7 +33,8 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     split = manifest.splits[VALIDATION]
     store = Store(records, split, run.memory.on_bad_record)
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)
-    evaluation = Evaluation(run.name, _facts(run, state), task, answer, store, shape, manifest, split)
+    history = read_history(trained)
+    evaluation = Evaluation(run.name, _facts(run, state), task, answer, store, shape, manifest, split, history)
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:

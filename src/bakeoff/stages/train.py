@@ -38,7 +38,7 @@ from bakeoff.training.variant import plan_phases
 from bakeoff.training.work import Found, Work
 
 if TYPE_CHECKING:
-    from bakeoff.training.course import Outcome
+    from bakeoff.training.course import CountGradients, Outcome
     from bakeoff.training.footprint import Shortage
     from bakeoff.training.rig import Rig
     from bakeoff.training.showing import Show
@@ -96,8 +96,8 @@ class Followers:
     def send(self, step: int, values: dict[str, float]) -> None:
         self.copy.metrics(step, values)
 
-    def show(self, step: int, values: dict[str, float], history: list[str]) -> None:
-        self.seen(step, values, history)
+    def show(self, step: int, values: dict[str, float], history: list[str], gradients: "CountGradients") -> None:
+        self.seen(step, values, history, gradients)
         if LOOKED in self.footprint.peaks:
             self.footprint.mark(SHOWN)
 
@@ -160,7 +160,7 @@ def _train(
             events_of(run.train, start.folder, found) as events,
         ):
             desk.report.running(found.position.step, found.facts["seconds"])
-            show = Show(rig.learner.kept, samples, events, rig.headline)
+            show = Show(rig.learner.kept, samples, events, rig.headline, with_gradients=run.train.gradient_histograms)
             course = Course(
                 rig.learner, rig.feed(), desk.footprint.around(validation), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bakeoff.metrics import catalogue
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
 from bakeoff.tasks.detection_losses import BACKGROUND, IGNORED, class_losses, divisor, hard_examples, match, smooth_l1
@@ -29,7 +29,7 @@ class BoxJudge:
     def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
         """Return the score of one batch, counted in the pixels of the original images."""
         score = self.score()
-        losses = found["losses"].numpy().tolist() if "losses" in found else [None] * len(batch["height"])
+        losses: list[Loss | None] = [*_losses(found)] or [None] * len(batch["height"])
         sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
         for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
             pixels = np.array([height, width, height, width], np.float32)
@@ -84,14 +84,16 @@ class Detection:
         }
 
     def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Return what each image of a batch would cost in training, by itself."""
+        """Return what each image would cost in training alone in its batch: (batch, 3), the fields of a Loss."""
 
         def of_image(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
             answers, corners, classes = image
             real = classes > 0  # the rest is padding
             targets = self.encode({"boxes": corners[real], "classes": classes[real]})
             alone = [{name: value[None] for name, value in tensors.items()} for tensors in (answers, targets)]
-            return tf.add_n(list(self.losses(*alone).values()))
+            parts = self.losses(*alone)
+            matches = tf.reduce_sum(tf.cast(targets["classes"] > 0, tf.float32))
+            return tf.stack([parts["classes"], parts["boxes"], matches if self.model.loss.divide_by_matches else 1.0])
 
         answers = {name: outputs[name] for name in ("classes", "boxes")}
         losses = tf.map_fn(of_image, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
@@ -139,6 +141,10 @@ class Detection:
 
     def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
         return self.judgement.shown(batch, found)
+
+
+def _losses(found: dict[str, tf.Tensor]) -> list[Loss]:
+    return [Loss(*parts) for parts in found["losses"].numpy().tolist()] if "losses" in found else []
 
 
 def _examples(batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:

@@ -62,7 +62,7 @@ class Task(Judge, Protocol):
     def predict(self, outputs: Tensors) -> Tensors: ...
 
     def example_losses(self, outputs: Tensors, batch: Tensors) -> Tensors:
-        """ "losses" (batch,) for `judge`, if it can't tell them from predictions."""
+        """ "losses" (batch, …) of each example, for `judge`, if it can't tell them from predictions."""
 
 
 TASKS: dict[str, Callable[..., Task]] = {
@@ -85,7 +85,7 @@ def judge_of(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
 
 
 def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
-    """Return the network's predictions as a graph; `with_losses` along with the loss of each example."""
+    """Return the network's predictions as a graph; `with_losses`, so that the score can count the loss, too."""
 
     @compile_graph
     def answer(batch: Tensors) -> Tensors:

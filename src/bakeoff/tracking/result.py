@@ -24,7 +24,7 @@ LEDGER = "ledger.jsonl"
 COMPARED_BY_NOBODY = (
     "digest", "note", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps",
     "train.checkpoint_every_seconds", "train.keep_every_steps", "train.log_every_steps", "train.samples",
-    "train.tensorboard", "evaluate.pictures",
+    "train.samples_mb", "train.tensorboard", "train.gradient_histograms", "evaluate.pictures",
     "evaluate.picture_min_score", "evaluate.report_examples", "export.num_steps", "export.count_background",
     "derived.batch_size_because", "derived.decode_threads", "derived.memory_parts", "derived.prefetch_batches",
 )  # fmt: skip

@@ -1,10 +1,12 @@
 """The phases of a run, one after the other, from wherever the run was interrupted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
+
+import numpy as np
 
 from bakeoff.progress import Bar
 from bakeoff.training.ending import End, Ends
@@ -12,9 +14,11 @@ from bakeoff.training.history import History
 from bakeoff.training.learner import Learner
 from bakeoff.training.loop import Best, Diverged, Rhythm, Standing, fit, require_numbers
 from bakeoff.training.rig import Feed
-from bakeoff.training.step import Calls
+from bakeoff.training.step import Calls, Step
 from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Found, Position, Work
+
+CountGradients = Callable[[], Mapping[str, np.ndarray]]  # of the last step's examples, by the paths of the weights
 
 
 class Audience(Protocol):
@@ -23,8 +27,8 @@ class Audience(Protocol):
     def send(self, step: int, values: dict[str, float]) -> None:
         """Take a copy of a line of the history."""
 
-    def show(self, step: int, values: dict[str, float], history: list[str]) -> None:
-        """See a line that was just logged, and all of them."""
+    def show(self, step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None:
+        """See a line that was just logged, and all of them; who calls `gradients` has them counted."""
 
     def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
         """Say of memory that runs out in the block which key is to blame."""
@@ -35,7 +39,7 @@ class Nobody:
 
     def send(self, step: int, values: dict[str, float]) -> None: ...
 
-    def show(self, step: int, values: dict[str, float], history: list[str]) -> None: ...
+    def show(self, step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None: ...
 
     def within_memory(self, key: str, batch_size: int) -> AbstractContextManager[None]:
         return nullcontext()
@@ -147,11 +151,12 @@ class PhaseKeeper:
         self.headline = course.headline
         self._course, self._phases, self._number, self._phase = course, phases, number, phases[number]
         self._earlier, self._facts = earlier, facts
+        self._step: Step | None = None
 
     def train(self, found: Found | None, standing: Standing) -> Standing:
         """Take the steps of the phase that are left, after those of a checkpoint that was `found`."""
         course, phase, span = self._course, self._phase, self._phase.span
-        step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
+        step = self._step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
         first = span.first_step
         if found is not None:
             assert found.arrays is not None
@@ -178,7 +183,13 @@ class PhaseKeeper:
         course = self._course
         course.history.add(step, values)
         course.work.send(course.history.lines, course.audience.send)
-        course.audience.show(step, values, course.history.lines)
+        course.audience.show(step, values, course.history.lines, partial(self._gradients, step))
+
+    def _gradients(self, done: int) -> Mapping[str, np.ndarray]:
+        """Count them at the weights after so many steps, on the examples of the last of these, or their first batch."""
+        assert self._step is not None
+        batch = next(iter(self._course.feed.batches(self._phase, range(done - 1, done))))
+        return self._course.learner.count_gradients(self._step, batch)
 
     def keep_best(self, step: int) -> None:
         learner = self._course.learner

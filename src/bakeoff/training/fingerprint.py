@@ -16,7 +16,7 @@ DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_example
 # Of `train`: how, not what. The run that is gone on from counts by its content.
 NO_MATTER = (
     "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "continue_from", "keep_every_steps",
-    "steps_per_call", "samples", "tensorboard",
+    "steps_per_call", "samples", "samples_mb", "tensorboard", "gradient_histograms",
 )  # fmt: skip
 LIBRARIES = ("tensorflow", "keras", "numpy")
 LENGTH = 16

@@ -10,7 +10,7 @@ from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.errors import DataError
 from bakeoff.networks.network import Network, Parts
-from bakeoff.tasks.task import Task
+from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.devices import normalise_over_all_devices, precision
 from bakeoff.training.optimizers import Optimizer
 from bakeoff.training.settings import Train
@@ -81,6 +81,14 @@ class Learner:
         for name, variable in variables.items():
             variable.assign(arrays[name])
         restore_random_states({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
+
+    def count_gradients(self, step: Step, batch: Tensors) -> Arrays:
+        """Return those of a batch at the weights as they are; what a batch changes even so (the statistics of batch
+        norms, random states) is put back."""
+        before = {name: np.array(value) for name, value in self.state().items()}
+        found = {path: gradient.numpy() for path, gradient in step.count_gradients(batch).items()}
+        self.restore(before)
+        return found
 
     @property
     def kept_names(self) -> dict[str, str]:

@@ -76,10 +76,10 @@ class Rig:
         train = self.run.train
         validated = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
         drawn = validated[evenly_spread(train.samples, len(validated))]
-        samples = Samples(samples_in, self.task, self.classes, drawn)
+        samples = Samples(samples_in, self.task, self.classes, drawn, most_bytes=int(train.samples_mb * 1e6))
         validation = Validation(
             self.task,
-            compile_answer(self.learner.kept, self.task),
+            compile_answer(self.learner.kept, self.task, with_losses=True),
             evaluation_batches(self.held_out, batch_shape(self.run, train.batch), validated),
             examples=len(validated),
             is_unwanted=is_unwanted,

@@ -122,7 +122,9 @@ class Train:
     validate_every_epochs: float | None = None  # or so often
     validate_examples: int | None = None  # of the validation set, evenly spread; None: all
     samples: int = 8  # of them, drawn at each look with what was found
+    samples_mb: float = 20.0  # of drawings that are kept, at most
     tensorboard: bool = False
+    gradient_histograms: bool = False  # for TensorBoard, of gradients counted once more at each look
     best_by: str | None = None  # the metric of validation that says which weights are best; None: the task's headline
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
     max_minutes: float | None = None  # of training; what comes after the last step fits in
@@ -168,6 +170,9 @@ class Train:
         examples = self.validate_examples
         require(examples is None or examples >= 1, "validate_examples", examples, "1 or more, or null")
         require(0 <= self.samples <= 64, "samples", self.samples, "between 0 and 64")
+        require(0 < self.samples_mb <= 10**6, "samples_mb", self.samples_mb, "above 0 and at most 1000000")
+        shown = self.tensorboard or not self.gradient_histograms
+        require(shown, "gradient_histograms", True, "false without tensorboard: true, which shows them")
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
         rhythm = ("checkpoint_every_steps", "keep_every_steps", "log_every_steps", "validate_every_steps")
         require_at_most(self, **dict.fromkeys((*rhythm, "steps_per_call"), MOST_STEPS))

@@ -35,9 +35,13 @@ def evenly_spread(count: int, examples: int) -> np.ndarray:
 
 
 class Samples:
-    def __init__(self, folder: Path, task: Task, classes: Sequence[str], numbers: np.ndarray) -> None:
+    """A sheet of each look, as many as `most_bytes` hold."""
+
+    def __init__(
+        self, folder: Path, task: Task, classes: Sequence[str], numbers: np.ndarray, *, most_bytes: int
+    ) -> None:
         folder.mkdir(exist_ok=True)
-        self.folder = folder
+        self.folder, self._most_bytes = folder, most_bytes
         self._task, self._classes, self._numbers = task, tuple(classes), numbers
         self._seen: list[tuple[np.ndarray, dict]] = []
         self.images: list[np.ndarray] = []  # of the last look
@@ -71,8 +75,9 @@ class Samples:
         return sheet
 
     def staying(self, history: Sequence[str], headline: str) -> set[Path]:
-        """If anybody looked."""
-        values = {}
+        """Those of the first, the best and the newest look; of the others every one, or every second, fourth, eighth,
+        as many as there is room for."""
+        values: dict[int, float] = {}
         for line in history:
             step, metrics = metrics_of(line)
             if "train/loss" not in metrics:
@@ -81,7 +86,17 @@ class Samples:
         if not values:
             return set()
         best = max(values, key=lambda step: values[step])  # the first of equals
-        return {self.folder / f"{step:08d}.jpg" for step in (min(values), best, max(values))}
+        steps, always = sorted(values), {min(values), best, max(values)}
+        room = self._most_bytes // self._largest() - len(always)
+        every = 1
+        while len(steps) // every > room and every <= len(steps):
+            every *= 2
+        # Every n-th from the first on: what stays when they become too many has stayed until then.
+        return {self.folder / f"{step:08d}.jpg" for step in {*steps[every - 1 :: every], *always}}
+
+    def _largest(self) -> int:
+        """Bytes of a sheet, at most."""
+        return max((file.stat().st_size for file in self.folder.glob("*.jpg")), default=1)
 
 
 VERSION = "brain.Event:2"
@@ -180,16 +195,26 @@ def events_of(train: Train, folder: Path, found: Found) -> Iterator[Events | Non
 class Show:
     """Called with every line of the history that was just logged."""
 
-    def __init__(self, network: keras.Model, samples: Samples, events: Events | None, headline: str) -> None:
+    def __init__(
+        self, network: keras.Model, samples: Samples, events: Events | None, headline: str, *,
+        with_gradients: bool = False,
+    ) -> None:  # fmt: skip
         """`network` is the one that looks are taken at."""
         self._network, self._samples, self._events, self._headline = network, samples, events, headline
+        self._with_gradients = with_gradients
         self._answers = layer_answers(network) if events else None
 
-    def __call__(self, step: int, values: Mapping[str, float], history: Sequence[str]) -> None:
+    def __call__(
+        self, step: int, values: Mapping[str, float], history: Sequence[str],
+        gradients: Callable[[], Mapping[str, np.ndarray]],
+    ) -> None:  # fmt: skip
         if self._events:
             self._events.scalars(step, values)
-        if "train/loss" not in values:
-            self._looked(step, history)
+        if "train/loss" in values:
+            return
+        self._looked(step, history)
+        if self._events and self._with_gradients:
+            self._events.histograms(step, {f"gradients/{path}": value for path, value in gradients().items()})
 
     def _looked(self, step: int, history: Sequence[str]) -> None:
         sheet = self._samples.draw(step, history, self._headline)

@@ -49,6 +49,12 @@ class Step:
         self._apply([None if one is None else one / len(batches) for one in total], rate)
         return {name: value / len(batches) for name, value in losses.items()}
 
+    def count_gradients(self, batch: Tensors) -> Tensors:
+        """Return those of a batch by the paths of the weights, of all that its loss depends on; apply none."""
+        gradients, _ = self._gradients(batch)
+        weights = self._network.trainable_variables
+        return {weight.path: one for weight, one in zip(weights, gradients, strict=True) if one is not None}
+
     def _update_from_one(self, batch: Tensors, rate: tf.Tensor) -> Tensors:
         gradients, losses = self._gradients_of(batch)
         self._apply_gradients(gradients, rate)

@@ -58,12 +58,7 @@ class Search:
 def require_metric(name: str, headline: str) -> None:
     """Refuse a metric that no stage of a task with that headline writes."""
     written = BY_HEADLINE[headline].numbers
-    looked_at = [f"{VALIDATION}{one}" for one in written if is_looked_at(one, headline)]
+    looked_at = [f"{VALIDATION}{one}" for one in written]
     if name not in (*written, *looked_at):
         allowed = looked_at if name.startswith(VALIDATION) else written
         raise ConfigError(f"--metric: no stage writes {name!r}; {choices(name, allowed)}")
-
-
-def is_looked_at(name: str, headline: str) -> bool:
-    """Whether training counts it on its way, not only once it is over."""
-    return name not in BY_HEADLINE[headline].only_evaluated
