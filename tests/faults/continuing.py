@@ -60,7 +60,7 @@ def lost(workspace: Workspace, server: Server, step: int) -> str:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     while process.poll() is None and not any(int(file.name) >= step for file in set(server.checkpoints()) - had):
-        time.sleep(0.02)
+        time.sleep(0.1)
     was_alive = process.poll() is None
     for running in _below(workspace.folder):  # the training, DVC, and the sender
         running.send_signal(signal.SIGKILL)
@@ -72,11 +72,16 @@ def lost(workspace: Workspace, server: Server, step: int) -> str:
     return run_id
 
 
-def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict]:
-    """Go on in a clone; return the step after which it did, and what came of it. The last step leaves nothing to do."""
-    said = workspace.run(*BAKEOFF, "continue", run_id[:9]).stdout
+def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
+    """Go on in a clone; return the step after which it did, and what came of it. The last step leaves nothing to do.
+
+    None: the kill came before the store had the whole of a first checkpoint.
+    """
+    done = workspace.run(*BAKEOFF, "continue", run_id[:9], ok=False)
+    if "has no checkpoint of this run" in done.stderr:
+        return None
+    [step] = re.findall(rf"run {run_id[:12]}: after step ([\d,]+)", done.stdout)
     workspace.run(*BAKEOFF, "repro", "train")
-    [step] = re.findall(rf"run {run_id[:12]}: after step ([\d,]+)", said)
     return int(step.replace(",", "")), workspace.state()
 
 
@@ -101,18 +106,19 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, store: str
         whole = uninterrupted(repository, folder / "whole")
         expected = whole.state()["weights_sha256"]
         print(f"uninterrupted {expected}", flush=True)
-        ids = []
-        for number in range(kills):
-            step = chance.randrange(STEPS * 9 // 10)
-            run_id = lost(cloned(repository, folder / f"lost-{number}"), server, step)
-            workspace = cloned(repository, folder / f"found-{number}")
-            step, state = gone_on(workspace, run_id)
-            print(f"kill {number + 1:2}: went on after step {step:3}: {state['weights_sha256']}", flush=True)
-            if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
-                wrong.append(f"kill {number + 1}: other weights or another history")
-            workspace.run(*BAKEOFF, "track", "sync")
+        ids: list[str] = []
+        while len(ids) < kills:
+            place = folder / "clone"
+            run_id = lost(cloned(repository, place), server, chance.randrange(STEPS * 9 // 10))
+            workspace = cloned(repository, place)
+            if found := gone_on(workspace, run_id):
+                step, state = found
+                ids.append(run_id)
+                print(f"kill {len(ids):2}: went on after step {step:5}: {state['weights_sha256']}", flush=True)
+                if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
+                    wrong.append(f"kill {len(ids)}: other weights or another history")
+                workspace.run(*BAKEOFF, "track", "sync")
             shutil.rmtree(workspace.folder)
-            ids.append(run_id)
         wrong += in_mlflow(contents(server.uri), ids)
     finally:
         server.kill()
