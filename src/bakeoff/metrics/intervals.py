@@ -2,7 +2,7 @@
 
 find_intervals(numbers, groups=["a", "a", "b", ...], samples=1000) -> {"mAP": {"low": 0.55, "high": 0.63}}
 
-Three things are asked of the examples. How far does a number move when others are drawn? The bootstrap tells, or halves
+Three things are asked of the examples. How far does a number move when others are drawn? The bootstrap tells, and halves
 of the examples where these move it further: with a few boxes of each class, drawings that repeat a box hide what a box
 that is missing does. How much too high or low is it because there are few of them? Halves and quarters of the examples
 tell: what is off by so much more there is off in the whole, too, and falls with a power of their number. And on which
@@ -107,8 +107,8 @@ def _ends(
     from scipy import stats
 
     # A half leaves out as many as it has, so a mean moves over halves as far as over samples of the whole's size.
-    spread = max((float(part.std()) for part in (drawn, halves) if len(part)), default=0.0)
-    spread *= (count / (count - 1)) ** 0.5
+    moved, over_halves = (float(part.std()) if len(part) else 0.0 for part in (drawn, halves))
+    spread = max(moved, (moved + over_halves) / 2) * (count / (count - 1)) ** 0.5
     excess = _excess(value, halves, quarters) if len(halves) and len(quarters) else 0.0
     spread = float(np.hypot(spread, UNSURE * excess))
     reach = float(stats.t.ppf((1 + SHARE) / 2, count - 1)) * spread
