@@ -112,7 +112,9 @@ def test_numbers_of_the_readers_memory_are_taken_along() -> None:
 
 def test_a_queue_that_cannot_hold_what_it_must_is_refused_in_the_files_name() -> None:
     found = import_changed(TF1, ("min_after_dequeue: 1000", "min_after_dequeue: 1001"))
-    with pytest.raises(ConfigError, match=r"^tf1\.config: memory\.queue_capacity: must be at least min_after_dequeue=1001, got 1000"):
+    with pytest.raises(
+        ConfigError, match=r"^tf1\.config: memory\.queue_capacity: must be at least min_after_dequeue=1001, got 1000"
+    ):
         check_settings(found.settings | {"train": found.settings["train"] | {"steps": 9}}, "tf1.config")
 
 

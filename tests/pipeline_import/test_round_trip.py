@@ -60,7 +60,13 @@ def _without_comments(text: str) -> str:
         ({"budget": "4GB"}, None),
         ({"budget": "4GB", "shuffle": "buffer", "shuffle_buffer_size": 256}, {"shuffle_buffer_size": 256}),
         (
-            {"budget": "4GB", "shuffle": "buffer", "shuffle_buffer_size": 9, "min_after_dequeue": 5, "queue_capacity": 7},
+            {
+                "budget": "4GB",
+                "shuffle": "buffer",
+                "shuffle_buffer_size": 9,
+                "min_after_dequeue": 5,
+                "queue_capacity": 7,
+            },
             {"shuffle_buffer_size": 9, "min_after_dequeue": 5, "queue_capacity": 7},
         ),
     ],

@@ -52,6 +52,9 @@ def check(
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
+    if draft.train and (lacks := draft.train.init.lacks):
+        rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
+        problems.warn("train.init.weights", rule)
     if draft.train and draft.model and facts:
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
