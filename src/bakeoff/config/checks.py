@@ -146,9 +146,9 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         )
 
 
-def check_data_path(path: str, problems: Problems) -> None:
+def check_data_path(path: str, problems: Problems, key: str = "data.path") -> None:
     """Note a folder of data in which DVC would see no edit."""
-    _require_in(RAW, Path(path), "data.path", "a folder", problems)
+    _require_in(RAW, Path(path), key, "a folder", problems)
 
 
 def check_first_weights(init: Init, problems: Problems) -> None:
