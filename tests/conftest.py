@@ -17,7 +17,7 @@ from bakeoff.building.build import build
 from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
-from bakeoff.sources.dataset import Dataset, Part
+from bakeoff.sources.dataset import Dataset, Part, part_folders
 from built import Build, Built
 from durations import Recorder, load_durations, sort_longest_first
 
@@ -119,7 +119,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.delenv("DVC_ROOT", raising=False)
 
     def made(*datasets: Dataset, workers: int = 1, out: str = "records", **named: Dataset) -> Built:
-        parts = [Part(name, dataset) for name, dataset in named.items()] or [Part("", one) for one in datasets]
+        parts = [Part(name, dataset) for name, dataset in named.items()] or [
+            part for one in datasets for part in part_folders(one)
+        ]
         return Built(tmp_path / out, *build(parts, tmp_path / out, workers))
 
     return made

@@ -56,6 +56,8 @@ RECIPES: dict[str, tuple[int, int | None, str, str, dict[int, float]]] = {
     "ftc_ssd_mobilenet_v2_fpnlite_640": (16, 3000, "SsdFpn", "Momentum", {0: 0.02667, 1000: 0.08, 2000: 0.04}),
     # 3,170 flowers at batch 32: int(3170 / 32 * 30) = 2,971 steps to a stair
     "inception_flowers": (32, 2000, "InceptionV3", "RmsProp", {0: 0.001, 2_970: 0.001, 2_971: 0.00016}),
+    # inception_train.py: the same network, and rate 0.1 for 10,000,000 steps
+    "inception_from_scratch": (32, 10_000_000, "InceptionV3", "RmsProp", {0: 0.1, 2_970: 0.1, 2_971: 0.016}),
     "s3dg_three_phases": (1, None, "S3dG", "Momentum", {}),
 }
 
@@ -102,7 +104,33 @@ def test_inceptions_recipe_starts_both_heads_afresh_and_averages_its_weights(tmp
     model = run.model
     assert (model.input_size, model.label_smoothing, model.auxiliary_weight, model.dropout) == (299, 0.1, 0.4, 0.2)
     assert (run.optimizer.rho, run.optimizer.momentum, run.optimizer.epsilon) == (0.9, 0.9, 1.0)
-    assert model.background and math.isclose(run.lr.decay_factor, 0.16)
+    assert model.background and math.isclose(run.lr.decay_factor, 0.16) and model.l2_weight == 0.00004
+
+
+def test_inceptions_recipe_from_scratch_is_the_same_without_first_weights(tmp_path: Path) -> None:
+    run, tuned = (
+        draft(tmp_path, f"experiment: {name}\ndata: digits_single\nseed: 0\n")
+        for name in ("inception_from_scratch", "inception_flowers")
+    )
+    assert (run.model, run.optimizer) == (tuned.model, tuned.optimizer)
+    assert run.train and tuned.train and (run.train.init.weights, run.train.init.warm_start) == ("none", ())
+    assert (run.train.augment, run.train.ema_decay) == (tuned.train.augment, 0.9999)
+
+
+def test_memory_options_of_the_seed_systems_have_their_numbers(tmp_path: Path) -> None:
+    options = {
+        name: draft(tmp_path, f"experiment: demo\ndata: digits\nmemory: {name}\nseed: 0\n").memory
+        for name in ("frc", "inception", "inception_4")
+    }
+    frc = options.pop("frc")
+    assert frc and (frc.shuffle_buffer_size, frc.min_after_dequeue, frc.queue_capacity) == (256, 1000, 1000)
+    queues = {name: memory.queue(batch_size=32) for name, memory in options.items() if memory}
+    assert queues == {"inception": 16 * 1024 + 96, "inception_4": 4 * 1024 + 96}
+
+
+def test_the_recipe_for_clips_judges_every_epoch_and_writes_tensorboard(tmp_path: Path) -> None:
+    train = draft(tmp_path, "experiment: s3dg_three_phases\ndata: digits_motion\nseed: 0\n").train
+    assert train and train.validate_every_epochs == 1 and train.tensorboard
 
 
 # How params.yaml, the preset and the options decide together.

@@ -231,6 +231,10 @@ BROKEN = {
     "manual with too few rates": (
         {"lr": "lr: {use: manual, rates: [0.1]}"}, "params.yaml:4: lr.rates: must be 3 rates, one more than boundaries, got [0.1]",
     ),
+    "what a recipe was made for is empty": (
+        {"train": "train: {use: frc, batch_size: 8, steps: 2000, init: {meant: ' '}}"},
+        "params.yaml:6: train.init.meant: must be a text of at most 200 letters, or null, got ' '",
+    ),
     "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: must be a size such as 2GB…got 'lots'"),
     "budget too small": (
         {"memory": "memory: {use: low, budget: 500MB}"},
@@ -243,13 +247,9 @@ BROKEN = {
         {"train": "train: {use: demo, steps: 400, devices: 3}"},
         "conf/train/demo.yaml:2: train.batch_size: must be divisible by train.devices=3, got 8",
     ),
-    "batch larger than the training set": (
-        {"train": "train: {use: demo, steps: 400, batch_size: 601}"},
-        "params.yaml:6: train.batch_size: must be at most the 600 training examples, got 601",
-    ),
-    "a phase's batch larger than the training set": (
-        {"train": "train: {use: demo, steps: 400, phases: [{name: a, batch_size: 700}]}"},
-        "params.yaml:6: train.phases[0].batch_size: must be at most the 600 training examples, got 700",
+    "a batch cut to what the devices can't share": (
+        {"train": "train: {use: demo, steps: 400, batch_size: 630, devices: 10}"},
+        "params.yaml:6: train.batch_size: must be divisible by train.devices=10, got 315",
     ),
     "checkpoints further apart than the run is long": (
         {"train": "train: {use: demo, steps: 400, checkpoint_every_steps: 401}"},
@@ -433,7 +433,6 @@ def test_all_mistakes_of_a_variant_come_in_one_go(render: Render) -> None:
         ["params.yaml:10", "seed"],
         ["params.yaml:4", "lr.warmup_steps"],
         ["params.yaml:6", "train.batch_size"],
-        ["params.yaml:6", "train.batch_size"],
         ["params.yaml:6", "train.trainable"],
     ]
 
@@ -494,6 +493,48 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 5, axis=0), thin]))  # 1 of 11
     render()
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("stated", "cut"), [(600, 600), (601, 300), (1200, 600), (2401, 600), (20_000, 312)])
+def test_a_batch_above_the_set_is_halved_until_it_fits_as_ftc_ml_did(
+    stated: int, cut: int, render: Render, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`while batch > train_frames and batch >= 2: batch /= 2`; the rate is as it was unless it scales with the batch."""
+    memory = "memory: {use: very_high, budget: 900GB}"
+    run = load(
+        render({"memory": memory, "train": f"train: {{use: demo, steps: null, epochs: 100, batch_size: {stated}}}"})
+    )
+    assert (run.train.batch_size, run.derived.steps, run.derived.phases[0].rate_factor) == (cut, -(-60_000 // cut), 1.0)
+    remark = (
+        f"warning: params.yaml:6: train.batch_size: is {stated}, more than the 600 training examples; cut to {cut} by "
+        "halves\n"
+    )
+    assert capsys.readouterr().err.count(remark) == (cut < stated)
+    because = f"stated as {stated}, cut by halves to what the set can fill" if cut < stated else "stated"
+    assert run.derived.batch_size_because == because
+
+
+def test_a_phases_own_batch_is_cut_likewise(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load(render({"train": "train: {use: demo, steps: 400, phases: [{name: a, batch_size: 700}, {name: b}]}"}))
+    assert [span.batch_size for span in run.derived.phases] == [350, 8]
+    assert run.train.phases[0].batch_size == 350 and run.derived.batch_size_because == "stated"
+    assert "train.phases[0].batch_size: is 700, more than the 600 training examples; cut to 350 by halves\n" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_recipe_made_for_trained_weights_says_that_they_are_missing(
+    render: Render, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remark = (
+        "train.init.weights: is none, so the network starts from random weights; this recipe was made to start from "
+        "a detector's weights from COCO\n"
+    )
+    assert load(render({"train": "train: {use: frc, batch_size: 8, steps: 2000}"})).train.init.meant
+    assert capsys.readouterr().err.endswith(remark)
+    render({"train": "train: {use: frc, batch_size: 8, steps: 2000, init: {meant: null}}"})
+    render({"train": "train: {use: demo, steps: 400}"})
+    assert "random weights" not in capsys.readouterr().err
 
 
 def test_the_anchors_that_a_warning_names_fit_more_boxes(render: Render, capsys: pytest.CaptureFixture[str]) -> None:

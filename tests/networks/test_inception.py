@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -53,6 +54,17 @@ def test_auxiliary_head_sits_on_the_last_17_by_17_features(network: keras.Model)
     assert network.get_layer("auxiliary.narrow").output.shape == (None, 5, 5, 128)
     assert network.get_layer("auxiliary.wide").output.shape == (None, 1, 1, 768)
     assert network.get_layer("mixed10").output.shape == (None, 8, 8, 2048)
+
+
+def test_the_penalty_is_half_the_weight_times_the_squares_of_every_kernel() -> None:
+    """As TensorFlow 1's slim has it: the weight times l2_loss, which is half the sum of squares; no bias, no norm."""
+    network = replace(SMALL, l2_weight=0.00004).build(5)
+    kernels = [weight for weight in network.trainable_weights if weight.path.endswith("/kernel")]
+    assert len(kernels) == 94 + 1 + 2 + 1  # of the backbone, the logits, and the auxiliary head with its logits
+    expected = 0.00002 * sum(float(np.square(weight.numpy(), dtype=np.float64).sum()) for weight in kernels)
+    assert sum(float(loss) for loss in network.losses) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(OutOfRange, match=r"l2_weight"):
+        InceptionV3(l2_weight=-0.1)
 
 
 def test_background_is_one_more_output_of_both_heads(network: keras.Model, small: keras.Model) -> None:

@@ -69,6 +69,16 @@ def test_ways_to_crop_are_in_the_option_each_with_what_is_not_the_default(worksp
     }
 
 
+def test_the_numbers_of_the_readers_memory_become_an_option_that_the_preset_names(workspace: Path) -> None:
+    run(str(TF2.with_name("tf1.config")), "--name", "mine")
+    option = yaml.safe_load(Path("conf/memory/mine.yaml").read_text())
+    assert option == yaml.safe_load(Path("conf/memory/frc.yaml").read_text())
+    assert "  - override /memory: mine\n" in Path("conf/experiment/mine.yaml").read_text()
+    run(str(TF2), "--name", "coco")
+    assert not Path("conf/memory/coco.yaml").exists()
+    assert "  - override /memory: high\n" in Path("conf/experiment/coco.yaml").read_text()
+
+
 def test_an_option_says_only_what_is_not_the_default(workspace: Path) -> None:
     run(str(TF2), "--name", "coco")
     option = yaml.safe_load(Path("conf/model/coco.yaml").read_text())

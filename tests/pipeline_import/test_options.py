@@ -3,10 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+import yaml
 
 from api_files import TF1, TF2, import_changed, line_of
-from bakeoff.pipeline_import.options import import_pipeline
+from bakeoff.errors import ConfigError
+from bakeoff.pipeline_import.options import check_settings, import_pipeline
 from bakeoff.run.settings import Run
+from imports import ROOT
 
 Variant = Callable[..., Run]
 
@@ -82,8 +85,7 @@ def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
     "text, said",
     [
         ("batch_norm_trainable", "model.ssd.feature_extractor.batch_norm_trainable: not carried over: that API has dropped"),
-        ("queue_capacity", "train_input_reader.queue_capacity: not carried over: deprecated: that API itself does not"),
-        ("shuffle_buffer_size", "train_input_reader.shuffle_buffer_size: not carried over: the memory group and the order"),
+        ("queue_capacity", "train_input_reader.queue_capacity: memory.queue_capacity: 1000, which that API itself does not"),
         ("num_examples", "eval_config.num_examples: not carried over: deprecated"),
         ("num_readers", "eval_input_reader.num_readers: not carried over: the memory group"),
         ("optimizer {", "train_config.optimizer.use_moving_average: is not there, which means true there; train.ema_decay"),
@@ -93,6 +95,27 @@ def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
 def test_old_files_say_what_they_lose(text: str, said: str) -> None:
     [found] = [line for line in import_changed(TF1).report if said in line]
     assert found.startswith(f"tf1.config:{line_of(TF1, text)}: {said}")
+
+
+def test_numbers_of_the_readers_memory_are_taken_along() -> None:
+    """The three lines of the FRC recipe; what a file does not say stays as it is."""
+    found = import_changed(TF1)
+    frc = {"shuffle_buffer_size": 256, "min_after_dequeue": 1000, "queue_capacity": 1000}
+    assert found.settings["memory"] == {"budget": "10GB", "shuffle": "buffer"} | frc
+    shipped = yaml.safe_load((ROOT / "conf/memory/frc.yaml").read_text(encoding="utf-8"))
+    assert found.settings["memory"] == shipped
+    alone = import_changed(TF1, ("  queue_capacity: 1000\n", ""), ("  min_after_dequeue: 1000\n", ""))
+    assert alone.settings["memory"] == {"budget": "10GB", "shuffle": "buffer", "shuffle_buffer_size": 256}
+    nothing = import_changed(TF2, ("train_input_reader: {", "train_input_reader: { queue_capacity: 0"))
+    assert "memory" not in import_changed(TF2).settings | nothing.settings
+
+
+def test_a_queue_that_cannot_hold_what_it_must_is_refused_in_the_files_name() -> None:
+    found = import_changed(TF1, ("min_after_dequeue: 1000", "min_after_dequeue: 1001"))
+    with pytest.raises(
+        ConfigError, match=r"^tf1\.config: memory\.queue_capacity: must be at least min_after_dequeue=1001, got 1000"
+    ):
+        check_settings(found.settings | {"train": found.settings["train"] | {"steps": 9}}, "tf1.config")
 
 
 def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:

@@ -54,6 +54,31 @@ def _without_comments(text: str) -> str:
     return re.sub(r"\n *#.*", "", text)
 
 
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        ({"budget": "4GB"}, None),
+        ({"budget": "4GB", "shuffle": "buffer", "shuffle_buffer_size": 256}, {"shuffle_buffer_size": 256}),
+        (
+            {
+                "budget": "4GB",
+                "shuffle": "buffer",
+                "shuffle_buffer_size": 9,
+                "min_after_dequeue": 5,
+                "queue_capacity": 7,
+            },
+            {"shuffle_buffer_size": 9, "min_after_dequeue": 5, "queue_capacity": 7},
+        ),
+    ],
+)
+def test_buffers_come_back_as_they_were_and_a_global_shuffle_without_one(
+    memory: dict[str, Any], expected: dict[str, int] | None, variant: Variant, manifest: Manifest
+) -> None:
+    text = format_pipeline(variant(memory=memory), manifest)
+    found = import_pipeline(text.encode(), "pipeline.config").settings.get("memory")
+    assert found == (expected and {"budget": "10GB", "shuffle": "buffer"} | expected)
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "softmax with hard examples": {
         "loss": {"classes": "softmax"},

@@ -31,9 +31,9 @@ def test_each_leg_takes_its_steps_at_its_own_pace(monkeypatch: pytest.MonkeyPatc
     train = Made(ema_decay=0.0, phases=("head", "whole"), max_minutes=None)
     run: Any = Made(train=train, derived=derived)
     monkeypatch.setattr(estimating, "known_pace", lambda run: Pace({"head": 0.5, "whole": 2.0}, "before"))
-    # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, three sets of best
-    # weights, and two sets that stay.
-    assert Estimate.of(run, {"train": "runs"}) == Estimate(13.0, 7, 3 * 1200 + 3 * 400 + 2 * 400)
+    # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, another at the end of
+    # the first phase, three sets of best weights, and two sets that stay.
+    assert Estimate.of(run, {"train": "runs"}) == Estimate(13.0, 7, 4 * 1200 + 3 * 400 + 2 * 400)
     monkeypatch.setattr(estimating, "known_pace", lambda run: None)
     assert Estimate.of(run, {"train": "runs"}).seconds is None
 
@@ -46,4 +46,4 @@ def test_three_checkpoints_of_weights_and_two_optimizer_numbers_and_two_best_wei
 def test_averages_are_in_checkpoints_and_each_phase_keeps_its_best() -> None:
     phases = tuple(Phase(name, steps=5) for name in ("head", "all", "slow"))
     disk = OnDisk.of(Train(batch_size=4, ema_decay=0.9, phases=phases), parameters=1000)
-    assert disk == OnDisk(in_flight=3 * 16_000 + 4 * 4_000, outputs=8_000)
+    assert disk == OnDisk(in_flight=5 * 16_000 + 4 * 4_000, outputs=8_000)

@@ -99,6 +99,23 @@ def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
     assert (runs / "done/1-run/00000050").exists()
 
 
+def test_records_of_other_data_are_found_unless_they_are_being_built(runs: Path, tmp_path: Path) -> None:
+    """`bakeoff evaluate --data` builds them again when it is asked again."""
+    for name in ("0b9f", "3c11"):
+        folder = tmp_path / ".bakeoff/judged" / name
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text("{}", encoding="utf-8")
+        folder.with_name(f"{name}.lock").touch()
+    with FileLock(tmp_path / ".bakeoff/judged/3c11.lock"):
+        found = list(other_leftovers(0))
+        assert [(left.path.name, left.what, left.stays) for left in found] == [
+            ("0b9f", "records of other data, judged on", None),
+            ("3c11", "records of other data, judged on", "is being built"),
+        ]
+        assert found[0].remove()
+    assert [left.path.name for left in other_leftovers(0)] == ["3c11"]
+
+
 def test_fetched_weights_and_half_written_files_are_found(runs: Path, tmp_path: Path) -> None:
     weights = tmp_path / ".bakeoff/fetched/0b9f/best.weights.h5"
     weights.parent.mkdir(parents=True)

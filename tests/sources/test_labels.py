@@ -36,8 +36,12 @@ def test_a_label_map_is_read_by_its_ids(tmp_path: Path) -> None:
         ("a.txt", "dog\ncat\ndog\n", "holds 'dog' twice"),
         ("a.txt", "0 daisy\n1 tulip\n", "a.txt:1: must be a label alone, got '0 daisy'; write 'daisy': ids follow"),
         ("a.txt", "daisy: 0\ntulip: 1\n", "a.txt:1: must be a label alone, got 'daisy: 0'; write 'daisy'"),
-        ("a.txt", '["dog", "cat"]', "looks like JSON or a label map"),
-        ("a.txt", "item {\n  id: 1\n}", "looks like JSON or a label map"),
+        (
+            "a.txt",
+            '["dog", "cat"]',
+            "or be a label map that begins with `item {`, looks like JSON$",
+        ),
+        ("a.txt", "item {\n  id: 1\n}", "an item lacks its id or its name: 'id: 1'"),
         ("a.txt", b"\xff\xfe\x00", "not UTF-8 text, byte 0 cannot be read"),
         ("a.pbtxt", "item { id: 1 name: 'a' } item { id: 1 name: 'b' }", "id 1 is there twice, for 'a' and 'b'"),
         (
@@ -72,3 +76,22 @@ def test_labels_that_the_file_lacks_are_named_with_the_nearest(tmp_path: Path) -
     message = r"labels\.txt: lacks 2 of the labels that the data have: 'balloon' \(it has 'ballon'\), 'zebra'; add"
     with pytest.raises(DataError, match=message):
         require_known(["ballon", "balloon", "zebra"], ["ballon", "car"], tmp_path, "labels.txt")
+
+
+@pytest.mark.parametrize("name", ["2020Game_label_map.pb", "labels.txt", "label_map", "a.pbtxt"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item {\n  id: 2\n  name: 'ball'\n}\nitem { id: 1 name: 'hatch' }\n",
+        "# seen on the field\n\n# twice\nitem: { id: 1, name: \"hatch\" } item { name: 'ball' id: 2 }",
+        "\ufeffitem{id:1 name:'hatch'}item{id:2 name:'ball'}",
+    ],
+)
+def test_a_label_map_is_one_by_what_it_holds_whatever_its_name_is(name: str, text: str, tmp_path: Path) -> None:
+    write(tmp_path / name, text)
+    assert read_labels(tmp_path, name) == ["hatch", "ball"]
+
+
+def test_a_label_that_begins_like_a_label_map_is_a_label(tmp_path: Path) -> None:
+    write(tmp_path / "labels.txt", "item\nitem of clothing\n")
+    assert read_labels(tmp_path, "labels.txt") == ["item", "item of clothing"]

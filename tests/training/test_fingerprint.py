@@ -44,7 +44,7 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
     "key",
     ["train.fresh", "train.continue_from", "train.checkpoint_every_steps", "train.checkpoint_every_seconds",
      "train.keep_every_steps", "train.steps_per_call", "train.samples", "train.tensorboard", "memory.budget",
-     "derived.prefetch_batches", "evaluate.pictures", "track.experiment", "variant.lr"],
+     "derived.prefetch_batches", "train.init.meant", "evaluate.pictures", "track.experiment", "variant.lr"],
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:
     assert fingerprint(changed(tree, key, 17), records="a") == fingerprint(tree, records="a")

@@ -32,7 +32,7 @@ def test_a_head_of_other_classes_is_skipped_and_said_with_both_shapes(name: str,
         {"name": "logits/kernel", "here": [4, 3], "there": [4, 5]},
         {"name": "logits/bias", "here": [3], "there": [5]},
     ]
-    assert in_words(report) == [
+    assert in_words(report, Init(name)) == [
         f"first weights from {(tmp_path / name).as_posix()}: 5 variables loaded",
         "  2 skipped, another shape: logits/kernel [4, 3], there [4, 5]; logits/bias [3], there [5]",
     ]
@@ -44,7 +44,10 @@ def test_only_what_is_named_is_loaded_and_statistics_come_along(tmp_path: Path) 
     assert sorted(report["loaded"]) == ["bn_Conv1/gamma", "bn_Conv1/moving_mean", "bn_Conv1/moving_variance"]
     assert firsts(network)["bn_Conv1/moving_variance"] == 5.0 and firsts(network)["Conv1/kernel"] != 1.0
     assert "Conv1/kernel" in report["left_random"] and report["unused"] == 4
-    assert in_words(report)[1] == "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more"
+    assert (
+        in_words(report, Init("one.weights.h5"))[1]
+        == "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more"
+    )
 
 
 def test_what_is_named_must_fit(tmp_path: Path) -> None:
@@ -139,7 +142,10 @@ def test_other_content_is_another_origin(tmp_path: Path) -> None:
 
 def test_random_weights_are_all_left_random_and_nothing_is_said() -> None:
     _, report = start("none")
-    assert report["left_random"] == BACKBONE + HEAD and in_words(report) == []
+    assert report["left_random"] == BACKBONE + HEAD and in_words(report, Init()) == []
+    [said] = in_words(report, Init(meant="weights of COCO"))
+    made_to = "this recipe was made to start from weights of COCO (train.init.weights)"
+    assert said == f"the first weights are random; {made_to}"
 
 
 # ImageNet.

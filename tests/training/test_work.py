@@ -68,7 +68,7 @@ def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> Non
     assert files(work) == ["1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"]
     save(work, 1, 400, 250, 0)
     save(work, 1, 500, 250, 0)
-    assert files(work) == ["1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
+    assert files(work) == ["1-head/00000300", "1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
     assert work.best(Position(0, 250))["00000"] == 250
 
 

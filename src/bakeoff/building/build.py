@@ -22,6 +22,7 @@ from bakeoff import workspace
 from bakeoff.building import writing
 from bakeoff.building.alike import find_alike
 from bakeoff.building.catalogue import Catalogue, unpack_item
+from bakeoff.building.chosen import require_chosen
 from bakeoff.building.contents import Tally
 from bakeoff.building.examine import AS_STORED, UNSAID, Verdict, examine
 from bakeoff.building.examples import choose_classes, choose_shards, fill_examples, find_odd_classes
@@ -62,6 +63,7 @@ def build(
         pool = open_files.enter_context(Workers(workers, _prepare, [*datasets, *as_stored], folder))
         pool.warm_up()
         catalogue.list_items(_list_items(parts))
+        require_chosen(catalogue, parts)
         _check(catalogue, pool, datasets)
         doubts = _settle_drawings(catalogue, pool, parts)
         _require_few_rejected(catalogue, parts)

@@ -28,6 +28,7 @@ SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make 
 DROPPED = "; left out"  # how the note of a bad box ends
 AS_STORED = "boxes turned upright with the image"
 UNSAID = "unsaid"
+OTHER_CLASS = "is of another class (data.classes)"
 Place = tuple[float, float, float, float]  # xmin ymin xmax ymax
 
 
@@ -64,8 +65,10 @@ class Verdict:
 def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
     if item.problem:
         return Verdict(item.name, item.problem, item.ignored)
+    if dataset.classes and dataset.task != "detection" and item.labels and not _may_stay(dataset, item.labels):
+        return Verdict(item.name, OTHER_CLASS, ignored=True)
     try:
-        verdict = _look_at(dataset, root, item)
+        verdict = _keep_chosen(dataset, _look_at(dataset, root, item))
         for label in dict.fromkeys([*verdict.labels, *(box.label for box in verdict.boxes)]):
             if unfit := find_unfit_label(label):
                 raise Refused(f"its class {quote(label)} {unfit}; rename it in the annotation")
@@ -74,6 +77,26 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
         return Verdict(item.name, str(error))
     except OSError as error:
         return Verdict(item.name, f"cannot be read: {error.strerror or error}")
+
+
+def _keep_chosen(dataset: Dataset, verdict: Verdict) -> Verdict:
+    """Leave out boxes and labels of classes that do not count: what is left without any stays, as an example of none.
+
+    Where each example has one class, one of another class is no example.
+    """
+    if not dataset.classes:
+        return verdict
+    if dataset.task != "detection" and not _may_stay(dataset, verdict.labels):
+        return Verdict(verdict.name, OTHER_CLASS, ignored=True)
+    boxes = tuple(box for box in verdict.boxes if box.label in dataset.classes)
+    labels = tuple(label for label in verdict.labels if label in dataset.classes)
+    left_out = len(verdict.boxes) - len(boxes) + len(verdict.labels) - len(labels)
+    notes = (f"{left_out} of other classes left out (data.classes)",) if left_out else ()
+    return replace(verdict, boxes=boxes, labels=labels, notes=(*verdict.notes, *notes))
+
+
+def _may_stay(dataset: Dataset, labels: tuple[str, ...]) -> bool:
+    return dataset.multi_label or any(label in dataset.classes for label in labels)
 
 
 def _look_at(dataset: Dataset, root: Path, item: Item) -> Verdict:

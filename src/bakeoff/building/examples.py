@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.chosen import order_classes
 from bakeoff.building.page import counted
 from bakeoff.building.writing import EXAMPLES_PER_SHARD
 from bakeoff.errors import DataError
 from bakeoff.records.record import SEEN, SPLITS
 from bakeoff.sources.dataset import Dataset, Part, hash_place
-from bakeoff.sources.labels import find_nearest, read_labels, require_known, require_same_labels
+from bakeoff.sources.labels import find_nearest
 from bakeoff.sources.raw_files import make_printable
 from bakeoff.sources.text import quote
 
@@ -73,9 +74,7 @@ def choose_classes(
     if known:
         require_judgeable(every, known, parts[0].dataset.path)
         return list(known), []
-    labels = {part.name: _order_labels(part.dataset, found[source]) for source, part in enumerate(parts)}
-    require_same_labels(labels)
-    classes = labels[parts[0].name]
+    classes = order_classes(parts, found)
     if not classes:
         raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
@@ -120,16 +119,6 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
 def _name_some(labels: Sequence[str], notes: Mapping[str, str]) -> str:
     named = ", ".join(quote(label) + notes.get(label, "") for label in labels[:MOST_NAMED])
     return named + (f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else "")
-
-
-def _order_labels(dataset: Dataset, found: set[str]) -> list[str]:
-    root = dataset.folder()
-    declared = dataset.declared_classes(root)
-    if dataset.labels:
-        known = read_labels(root, dataset.labels)
-        require_known({*found, *(declared or ())}, known, root, dataset.labels)
-        return known
-    return sorted(found) if declared is None else declared
 
 
 def choose_shards(catalogue: Catalogue, datasets: Sequence[Dataset]) -> dict[str, int]:

@@ -31,6 +31,10 @@ def choose_sides(
         _join_copies(table)
         for source, part in enumerate(parts):
             dataset, rule = part.dataset, part.dataset.split
+            if part.side:
+                split.append(f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}")
+                _take_all(table, source, part)
+                continue
             by = _choose_rule(table, source, dataset)
             split.append(f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}")
             if by == "given":
@@ -46,12 +50,26 @@ def choose_sides(
         _part_copies(table)
         warnings += _find_tested_copies(table)
         rules = [part.dataset.split for part in parts]
-        has_test = any(rule.test or rule.test_list or rule.by in ("given_test", "test") for rule in rules)
+        has_test = any(part.side == TEST for part in parts) or any(
+            rule.test or rule.test_list or rule.by in ("given_test", "test") for rule in rules
+        )
         for side in (*needed, *([TEST] if has_test else [])):
             if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
                 first = parts[0].dataset
                 raise DataError(f"{first.path}: no example is left for {side}; {_suggest(side, first)}")
     return split, warnings
+
+
+def _take_all(table: sqlite3.Connection, source: int, part: Part) -> None:
+    """Put all of a folder on its side."""
+    other = "SELECT MIN(name), given FROM examples WHERE source = ? AND given != ?"
+    name, given = table.execute(other, (source, part.side)).fetchone()
+    if name is not None:
+        raise DataError(
+            f"{part.dataset.path}: says itself that {make_printable(name)} is for {given}, but all of it is for "
+            f"{part.side} (data.validation_path, data.test_path); name a folder without sides"
+        )
+    table.execute("UPDATE examples SET side = ? WHERE source = ?", (part.side, source))
 
 
 def _join_copies(table: sqlite3.Connection) -> None:

@@ -52,6 +52,9 @@ def check(
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
+    if draft.train and (lacks := draft.train.init.lacks):
+        rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
+        problems.warn("train.init.weights", rule)
     if draft.train and draft.model and facts:
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
@@ -143,9 +146,9 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         )
 
 
-def check_data_path(path: str, problems: Problems) -> None:
+def check_data_path(path: str, problems: Problems, key: str = "data.path") -> None:
     """Note a folder of data in which DVC would see no edit."""
-    _require_in(RAW, Path(path), "data.path", "a folder", problems)
+    _require_in(RAW, Path(path), key, "a folder", problems)
 
 
 def check_first_weights(init: Init, problems: Problems) -> None:

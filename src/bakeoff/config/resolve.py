@@ -54,6 +54,9 @@ def resolve(
             draft = replace(draft, train=replace(draft.train, batch_size=choice.batch_size))
             because = choice.in_words(limits.bytes, manifest.splits[TRAIN].examples)
             load = choice.measured(load)
+    if draft.train and manifest:
+        cut, said = _cut_batches(draft.train, manifest.splits[TRAIN].examples, problems)
+        draft, because = replace(draft, train=cut), said or because
     spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
     if draft.train and draft.lr and manifest and spans:
         draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
@@ -98,6 +101,28 @@ def _note_nothing_fits(draft: Draft, least: int | None, limits: Limits, problems
     budget = draft.memory.budget if draft.memory else ""
     needed = f"at least {-(-least // 10**6)}MB" if least and least > limits.bytes else "more"
     problems.add("memory.budget", f"must be {needed}, got {budget!r}; not even batches of 1 fit when tried")
+
+
+def _cut_batches(train: Train, examples: int, problems: Problems) -> tuple[Train, str | None]:
+    """Halve every batch that the training set cannot fill, as ftc-ml does. Return why the run's own is what it is."""
+
+    def cut(size: int, key: str) -> int:
+        fitting = size
+        while fitting > examples and fitting > 1:
+            fitting //= 2
+        if fitting < size:
+            problems.warn(key, f"is {size}, more than the {examples} training examples; cut to {fitting} by halves")
+        return fitting
+
+    phases = tuple(
+        replace(phase, batch_size=cut(phase.batch_size, f"train.phases[{place}].batch_size"))
+        if phase.batch_size
+        else phase
+        for place, phase in enumerate(train.phases)
+    )
+    own = cut(train.batch, "train.batch_size")
+    because = f"stated as {train.batch}, cut by halves to what the set can fill" if own < train.batch else None
+    return replace(train, batch_size=own, phases=phases), because
 
 
 def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems) -> list[Span]:

@@ -6,7 +6,7 @@ And the source of the records by itself, which build_records asks for.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from bakeoff.records.record import Source
 from bakeoff.run.parse import ABSENT, Problems, flat, parse_kind
 from bakeoff.run.settings import GROUPS, Draft, Run, as_tree, parse_draft, settings_tree
 from bakeoff.sources import SOURCES
-from bakeoff.sources.dataset import Dataset, Merged, Part
+from bakeoff.sources.dataset import Dataset, Merged, Part, part_folders
 
 # Every group of a variant and the classes that its settings can be.
 KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
 DEFAULT, DERIVED = "default", "derived"
+LATER = ("test", "validation_path", "classes")  # keys of `data`, or how they begin
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ def choose_source(params: Path, conf: Path, option: str | None = None) -> Chosen
     """
     source = _compose_option(params, conf, option)
     trees = [settings_tree(source, SOURCES)]
+    if isinstance(source, Dataset) and len(folders := part_folders(source)) > 1:
+        return ChosenSource(folders, _digest(trees))
     if not isinstance(source, Merged):
         return ChosenSource(source, _digest(trees))
     parts = [Part(name, _compose_option(params, conf, name)) for name in source.merge]
@@ -139,7 +142,12 @@ def choose_source(params: Path, conf: Path, option: str | None = None) -> Chosen
         if not isinstance(part.dataset, Dataset):
             rule = f"must name options that read files, {part.name} is {type(part.dataset).__name__}"
             raise ConfigError(f"{params.as_posix()}: data.merge: {rule}")
+        if len(part_folders(part.dataset)) > 1:
+            rule = f"must name options of one folder, {part.name} has folders of its own for validation or the test"
+            raise ConfigError(f"{params.as_posix()}: data.merge: {rule}")
         trees.append(settings_tree(part.dataset, SOURCES))
+    if source.classes:
+        parts = [replace(part, dataset=replace(part.dataset, classes=source.classes)) for part in parts]
     return ChosenSource(parts, _digest(trees))
 
 
@@ -163,16 +171,18 @@ def _compose_option(params: Path, conf: Path, name: str | None) -> Any:
 def _parse_source(tree: Any, problems: Problems) -> Any:
     source = parse_kind(SOURCES, tree, "data", problems)
     if isinstance(source, Dataset):
-        check_data_path(source.path, problems)
+        for key in ("path", "validation_path", "test_path"):
+            if (path := getattr(source, key)) is not None:
+                check_data_path(path, problems, f"data.{key}")
     return source
 
 
 def _digest(trees: list[dict[str, Any]]) -> str:
-    stated = [_leave_out_no_test(tree) for tree in trees]
+    stated = [_leave_out_unasked(tree) for tree in trees]
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
-def _leave_out_no_test(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without those of a test that nobody asked for: records of before they existed stay good."""
-    inner = {key: _leave_out_no_test(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    return {key: value for key, value in inner.items() if value or not key.startswith("test")}
+def _leave_out_unasked(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without those that nobody asked for: records of before they existed stay good."""
+    inner = {key: _leave_out_unasked(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    return {key: value for key, value in inner.items() if value or not key.startswith(LATER)}

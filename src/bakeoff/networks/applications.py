@@ -120,10 +120,12 @@ class InceptionV3(Application):
     central_crop: float = 1.0  # share of each side that is looked at outside training
     auxiliary_weight: float = 0.4  # of the second head's loss; 0: no such head
     background: bool = False  # one more output, for none of the classes
+    l2_weight: float = 0.0  # half of it times the sum of squares of each kernel is added to the loss
 
     def __post_init__(self) -> None:
         require_classifier(self)
         require(0 <= self.auxiliary_weight <= 1, "auxiliary_weight", self.auxiliary_weight, "between 0 and 1")
+        require(0 <= self.l2_weight <= 1, "l2_weight", self.l2_weight, "between 0 and 1")
 
     @property
     def parts(self) -> Parts:

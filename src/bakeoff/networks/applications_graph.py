@@ -78,14 +78,14 @@ def inception_v3(settings: "InceptionV3", num_classes: int) -> keras.Model:
     heads = {"classes": keras.layers.Dense(outputs, dtype="float32", name="logits")(x)}
     if settings.auxiliary_weight:
         heads["auxiliary"] = _auxiliary_logits(backbone.get_layer(BRANCHES_AT).output, outputs)
-    return _renumber(keras.Model(image, heads, name="inception_v3"), settings.batch_norm_momentum)
+    return _renumber(keras.Model(image, heads, name="inception_v3"), settings)
 
 
 def inception_v3_of_imagenet(settings: "InceptionV3") -> keras.Model:
     """Its layers are named as in `inception_v3`."""
     image = _image(settings.input_size)
     trained = keras.applications.InceptionV3(input_tensor=image, include_top=False, weights="imagenet")
-    renumbered = _renumber(trained, settings.batch_norm_momentum)
+    renumbered = _renumber(trained, settings)
     renumbered.set_weights(trained.get_weights())
     return renumbered
 
@@ -116,8 +116,10 @@ def _auxiliary_logits(x: Tensor, outputs: int) -> Tensor:
     return keras.layers.Dense(outputs, kernel_initializer=near_zero, dtype="float32", name="auxiliary.logits")(x)
 
 
-def _renumber(network: keras.Model, momentum: float) -> keras.Model:
+def _renumber(network: keras.Model, settings: "InceptionV3") -> keras.Model:
     """Return the same with its numbered layers counted from 0, in the order in which they were made.
+
+    Norms and kernels get what the settings say of them.
 
     Keras numbers Inception's layers (`conv2d_17`) by how many there are in the process already; counted from the
     network's first, a weight has the same name wherever and whenever the network is built.
@@ -133,7 +135,9 @@ def _renumber(network: keras.Model, momentum: float) -> keras.Model:
             number = int(match[2] or 0) - min(numbers[match[1]])
             config["name"] = f"{match[1]}_{number}" if number else match[1]
         if isinstance(layer, keras.layers.BatchNormalization):
-            config["momentum"] = momentum
+            config["momentum"] = settings.batch_norm_momentum
+        if settings.l2_weight and "kernel_regularizer" in config:
+            config["kernel_regularizer"] = keras.regularizers.L2(settings.l2_weight / 2)
         return type(layer).from_config(config)
 
     return keras.models.clone_model(network, clone_function=make_again)

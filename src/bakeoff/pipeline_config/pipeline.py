@@ -20,6 +20,7 @@ UNKNOWN_DETECTOR = (
 LABEL_MAP = workspace.RECORDS / "label_map.pbtxt"
 SHUFFLE_SHARE = 0.1  # of the memory budget, for records that wait to be shuffled
 MOST_READERS = 64  # that API's own number
+SHUFFLED_GLOBALLY = "bakeoff: memory.shuffle: global"  # a comment's words: that API has no such order
 DEPRECATED = (
     "The next two are deprecated: its training programs do not read them; only shuffle_buffer_size costs memory."
 )
@@ -60,12 +61,14 @@ def _describe_reader(run: Run, manifest: Manifest, name: str) -> Tree:
     stated = memory.shuffle_buffer_size
     buffer = stated or shuffle_buffer_size(budget, split)
     why = "as stated" if stated else f"at most {SHUFFLE_SHARE:.0%} of the budget, {budget / 1e9:g} GB"
-    capacity = memory.queue(run.train.batch) or buffer
+    is_global = memory.shuffle == "global"
+    capacity = memory.queue(run.train.batch) or (buffer if is_global else None)
+    mark = f"\n{SHUFFLED_GLOBALLY}" if is_global else ""
     return {
         "label_map_path": LABEL_MAP.as_posix(),
         "tf_record_input_reader": {"input_path": [files.as_posix()]},
-        "shuffle_buffer_size": Noted(f"Records that wait to be shuffled: {why}.", buffer),
-        "queue_capacity": Noted(DEPRECATED, capacity),
+        "shuffle_buffer_size": Noted(f"Records that wait to be shuffled: {why}.{mark}", buffer),
+        "queue_capacity": Noted(DEPRECATED, capacity) if capacity else None,
         "min_after_dequeue": memory.min_after_dequeue or capacity,
         "num_readers": min(shards, MOST_READERS),
         "num_parallel_batches": run.derived.decode_threads,

@@ -1,6 +1,7 @@
 """A pipeline.config -> files of conf/: an option in each group that it knows, and a preset for every group."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from bakeoff.config.variant import KINDS
 from bakeoff.errors import ConfigError
+from bakeoff.pipeline_config.pipeline import SHUFFLED_GLOBALLY
 from bakeoff.pipeline_import.block import Block, Report
 from bakeoff.pipeline_import.model import read_model
 from bakeoff.pipeline_import.reader import read_message
@@ -17,12 +19,16 @@ from bakeoff.run.yaml_file import write_mapping
 
 GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"
-OTHERS = {"memory": "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
+MEMORY = "memory"
+OTHERS = {MEMORY: "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
+BUDGET = "10GB"  # of `memory: high`
+BUFFERS = ("shuffle_buffer_size", "min_after_dequeue", "queue_capacity")  # called the same here
+GLOBAL_SHUFFLE = re.compile(rf"^ *# {re.escape(SHUFFLED_GLOBALLY)}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Imported:
-    settings: dict[str, dict[str, Any]]  # by group: model, lr, optimizer, train
+    settings: dict[str, dict[str, Any]]  # by group: model, lr, optimizer, train; memory if the file says its numbers
     report: list[str]  # what became otherwise or was left behind, `file:line: key: …`
 
 
@@ -33,27 +39,42 @@ def import_pipeline(source: bytes, file: str) -> Imported:
     model = read_model(root.inner("model").inner("ssd"), report)
     settings = {"model": model} | read_training(root.inner("train_config"), text, report)
     root.inner("eval_config")
-    _read_readers(root, report)
+    if memory := _read_readers(root, text, report):
+        settings[MEMORY] = memory
     report.drop_unused(root)
     lines = [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(report.lines)]
     return Imported(settings, lines)
 
 
-def _read_readers(root: Block, report: Report) -> None:
-    """Look into the readers, so that the report names each of their fields and why it is left behind."""
+def _read_readers(root: Block, text: str, report: Report) -> dict[str, Any]:
+    """Return settings of the group `memory`, none if the file says no number of them.
+
+    The report names all other fields of the readers and why they are left behind.
+    """
     training = root.inner("train_input_reader")
     if not training.get("shuffle"):
         report.drop(training, "shuffle", "training examples are always shuffled here")
     for reader in root.inners("eval_input_reader"):
         if reader.get("shuffle") and reader.has("shuffle"):
             report.drop(reader, "shuffle", "validation examples always come in order here")
+    stated = {key: training.get(key) for key in BUFFERS if training.has(key)}
+    if GLOBAL_SHUFFLE.search(text) or not any(stated.values()):
+        return {}
+    for key in BUFFERS[1:]:
+        if stated.get(key):
+            report.change(training, key, f"memory.{key}: {stated[key]}, which that API itself does not read any more")
+    return {"budget": BUDGET, "shuffle": "buffer"} | {key: value for key, value in stated.items() if value}
+
+
+def _groups_of(trees: Mapping[str, dict[str, Any]]) -> tuple[str, ...]:
+    return (*GROUPS, MEMORY) if MEMORY in trees else GROUPS
 
 
 def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
     """Return the settings object of each group; raise ConfigError with all that this project's own rules forbid."""
     problems = Problems(lambda key: file)
     objects = {}
-    for group in GROUPS:
+    for group in _groups_of(trees):
         tree = dict(trees[group])
         if group == "train" and "steps" not in tree:
             tree["steps"] = 1  # whoever uses the option will say how long
@@ -65,14 +86,15 @@ def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, 
 def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str, file: str, force: bool) -> list[Path]:
     """Write an import's settings and return the files; raise ConfigError if one is there already, unless `force`."""
     objects = check_settings(trees, file)
-    paths = {group: conf / group / f"{name}.yaml" for group in (*GROUPS, EXPERIMENT)}
+    groups = _groups_of(trees)
+    paths = {group: conf / group / f"{name}.yaml" for group in (*groups, EXPERIMENT)}
     there = [path.as_posix() for path in paths.values() if path.exists()]
     if there and not force:
         raise ConfigError(f"{', '.join(there)}: there already; choose another --name, or replace with --force")
-    for group in GROUPS:
+    for group in groups:
         tree = _option(group, trees[group], objects[group])
         write_mapping(paths[group], tree, head=f"# From {file}, by `bakeoff import-config`.\n")
-    chosen = dict.fromkeys(GROUPS, name) | OTHERS
+    chosen = OTHERS | dict.fromkeys(groups, name)
     choices = "".join(f"  - override /{group}: {option}\n" for group, option in chosen.items())
     head = f"# @package _global_\n# What {file} says: network, schedule, optimizer and training together.\n"
     paths[EXPERIMENT].parent.mkdir(parents=True, exist_ok=True)

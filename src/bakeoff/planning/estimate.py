@@ -26,8 +26,9 @@ class OnDisk:
         weights = parameters * FLOAT_BYTES
         averaged = train.ema_decay > 0
         checkpoint = weights * (1 + OPTIMIZER_NUMBERS + averaged)
-        bests = max(1, len(train.phases)) + 1  # in one phase two for a moment
-        return cls(CHECKPOINTS * checkpoint + bests * weights, 2 * weights)
+        phases = max(1, len(train.phases))
+        # Of each phase its last checkpoint and its best weights stay; of one phase there are two bests for a moment.
+        return cls((CHECKPOINTS + phases - 1) * checkpoint + (phases + 1) * weights, 2 * weights)
 
     def total(self) -> int:
         return self.in_flight + self.outputs

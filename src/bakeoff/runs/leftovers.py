@@ -21,7 +21,8 @@ from bakeoff.tracking import git
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-PARTIAL = "*.partial"
+PARTIAL, LOCKED = "*.partial", ".lock"
+JUDGED = "records of other data, judged on"
 WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
 LOCK, STATE = "dvc.lock", "state.json"
 WORKSPACE = "workspace"
@@ -103,16 +104,32 @@ def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
 
 
 def other_leftovers(older_than: float) -> Iterator[Leftover]:
-    """Yield weights that can be fetched again, and files that a kill left half written."""
-    fetched, now = workspace.fetched(), time.time()
-    for path in sorted(fetched.iterdir()) if fetched.is_dir() else []:
-        updated = path.stat().st_mtime
-        stays = "too young" if now - updated < older_than else None
-        yield Leftover(path, "fetched weights", bytes_below(path), updated, stays=stays)
+    """Yield weights and records that can be fetched or built again, and files that a kill left half written."""
+    now = time.time()
+    for shelf, what in ((workspace.fetched(), "fetched weights"), (workspace.judged_records(), JUDGED)):
+        for path in sorted(shelf.iterdir()) if shelf.is_dir() else []:
+            if path.suffix == LOCKED:
+                continue
+            updated = path.stat().st_mtime
+            stays = "too young" if now - updated < older_than else None
+            if what == JUDGED and _is_held(path.with_name(path.name + LOCKED)):
+                stays = "is being built"
+            yield Leftover(path, what, bytes_below(path), updated, stays=stays)
     for path in sorted((workspace.main_workspace() / workspace.IN_FLIGHT).rglob(PARTIAL)):
         stat = path.stat()
         if path.is_file() and now - stat.st_mtime >= WRITTEN_NOW:
             yield Leftover(path, "half written", stat.st_size, stat.st_mtime)
+
+
+def _is_held(lock: Path) -> bool:
+    """Say whether a process holds a lock; one that nobody ever held is not made."""
+    if not lock.is_file():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 def seconds_of(age: str) -> float:

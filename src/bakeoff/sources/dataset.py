@@ -7,7 +7,7 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -102,6 +102,11 @@ class Dataset:
     """The settings that all folders of files share."""
 
     path: str  # of the dataset's folder
+    validation_path: str | None = (
+        None  # of another folder of the same kind: all of it is validation, and `path` training
+    )
+    test_path: str | None = None
+    classes: tuple[str, ...] = ()  # those of the dataset that count, in the order of their ids; none: all
     labels: str | None = None  # a file in it that lists the labels in the order of their ids
     split: Split = field(default_factory=Split)
     shards: Shards = field(default_factory=Shards)
@@ -116,6 +121,19 @@ class Dataset:
         require(bool(self.path.strip()), "path", self.path, "a folder, such as data/raw/<dataset>")
         require(self.max_side is None or 16 <= self.max_side <= 16384, "max_side", self.max_side, "16 to 16384 or null")
         require(0 <= self.max_rejected <= 1, "max_rejected", self.max_rejected, "a share between 0 and 1")
+        for key in ("validation_path", "test_path"):
+            other = getattr(self, key)
+            known = (self.path, self.validation_path) if key == "test_path" else (self.path,)
+            require(
+                other is None or (bool(other.strip()) and other not in known), key, other, "another folder, or null"
+            )
+        split = self.split
+        apart = self.validation_path is None or (split.by in ("auto", "given") and not split.validation_list)
+        require(apart, "validation_path", self.validation_path, "null where data.split says what is validated on")
+        untested = self.test_path is None or not (split.test or split.test_list or split.by in ("given_test", "test"))
+        require(untested, "test_path", self.test_path, "null where data.split says what is tested on")
+        twice = len(set(self.classes)) < len(self.classes)
+        require(not twice, "classes", list(self.classes), "different classes")
         self.check()
 
     def check(self) -> None:
@@ -159,6 +177,7 @@ class Merged:
     """Several datasets as one; only if their labels are the same."""
 
     merge: tuple[str, ...]  # options of conf/data/, each with its own split, limits and sizes
+    classes: tuple[str, ...] = ()  # those that count, of each; none: what the option says
 
     def __post_init__(self) -> None:
         require(len(self.merge) >= 2, "merge", list(self.merge), "at least two options of conf/data/")
@@ -171,6 +190,18 @@ class Part:
 
     name: str
     dataset: Dataset
+    side: str | None = None  # of all its examples; None: the dataset's own rule says
+
+
+def part_folders(dataset: Dataset) -> list[Part]:
+    """Return the dataset, or one for each folder if sides have folders of their own."""
+    own = replace(dataset, validation_path=None, test_path=None)
+    others = [
+        Part(side, replace(own, path=path, split=Split()), side)
+        for side, path in ((VALIDATION, dataset.validation_path), (TEST, dataset.test_path))
+        if path
+    ]
+    return [Part(TRAIN, own, TRAIN if dataset.validation_path else None), *others] if others else [Part("", own)]
 
 
 def find_side(word: str) -> str | None:

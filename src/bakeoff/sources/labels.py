@@ -1,4 +1,4 @@
-"""Labels in the order of their ids: read from a file, one a line or a label map (`.pbtxt`), checked and compared."""
+"""Labels in the order of their ids: read from a file, one a line or a label map, checked and compared."""
 
 import re
 from collections import Counter
@@ -12,6 +12,7 @@ from bakeoff.sources.text import parse_json, parse_whole, quote
 
 LONGEST = 200  # characters of a label
 NUMBERED = re.compile(r"\s*(\d+)\s*[:,;\s]\s*(\S.*)|(\S.*?)\s*[:,;]\s*(\d+)\s*$")
+LABEL_MAP = re.compile(r"\s*(?:#[^\n]*\n\s*)*item\s*:?\s*\{")  # how one begins, whatever the file is called
 TOKEN = re.compile(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[^\s{}:;,#"']+)|.""")
 ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 
@@ -38,7 +39,8 @@ def require_fit(labels: Sequence[str]) -> None:
 def read_labels(root: Path, name: str) -> list[str]:
     text = read_text(root, name, "data.labels")
     path = (root / name).as_posix()
-    labels = _parse_label_map(path, text) if name.endswith(".pbtxt") else _parse_lines(path, text)
+    is_map = name.endswith(".pbtxt") or LABEL_MAP.match(text)
+    labels = _parse_label_map(path, text) if is_map else _parse_lines(path, text)
     if not labels:
         raise DataError(f"{path}: holds no label; it needs one a line, in the order of their ids")
     with blaming(root, name, "data.labels"):
@@ -90,8 +92,10 @@ def _parse_lines(path: str, text: str) -> list[str]:
     for number, line in enumerate(lines, start=1):
         if not line:
             raise DataError(f"{path}:{number}: is empty; a labels file has one label a line, without gaps")
-    if lines and (lines[0].startswith(("{", "[", "item {")) or _is_json(text)):
-        raise DataError(f"{path}: must have one label a line, looks like JSON or a label map (which ends in .pbtxt)")
+    if lines and (lines[0].startswith(("{", "[")) or _is_json(text)):
+        raise DataError(
+            f"{path}: must have one label a line, or be a label map that begins with `item {{`, looks like JSON"
+        )
     if long := next((number for number, line in enumerate(lines, start=1) if len(line) > LONGEST), 0):
         raise DataError(f"{path}:{long}: has more than {LONGEST} characters; a labels file has one label a line")
     numbered = [NUMBERED.fullmatch(line) for line in lines]

@@ -35,7 +35,7 @@ from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_p
 from bakeoff.training.history import History, describe_end, write_plots, write_state
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
-from bakeoff.training.work import Found, Work
+from bakeoff.training.work import SAMPLES, Found, Work
 
 if TYPE_CHECKING:
     from bakeoff.training.course import CountGradients, Outcome
@@ -134,7 +134,7 @@ def _train(
     from bakeoff.training.footprint import explain_shortage
     from bakeoff.training.loop import Rhythm
     from bakeoff.training.rig import Rig
-    from bakeoff.training.showing import EVENTS, SAMPLES, Show, events_of, keep_samples
+    from bakeoff.training.showing import EVENTS, Show, events_of, keep_samples
     from bakeoff.training.starting import in_words, load_first_weights, write_report
 
     rig = Rig.of(run, manifest, records, desk.bad)
@@ -144,7 +144,7 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    found = _take_up(run, start, work, in_words(first))
+    found = _take_up(run, start, work, in_words(first, run.train.init))
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
@@ -175,7 +175,8 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit) | {"run_id": copy.run_id}
+        measured = _measure(run, desk, outcome, limit)
+        measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
         measured |= read_measured(start.fingerprint) if found.is_over else {}  # this process took no step
         keep_measured(start.fingerprint, **measured)
         copy.tags({f"bakeoff.{key}": str((state | measured)[key]) for key in IN_TAGS})

@@ -16,8 +16,7 @@ from typing import Any
 
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import Journal
-from bakeoff.training.continuing import IDENTITY
-from bakeoff.training.work import Stock
+from bakeoff.training.work import IDENTITY, Stock
 
 PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself
 KEPT = "checkpoint-"  # begins the names of second names

@@ -24,8 +24,7 @@ from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, result_here
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
-from bakeoff.training.continuing import IDENTITY
-from bakeoff.training.work import Stock
+from bakeoff.training.work import IDENTITY, Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED
 
 __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]

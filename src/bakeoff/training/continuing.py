@@ -16,13 +16,13 @@ from filelock import FileLock, Timeout
 
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.files import write_whole
+from bakeoff.training.earlier_phases import take_earlier_phases
 from bakeoff.training.fingerprint import LENGTH
 from bakeoff.training.history import STATE, read_state
 from bakeoff.training.settings import Train
-from bakeoff.training.work import Found, Work
+from bakeoff.training.work import IDENTITY, Found, Work, number_of, phase_names
 
 KEY = "train.continue_from"
-IDENTITY = "identity.json"
 SHOWN = 5
 # What has no say in the steps that were taken, or only through what was done, which comes along.
 FREE = (
@@ -57,7 +57,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
     if train.continue_from is None:
         return None
     folder = _folder_of(train.continue_from, runs, own_id)
-    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (_number(path.parent), path.name))
+    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (number_of(path.parent), path.name))
     if not checkpoints or not (folder / IDENTITY).is_file():
         raise _nothing_in(folder)
     with checkpoints[-1].open("rb") as file:
@@ -67,12 +67,18 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
 def taken_up(
     parent: Parent | None, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]
 ) -> tuple[Found, list[str]]:
-    """Where a run goes on: in its own work, else in its parent's, else nowhere; and what is to be said of that."""
+    """Where a run goes on, and what is to be said of that.
+
+    In its own work; else in its parent's; else where the phases end that another run has trained alike; else nowhere.
+    """
     found = work.newest()
-    if parent is None or found.arrays is not None:
+    if found.arrays is not None:
         return found, []
-    remarks = hand_over(parent, work, train, identity, ends)
-    return work.newest(), remarks
+    if parent is not None:
+        remarks = hand_over(parent, work, train, identity, ends)
+    else:
+        remarks = [] if train.fresh else take_earlier_phases(work, identity)
+    return work.newest() if remarks or parent else found, remarks
 
 
 def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
@@ -85,7 +91,7 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
             f"{KEY}: {parent.fingerprint} is being trained right now; stop it or wait for it"
         ) from None
     try:
-        other = Work(parent.folder, _phase_names(parent.folder))
+        other = Work(parent.folder, phase_names(parent.folder))
         found = other.newest()
         if found.arrays is None:
             raise _nothing_in(parent.folder)
@@ -195,12 +201,3 @@ def _is_one_of(key: str, names: tuple[str, ...]) -> bool:
 def _is_of_a_later_phase(key: str, phase: int) -> bool:
     number = re.match(r"(?:derived|train)\.phases\.(\d+)", key)
     return number is not None and int(number[1]) > phase
-
-
-def _phase_names(folder: Path) -> list[str]:
-    """Names of phases, from the folders of their checkpoints."""
-    return [path.name.partition("-")[2] for path in sorted(folder.glob("[0-9]*-*"), key=_number)]
-
-
-def _number(phase: Path) -> int:
-    return int(phase.name.partition("-")[0])

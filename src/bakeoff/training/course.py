@@ -127,7 +127,8 @@ def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) ->
         earlier = standings[:number]
         if not is_first and phase.start == "best":
             course.learner.start_from(course.work.best(Position(number - 1, earlier[-1].best.step)))
-        keeper = PhaseKeeper(course, phases, number, earlier, {"resumed": resumed, "parents": found.facts["parents"]})
+        kept = {"resumed": resumed, "parents": found.facts["parents"], "lent": found.facts.get("lent", [])}
+        keeper = PhaseKeeper(course, phases, number, earlier, kept)
         goes_on = found if is_first and found.arrays is not None else None
         standings = [*earlier, keeper.train(goes_on, standings[number] if goes_on else Standing())]
         position = keeper.position or position

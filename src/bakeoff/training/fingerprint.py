@@ -37,4 +37,5 @@ def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
         "derived": {key: tree["derived"][key] for key in DECIDING_NUMBERS}
     }
     said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
+    said["train"]["init"] = {key: value for key, value in said["train"]["init"].items() if key != "meant"}
     return said | others | {"versions": {name: version(name) for name in LIBRARIES}, "code": deciding_digest("train")}

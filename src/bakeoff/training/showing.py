@@ -22,9 +22,9 @@ from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.history import metrics_of
 from bakeoff.training.settings import Train
-from bakeoff.training.work import Found
+from bakeoff.training.work import SAMPLES, Found
 
-SAMPLES, EVENTS = "samples", "tensorboard"  # folders of a run in flight
+EVENTS = "tensorboard"  # a folder of a run in flight
 MIN_SCORE = 0.5  # of detections, and of labels where there may be several
 
 

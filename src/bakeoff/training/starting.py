@@ -46,10 +46,11 @@ def write_report(report: Mapping[str, Any], folder: Path) -> None:
     (folder / FILE).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
-def in_words(report: Mapping[str, Any]) -> list[str]:
-    """For the screen: counts, and the first few names; nothing if all is random."""
+def in_words(report: Mapping[str, Any], init: Init) -> list[str]:
+    """For the screen: counts, and the first few names; if all is random, nothing, or what the recipe was made for."""
     if report["source"] == "none":
-        return []
+        made_for = f"the first weights are random; this recipe was made to start from {init.lacks} (train.init.weights)"
+        return [made_for] if init.lacks else []
     lines = [f"first weights from {report['source']}: {len(report['loaded'])} variables loaded"]
     skipped = [f"{one['name']} {one['here']}, there {one['there']}" for one in report["skipped"]]
     for what, names in (("skipped, another shape", skipped), ("left random", report["left_random"])):

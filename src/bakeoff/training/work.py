@@ -1,7 +1,7 @@
 """Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run goes on.
 
-    1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, and
-                             every one at a multiple of `train.keep_every_steps`
+    1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, the
+                             last of each phase, and every one at a multiple of `train.keep_every_steps`
     1-head/best-00000400     weights that scored best
     run                      the run's id, under which its journal and MLflow know it
     identity.json            what the fingerprint is a hash of
@@ -34,8 +34,9 @@ from bakeoff.training.history import metrics_of
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
+SAMPLES, IDENTITY = "samples", "identity.json"  # a folder of sheets; what the fingerprint is a hash of
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": []}
+NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": [], "lent": []}
 
 
 @dataclass(frozen=True, order=True)
@@ -239,7 +240,8 @@ class Work:
         """A checkpoint goes along with the best weights that no other names. Returns those that stay."""
         found = self._checkpoints()
         positions = sorted(found, reverse=True)
-        staying = [*positions[:NEWEST], *filter(self._stays, positions[NEWEST:])]
+        ends = {max(at for at in positions if at.phase == phase) for phase in {at.phase for at in positions}}
+        staying = [*positions[:NEWEST], *(at for at in positions[NEWEST:] if at in ends or self._stays(at))]
         for position in positions:
             if position not in staying:
                 found[position].unlink()
@@ -276,3 +278,13 @@ class Work:
         for line in lines[self._sent :]:
             metrics(*metrics_of(line, self._phases))
         self._sent = len(lines)
+
+
+def phase_names(folder: Path) -> list[str]:
+    """Names of a run's phases, from the folders of their checkpoints."""
+    return [path.name.partition("-")[2] for path in sorted(folder.glob("[0-9]*-*"), key=number_of)]
+
+
+def number_of(phase: Path) -> int:
+    """From 1, of the folder of a phase."""
+    return int(phase.name.partition("-")[0])
