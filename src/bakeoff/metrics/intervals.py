@@ -2,9 +2,9 @@
 
 find_intervals(numbers, groups=["a", "a", "b", ...], samples=1000) -> {"mAP": {"low": 0.55, "high": 0.63}}
 
-Three things are asked of the examples. How far does a number move when others are drawn? The bootstrap tells, and halves
-of the examples where these move it further: with a few boxes of each class, drawings that repeat a box hide what a box
-that is missing does. How much too high or low is it because there are few of them? Halves and quarters of the examples
+Three things are asked of the examples. How far does a number move when others are drawn? The bootstrap tells, and so do
+halves of the examples where they move it further: with a few boxes of each class, drawings that repeat a box hide what
+a missing box does. How much too high or low is it because there are few of them? Halves and quarters of the examples
 tell: what is off by so much more there is off in the whole, too, and falls with a power of their number. And on which
 scale does it move evenly?
 tests/metrics/test_intervals.py measures how often such an interval holds the truth.
