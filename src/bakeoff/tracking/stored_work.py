@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.in_mlflow import name_from_mlflow
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY
 from bakeoff.tracking.system import FIRST
@@ -38,7 +39,8 @@ class StoredCheckpoint:
 class StoredWork:
     def __init__(self, target: Target, run: "Run", models: dict[str, "LoggedModel"]) -> None:
         self.target, self.mlflow_id = target, str(run.info.run_id)
-        self.run_id, self.name = run.data.tags.get(RUN_TAG, self.mlflow_id), run.info.run_name
+        self.run_id = run.data.tags.get(RUN_TAG, self.mlflow_id)
+        self.name = name_from_mlflow(self.run_id, run.info.run_name, run.data.tags)
         self.is_running = run.info.status == "RUNNING"
         self._models = models
 
