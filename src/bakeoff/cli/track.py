@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import say_columns
 from bakeoff.progress import say
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 
 if TYPE_CHECKING:
     from bakeoff.tracking.sync import Standing
@@ -49,7 +50,7 @@ def send_all(arguments: argparse.Namespace) -> None:
 
 def _row(standing: "Standing") -> tuple[str, ...]:
     unsent = f"{standing.unsent:,} lines" if standing.unsent else "-"
-    return (standing.run_id[:12], standing.name, standing.target.shown, unsent, standing.place.trouble or "")
+    return (standing.run_id[:SHOWN_OF_ID], standing.name, standing.target.shown, unsent, standing.place.trouble or "")
 
 
 def _count(found: list["Standing"]) -> str:

@@ -25,6 +25,7 @@ from bakeoff.runs.time_left import Stretch
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id, takes_checkpoints_here
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
@@ -292,7 +293,7 @@ def main() -> None:
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, {again}")
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id']}")
+        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
 
 
 if __name__ == "__main__":

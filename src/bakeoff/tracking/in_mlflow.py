@@ -15,9 +15,9 @@ import re
 from collections.abc import Mapping
 
 from bakeoff.tracking.result import flattened, parse_yaml, read_text
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.workspace import PARAMS
 
-SHOWN_OF_ID = 8  # of a run's id: the short name by which every list shows it
 OWN_ID = re.compile(r"[0-9a-f]{32}")
 DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name in MLflow says it
 OPTION, USE, DERIVED = "variant.", ".use", "derived."

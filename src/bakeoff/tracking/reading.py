@@ -63,7 +63,7 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
     except Exception as error:  # whatever a store raises
         reason = _shorten(without_secrets(" ".join((str(error) or type(error).__name__).split())))
         if schema is None:
-            raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from None
+            raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from error
         known = ", ".join(f"{name} of MLflow {version}" for name, version in KNOWN_SCHEMAS.items())
         raise WorkspaceError(
             f"{target.shown}: must have a schema that is known here ({known}), got {schema}, and the MLflow that is "
