@@ -154,8 +154,8 @@ def test_a_name_of_several_runs_and_one_of_none_are_refused(folder: Path) -> Non
     made(folder, "5d1c9a3e00", State.RUNNING, name="ssd")
     made(folder, "5d77aaaa00", State.SUCCEEDED, name="ssd")
     runs = known_runs()
-    several = r"^5d: must name one run, got 2: 5d1c9a3e \(ssd\) RUNNING, 5d77aaaa \(ssd\) SUCCEEDED; give more of its"
+    several = r"^ssd: must name one run, got 2: 5d77aaaa \(ssd\) SUCCEEDED, 5d1c9a3e \(ssd\) RUNNING; give more of its"
     with pytest.raises(WorkspaceError, match=several):
-        resolve("5d", runs)
-    with pytest.raises(WorkspaceError, match=r"^5d1c9a4e: no run is known by this name; did you mean '5d1c9a3e'\? one"):
+        resolve("ssd", runs)
+    with pytest.raises(WorkspaceError, match=r"^5d1c9a4e: no run is known .*; did you mean '5d1c9a3e'\? one"):
         resolve("5d1c9a4e", runs)

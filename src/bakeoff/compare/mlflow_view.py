@@ -19,7 +19,8 @@ KEY = "bakeoff"
 TAG = f"mlflow.sharedViewState.{KEY}"
 MOST_KEYS, MOST_METRICS = 6, 3
 NEWEST = 200  # runs that say which keys differ
-BEGAN = "attributes.`Created`"
+FIRST = {"attributes.`Run Name`": 340, "runDateAndNestInfo": 140, "duration": 80}  # columns, and their pixels
+LETTER, BESIDE = 8, 24  # pixels of a column: of a letter of its name, and around it
 
 
 def prepare_first_page() -> str:
@@ -38,7 +39,11 @@ def describe_view(contenders: Sequence[Contender]) -> dict[str, Any]:
     names = [_in_full(name, contenders) for name in choose_metrics(contenders)[:MOST_METRICS]]
     metrics = [f"metrics.`{metric_in_mlflow(name)}`" for name in names]
     keys = [f"params.`{key}`" for key in find_differing_keys(contenders)[0][:MOST_KEYS]]
-    view: dict[str, Any] = {"selectedColumns": [*metrics, *keys], "runsHiddenMode": "SHOW_ALL"}
+    widths = FIRST | {key: LETTER * len(key.partition("`")[2]) + BESIDE for key in (*metrics, *keys)}
+    view: dict[str, Any] = {
+        "selectedColumns": [*metrics, *keys], "columnOrder": list(widths), "columnWidths": widths,
+        "runsHiddenMode": "SHOW_ALL",
+    }  # fmt: skip
     if metrics:
         view |= {"orderByKey": metrics[0], "orderByAsc": is_higher_better(names[0]) is False}
     return view

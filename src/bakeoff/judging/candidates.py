@@ -98,7 +98,8 @@ def _of_contender(contender: Contender, gathered: Gathered) -> Candidate:
     if revision := contender.revision or contender.experiment:
         result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
         state = result.state if result.run_id == contender.run_id else {}
-    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=contender.label)
+    called = contender.experiment or contender.name
+    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called)
     source = (trained_at(str(revision)) if state else None) or trained_in_mlflow(run, gathered.target)
     if not state:
         state = state_in_mlflow(run, gathered.target)

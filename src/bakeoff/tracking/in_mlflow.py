@@ -11,9 +11,11 @@
 Journals and compare have the plain names. A store that an earlier version wrote has those, too, and reads the same.
 """
 
+import os
 import re
 from collections.abc import Mapping
 
+from bakeoff.tracking import git
 from bakeoff.tracking.result import flattened, parse_yaml, read_text
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.workspace import PARAMS
@@ -21,7 +23,7 @@ from bakeoff.workspace import PARAMS
 OWN_ID = re.compile(r"[0-9a-f]{32}")
 DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name in MLflow says it
 OPTION, USE, DERIVED = "variant.", ".use", "derived."
-NAMED_OPTIONS = ("model", "lr", "memory")  # by the variant's name
+NAMED_OPTIONS = ("model.use", "lr.use", "memory.use")  # by the variant's name
 MOST_CHANGES = 4
 FIRST = (
     "mAP_50", "mAP", "mAP_75", "AR_100", "f1", "accuracy", "top_5", "macro_f1", "macro_precision", "macro_recall",
@@ -72,27 +74,28 @@ def short_of(run_id: str) -> str:
 
 
 def name_in_mlflow(run_id: str, name: str, differs: str = "") -> str:
-    return f"{short_of(run_id)} {name}{_said(differs)}".lstrip()
+    """Put the short name before, and what was changed after the variant, before an experiment in brackets."""
+    variant, bracket, experiment = name.partition(" (")
+    return f"{short_of(run_id)} {variant}{_said(differs)}{bracket}{experiment}".lstrip()
 
 
 def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
-    """Return the name without what was put around it; one that a user gave it in MLflow stays."""
-    return name.removeprefix(f"{short_of(run_id)} ").removesuffix(_said(tags.get(DIFFERS_TAG, "")))
+    """Return the name without what was put into it; one that a user gave it in MLflow stays."""
+    return name.removeprefix(f"{short_of(run_id)} ").replace(_said(tags.get(DIFFERS_TAG, "")), "", 1)
 
 
 def describe_changes(variant: Mapping[str, object]) -> str:
-    """Return what params.yaml changes, in words for a name: `lr.peak 0.08, seed 3`; as far as the rendered `variant`
-    has the same."""
+    """Return in words for a name what params.yaml has otherwise than in the last commit, or in the one that an
+    experiment began at: `lr.peak 0.08, seed 3`. The rendered `variant` must have the same."""
+    before = dict(flattened(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
     rendered = {option_in_params(key): value for key, value in flattened(variant)}
     said = []
     for key, value in flattened(parse_yaml(read_text(PARAMS))):
-        group, _, last = key.rpartition(".")
-        key = f"{key}{USE}" if f"{key}{USE}" in rendered else key  # a bare name is an option
-        named = f".{last}" == USE and group in NAMED_OPTIONS
-        if not named and key != "seed" and key in rendered and rendered[key] == value:
-            said.append(f"{key} {value}")
-    if seed := rendered.get("seed"):
-        said.append(f"seed {seed}")
+        used = f"{key}{USE}" if f"{key}{USE}" in rendered else key  # a bare name is an option
+        if used in NAMED_OPTIONS or value in (before.get(key), before.get(used)):
+            continue
+        if used in rendered and rendered[used] == value:
+            said.append(f"{used} {value}")
     more = len(said) - MOST_CHANGES
     return ", ".join([*said[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
 
