@@ -238,7 +238,7 @@ def test_mlflow_knows_the_tags_and_variables_that_are_set() -> None:
 
     assert mlflow_tags.MLFLOW_PARENT_RUN_ID == "mlflow.parentRunId"
     assert mlflow_tags.MLFLOW_MODEL_VERSIONS == "mlflow.modelVersions"
-    texts = "".join((SRC / file).read_text(encoding="utf-8") for file in ("tracking/store.py", "cli/track.py"))
+    texts = "".join((SRC / file).read_text(encoding="utf-8") for file in ("tracking/store.py", "tracking/pages.py"))
     names = set(re.findall(r'"(MLFLOW_[A-Z_]+)"', texts))
     assert len(names) >= 6 and [name for name in sorted(names) if not hasattr(environment_variables, name)] == []
 

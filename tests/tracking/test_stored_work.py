@@ -203,7 +203,7 @@ def test_a_run_without_a_checkpoint_is_named(target: Target, bakeoff: Any) -> No
     for model in client.search_logged_models([experiment]):
         client.delete_logged_model(model.model_id)
     code, _, err = bakeoff(RUN)
-    assert code == 2 and "has no checkpoint of this run: it ended before its first one, or track.checkpoints was" in err
+    assert code == 2 and "has no checkpoint of run 01234567: it ended before its first, or track.checkpoints was" in err
 
 
 def test_two_runs_of_one_name_are_named(target: Target, bakeoff: Any) -> None:

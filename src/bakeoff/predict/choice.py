@@ -118,7 +118,10 @@ def trained_in_mlflow(run: Names, target: Target) -> Trained:
     run_yaml = artifacts.fetch_file(target.address, run.mlflow_id, artifacts.CONFIG)
     if run_yaml is None:
         raise WorkspaceError(f"{run.label}: MLflow has no {artifacts.CONFIG} of it, so its network is not known")
-    weights = artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
+    try:
+        weights = artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{run.label}: {error}") from None
     labels = labels_of(state_in_mlflow(run, target))
     return build_trained(run.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
 

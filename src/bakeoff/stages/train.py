@@ -115,12 +115,12 @@ def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str,
         Work(start.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
     ):
-        say(f"train: run {work.run_id[:SHOWN_OF_ID]}")  # every list shows it by this name
         with Report(
             start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
             can_go_on=work.can_go_on, parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
             stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
         ) as report:  # fmt: skip
+            report.known_as(work.run_id)
             _require_room(run, start.folder, out)
             load_tensorflow()
             return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))

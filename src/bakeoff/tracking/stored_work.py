@@ -140,7 +140,7 @@ def find_work(target: Target, name: str) -> StoredWork:
     with_some = [work for work in found if work.checkpoints]
     if not with_some:
         raise WorkspaceError(
-            f"{name}: MLflow ({target.shown}) has no checkpoint of this run: it ended before its first one, or "
+            f"{name}: MLflow ({target.shown}) has no checkpoint of run {found[0].short}: it ended before its first, or "
             "track.checkpoints was best or none"
         )
     if len(with_some) > 1:
