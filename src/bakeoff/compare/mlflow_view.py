@@ -19,8 +19,8 @@ KEY = "bakeoff"
 TAG = f"mlflow.sharedViewState.{KEY}"
 MOST_KEYS, MOST_METRICS = 6, 3
 NEWEST = 200  # runs that say which keys differ
-FIRST = {"attributes.`Run Name`": 340, "runDateAndNestInfo": 140, "duration": 80}  # columns, and their pixels
-LETTER, BESIDE = 8, 24  # pixels of a column: of a letter of its name, and around it
+FIRST = {"attributes.`Run Name`": 370, "runDateAndNestInfo": 135, "duration": 70}  # columns, and their pixels
+LETTER, BESIDE, LEAST = 7, 24, 95  # pixels of a column: of a letter of its name, around it, at least
 
 
 def prepare_first_page() -> str:
@@ -39,7 +39,7 @@ def describe_view(contenders: Sequence[Contender]) -> dict[str, Any]:
     names = [_in_full(name, contenders) for name in choose_metrics(contenders)[:MOST_METRICS]]
     metrics = [f"metrics.`{metric_in_mlflow(name)}`" for name in names]
     keys = [f"params.`{key}`" for key in find_differing_keys(contenders)[0][:MOST_KEYS]]
-    widths = FIRST | {key: LETTER * len(key.partition("`")[2]) + BESIDE for key in (*metrics, *keys)}
+    widths = FIRST | {key: max(LEAST, LETTER * len(key.partition("`")[2]) + BESIDE) for key in (*metrics, *keys)}
     view: dict[str, Any] = {
         "selectedColumns": [*metrics, *keys], "columnOrder": list(widths), "columnWidths": widths,
         "runsHiddenMode": "SHOW_ALL",
