@@ -22,7 +22,7 @@ LINES = {
 }
 POINTS = ("lr=cosine,exponential,constant", "lr.peak=0.001,0.003", "seed=0,1")
 RUNS = 12
-WIDTH, HEIGHT = 1560, 790
+WIDTH, HEIGHT = 1660, 790
 BEST_FIRST = """[...document.querySelectorAll('.ag-center-cols-container [col-id*="evaluation/mAP_50"]')]
     .map(cell => parseFloat(cell.innerText)).filter(Number.isFinite)"""
 

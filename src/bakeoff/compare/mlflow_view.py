@@ -19,8 +19,8 @@ KEY = "bakeoff"
 TAG = f"mlflow.sharedViewState.{KEY}"
 MOST_KEYS, MOST_METRICS = 6, 3
 NEWEST = 200  # runs that say which keys differ
-FIRST = {"attributes.`Run Name`": 370, "runDateAndNestInfo": 135, "duration": 70}  # columns, and their pixels
-LETTER, BESIDE, LEAST = 7, 24, 95  # pixels of a column: of a letter of its name, around it, at least
+FIRST = {"attributes.`Run Name`": 425, "runDateAndNestInfo": 135, "duration": 70}  # columns, and their pixels
+LETTER, BESIDE, LEAST = 7, 24, 110  # pixels of a column: of a letter of its name, around it, at least
 
 
 def prepare_first_page() -> str:
