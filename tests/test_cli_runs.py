@@ -16,6 +16,7 @@ import pytest
 from bakeoff.cli import status
 from bakeoff.runs import status as module
 from bakeoff.runs.status import Failure, State
+from bakeoff.tracking.names import KINDS
 from commands import run_bakeoff
 from imports import ROOT
 from made_runs import NOBODY, made
@@ -111,7 +112,8 @@ def test_status_of_one_run_says_all_that_is_known(runs: Path, bakeoff: Bakeoff) 
     made(runs, "5d1c9a3e77", checkpoint=True, phase="head", learning_rate=0.004, metrics={"train/loss": 0.5})
     lines = bakeoff("status", "5d1c").out.splitlines()
     facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines)
-    assert facts["run"] == "5d1c9a3e77" and facts["steps"] == "50 of 200, phase head"
+    assert (facts["run"], facts["fingerprint"]) == ("5d1c9a3e", "5d1c9a3e77")
+    assert facts["steps"] == "50 of 200, phase head"
     assert (facts["rate"], facts["train/loss"]) == ("0.004", "0.5")
     assert facts["checkpoint"] == "yes, it can go on"
     assert facts["work in flight"] == (runs / "5d1c9a3e77").as_posix()
@@ -278,7 +280,7 @@ def test_on_a_terminal_clean_asks(
         (["5d1c", "--keep", "2"], "clean: must be told either runs or rules, got both\n"),
         (["--keep", "-1"], "--keep: must be 0 or more, got -1\n"),
         (["--older-than", "soon"], "--older-than: must be a number and m, h, d or w, such as 30d, got 'soon'\n"),
-        (["nobody"], "nobody: no run is known by this name; one of: (none)\n"),
+        (["nobody"], f"nobody: no run is known by this name; {KINDS}; one of: (none)\n"),
     ],
 )
 def test_clean_refuses_what_makes_no_sense(runs: Path, bakeoff: Bakeoff, arguments: list[str], message: str) -> None:

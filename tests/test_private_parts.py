@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from bakeoff import dvc
+from bakeoff.compare.mlflow_view import FIRST, KEY, TAG, describe_view
 from bakeoff.quiet import NOT_NEEDED
 from bakeoff.records.record import SEEN, TRAIN, VALIDATION
 from bakeoff.sources import digits
+from bakeoff.tracking.pages import SWITCHES
 from bakeoff.tracking.reading import KNOWN_SCHEMAS
 from bakeoff.tracking.store import EXPERIMENT_TAGS, HOLD_ADDRESSES
 from imports import ROOT, SRC, imported_modules
@@ -238,7 +240,7 @@ def test_mlflow_knows_the_tags_and_variables_that_are_set() -> None:
 
     assert mlflow_tags.MLFLOW_PARENT_RUN_ID == "mlflow.parentRunId"
     assert mlflow_tags.MLFLOW_MODEL_VERSIONS == "mlflow.modelVersions"
-    texts = "".join((SRC / file).read_text(encoding="utf-8") for file in ("tracking/store.py", "cli/track.py"))
+    texts = "".join((SRC / file).read_text(encoding="utf-8") for file in ("tracking/store.py", "tracking/pages.py"))
     names = set(re.findall(r'"(MLFLOW_[A-Z_]+)"', texts))
     assert len(names) >= 6 and [name for name in sorted(names) if not hasattr(environment_variables, name)] == []
 
@@ -247,6 +249,17 @@ def test_mlflow_s_page_knows_the_kind_of_experiment_that_is_set() -> None:
     [(tag, kind)] = EXPERIMENT_TAGS.items()
     pages = (folder_of("mlflow") / "server/js/build/static/js").glob("*.js")
     assert any(tag in text and kind in text for text in (page.read_text(encoding="utf-8") for page in pages))
+
+
+def test_mlflow_s_pages_know_the_view_and_the_switches_that_are_set() -> None:
+    pages = (folder_of("mlflow") / "server/js/build/static/js").glob("*.js")
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    view = describe_view([])
+    words = [TAG.removesuffix(KEY), "viewStateShareKey", *FIRST, *view, "selectedColumns", "orderByAsc"]
+    names = [name.rpartition("_v")[0] for name in SWITCHES]
+    wanted = [*(word.removeprefix("attributes.").strip("`") for word in words), *names]
+    assert [word for word in wanted if not any(word in text for text in texts)] == []
+    assert any("${e}_v${t}" in text for text in texts)  # how a switch is named in the browser's store
 
 
 # scikit-learn.

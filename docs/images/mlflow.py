@@ -6,20 +6,13 @@ Run it from the repository's root: `python docs/images/mlflow.py [PICTURE]`.
 """
 
 import asyncio
-import os
-import re
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from browser import SECONDS, Page, chromium
+from browser import Page, chromium
+from clone import edit, run, ui
 from PIL import Image
 
 LOOKS = 12  # at validation, one every 40 of 480 steps
@@ -43,12 +36,12 @@ def main() -> None:
     picture = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_suffix(".jpg")
     with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
         clone = Path(folder) / "clone"
-        _run(Path.cwd(), "git", "clone", "--quiet", ".", str(clone))
+        run(Path.cwd(), "git", "clone", "--quiet", ".", str(clone))
         for schedule in SCHEDULES:
-            _edit(clone / "params.yaml", LINES | {"lr": f"lr: {{use: {schedule}}}"})
-            _run(clone, sys.executable, "-m", "dvc", "repro", "--quiet", "evaluate")
-        _run(clone, sys.executable, "-m", "bakeoff.cli", "track", "sync")
-        with _ui(clone) as address:
+            edit(clone / "params.yaml", LINES | {"lr": f"lr: {{use: {schedule}}}"})
+            run(clone, sys.executable, "-m", "dvc", "repro", "--quiet", "evaluate")
+        run(clone, sys.executable, "-m", "bakeoff.cli", "track", "sync")
+        with ui(clone) as address:
             asyncio.run(_draw(address, picture))
     print(f"{picture}: {picture.stat().st_size:,} bytes")
 
@@ -57,7 +50,6 @@ async def _draw(address: str, picture: Path) -> None:
     async with chromium(WIDTH, 900) as page:
         await page.call("Page.navigate", url=f"{address}/#/experiments/1/runs")
         await page.wait_for("document.body.innerText.includes('3 matching runs')")
-        await page.click("document.querySelector('button[aria-label=Close]')")  # of the assistant
         await page.click("document.querySelector('button[aria-label=\"Toggle sidebar\"]')")
         table = await _table(page)
         chart = await _chart(page)
@@ -104,46 +96,6 @@ async def _chart(page: Page) -> Image.Image:
     await asyncio.sleep(2)  # the chart settles
     top = await page.see("document.querySelector('.js-plotly-plot').getBoundingClientRect().y")
     return await page.picture(x=MENU, y=max(0, int(top) - 60), width=WIDTH - MENU, height=CHART)
-
-
-@contextmanager
-def _ui(clone: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "bakeoff.cli", "ui"]
-    server = subprocess.Popen(command, cwd=clone, env=_environment(), stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout
-        address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
-        _wait_for(int(address.rpartition(":")[2]))
-        yield address
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
-
-
-def _wait_for(port: int) -> None:
-    """The address is said before the server listens."""
-    for _ in range(SECONDS):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(1)
-    raise SystemExit(f"nobody listens at port {port}")
-
-
-def _edit(params: Path, lines: dict[str, str]) -> None:
-    text = params.read_text(encoding="utf-8")
-    for key, line in lines.items():
-        text = re.sub(rf"^{key}:.*$", line, text, flags=re.MULTILINE)
-    params.write_text(text, encoding="utf-8")
-
-
-def _run(folder: Path, *command: str) -> None:
-    subprocess.run(command, cwd=folder, env=_environment(), check=True, stdout=sys.stderr)
-
-
-def _environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC", "MLFLOW"))}
-    return kept | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
 
 
 if __name__ == "__main__":

@@ -276,11 +276,11 @@ def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["aaab"], r"aaab: no run is known by this name; it can be an id .*; did you mean 'aaaa1111'\?"),
+        (["aaab"], r"aaab: no run is known by this name; it can be the short name .*; did you mean 'aaaa1111'\?"),
         (["a"], "a: no run is known by this name"),
         (["aaaa", "conf"], r"conf: must be in a folder with models/config/run.yaml, got one without"),
         (["dddd"], "dddd: must be a run of experiment 'bakeoff', got one of 'other'; --experiment other compares"),
-        (["cccc"], r"cccc: must name one run, got 2: cccc4444 \(.*\), cccc3333 \(.*\); give more of its id"),
+        (["cccc"], r"cccc: must name one run, got 2: cccc4444 \(.*\) SUCCEEDED, cccc3333 \(.*; give more of its name"),
         (["--sweep", "sweep-1"], r"--sweep: no sweep 'sweep-1' has runs; one of: \(none\)"),
         (["--metric", "mAP50"], r"--metric: no run has 'mAP50'; did you mean 'mAP_50'\? one of: "),
         (["--sort", "lr.peek"], r"--sort: no run has 'lr.peek'; did you mean 'lr.peak'\?"),

@@ -8,21 +8,20 @@ import pytest
 
 from bakeoff import workspace
 from bakeoff.building.build import build
-from bakeoff.compare.contender import Contender
 from bakeoff.compare.gather import gather
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.judging import candidates
 from bakeoff.judging.candidates import Candidate, find_candidates
 from bakeoff.judging.looks import Look, describe_looks, note_look, read_looks
 from bakeoff.judging.material import Material, _describe_labels, open_material
 from bakeoff.judging.overlap import find_overlap
+from bakeoff.predict.choice import labels_of, trained_in_mlflow
 from bakeoff.records.manifest import read_manifest
 from bakeoff.sources.dataset import Part
 from bakeoff.sources.folders import ImageFolders
+from bakeoff.tracking.run_names import Names
 from drawing import write_images
-from told_runs import told
 
-NO_RUN = Contender("aaaa1111", "cnn · constant · low", "SUCCEEDED", {}, {})
+NO_RUN = Names("aaaa1111", variant="cnn · constant · low")
 
 
 @pytest.fixture
@@ -46,23 +45,15 @@ def test_where_nothing_was_trained_there_is_nothing_to_judge(here: Path) -> None
         find_candidates([])
 
 
-def test_a_run_is_found_by_the_beginning_of_its_fingerprint(here: Path) -> None:
-    told("aaaa1111", tags={"bakeoff.fingerprint": "5ab0ffee12345678"})
-    gathered = gather()
-    assert candidates._find_id("5ab0f", gathered) == "aaaa1111"
-    assert candidates._find_id("5ab", gathered) == "5ab"  # too short to be one
-    assert candidates._find_id("aaaa", gathered) == "aaaa"
-
-
 @pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
 def test_weights_that_are_nowhere(here: Path) -> None:
     message = r"^aaaa1111 \(cnn · constant · low\): its weights are neither here nor in DVC's cache nor in MLflow; `dvc"
     with pytest.raises(WorkspaceError, match=message):
-        candidates._fetch(NO_RUN, gather())
+        trained_in_mlflow(NO_RUN, gather().target)
     with pytest.raises(WorkspaceError, match=r"MLflow has no config/run\.yaml of it, so its network is not known"):
-        candidates._fetch(replace(NO_RUN, mlflow_id="0" * 32), gather())
+        trained_in_mlflow(replace(NO_RUN, mlflow_id="0" * 32), gather().target)
     with pytest.raises(DataError, match=r"train/state\.json: names no classes, so nobody knows what the answers mean"):
-        candidates._labels_of({})
+        labels_of({})
 
 
 def test_files_of_one_name_have_folders_of_their_own() -> None:

@@ -95,7 +95,7 @@ def test_without_a_model_one_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
         chosen(tmp_path / "nowhere.tflite", None)
     with pytest.raises(WorkspaceError, match=r": is no workspace, it has no models/config/run.yaml"):
         chosen(None, str(tmp_path))
-    said = r"^nobody: no run is known by this name; it can be the folder of a workspace, a DVC experiment"
+    said = r"^nobody: no run is known by this name; it can be the short name .* or a workspace's folder; one of"
     with pytest.raises(WorkspaceError, match=said):
         chosen(None, "nobody")
 

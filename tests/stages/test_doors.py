@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.config.variant import read_variant
 from bakeoff.run.file import write
+from bakeoff.tracking.names import KINDS
 from commands import run_bakeoff
 from workspace_copy import Workspace, tiny_workspace
 
@@ -142,8 +143,7 @@ def test_a_name_that_stands_for_nothing_is_refused(bakeoff: Bakeoff) -> None:
     assert bakeoff("config", "nowhere") == (
         2,
         "",
-        f"nowhere: no {RUN} is known by this name; it can be a file, a git revision, "
-        "a DVC experiment (`dvc exp list`) or the id of an MLflow run\n",
+        f"nowhere: no run is known by this name; {KINDS} or a file; one of: (none)\n",
     )
     assert bakeoff("config", "a", "b", "c") == (2, "", "a b c: at most two can be compared\n")
 

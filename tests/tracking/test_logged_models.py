@@ -226,9 +226,10 @@ def test_a_number_that_the_store_refuses_keeps_no_model_from_being_ready(journal
     client, experiment = open_store(target)
     found = client.search_logged_models([experiment], filter_string="name = 'final'")
     assert [str(model.status) for model in found] == ["READY", "READY"]
-    assert all("evaluation/AP.c" in [point.key for point in model.metrics] for model in found)
+    assert all("within_evaluation/classes/AP.c" in [point.key for point in model.metrics] for model in found)
     [refused] = place_in(journal.folder, target).refused
-    assert refused.startswith("evaluation/AP.a|b: Invalid value \"evaluation/AP.a|b\" for parameter 'metrics[0].name'")
+    name = "within_evaluation/classes/AP.a|b"
+    assert refused.startswith(f"{name}: Invalid value \"{name}\" for parameter 'metrics[0].name'")
 
 
 def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: Target) -> None:

@@ -1,5 +1,6 @@
 """The MLflow store under several processes, moved, out of reach, and shown."""
 
+import json
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
+import urllib.error
 import urllib.request
 from contextlib import closing
 from pathlib import Path
@@ -148,7 +149,8 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
     shutil.copy(new_store, "mlflow.db")
     code, elsewhere, _ = run_bakeoff(monkeypatch, capsys, "track", "sync", "--uri", f"sqlite:///{tmp_path}/mlflow.db")
     assert (code, elsewhere) == (0, "1 run, 1 sent whole\n")
-    assert rows(tmp_path, "SELECT name, status FROM runs") == [("lost", "FINISHED")]
+    [(name, status)] = rows(tmp_path, "SELECT name, status FROM runs")
+    assert re.fullmatch(r"[0-9a-f]{8} lost", name) and status == "FINISHED"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
@@ -167,8 +169,17 @@ def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
     command = [sys.executable, "-m", "bakeoff.cli", "ui", "--port", str(port)]
     ui = subprocess.Popen(command, cwd=tmp_path, env=PATHS, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        assert ui.stdout and ui.stdout.readline().startswith(f"MLflow's UI: http://127.0.0.1:{port} ")
-        assert b"<title>MLflow</title>" in _page(f"http://127.0.0.1:{port}/", ui)
+        assert ui.stdout and ui.stdout.readline() == "MLflow's server starts, which takes some seconds\n"
+        assert ui.stdout.readline().startswith(f"MLflow's UI: http://127.0.0.1:{port} ")
+        table = ui.stdout.readline().partition(f"http://127.0.0.1:{port}/")[2].strip()
+        assert table.startswith("#/experiments/") and table.endswith("&viewStateShareKey=bakeoff")
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60).read()  # it was said when it answers
+        assert b"<title>MLflow</title>" in page and table.encode() in page
+        telemetry = urllib.request.urlopen(f"http://127.0.0.1:{port}/ajax-api/3.0/mlflow/ui-telemetry", timeout=60)
+        assert json.load(telemetry)["disable_ui_telemetry"] is True
+        stranger = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Host": "stranger.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(stranger, timeout=60)
         assert {address for address in _listening(port)} == {"0100007F"}  # 127.0.0.1 as the kernel writes it
         os.kill(ui.pid, ending)
         assert ui.wait(timeout=300) == 0
@@ -177,16 +188,6 @@ def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
         if ui.poll() is None:
             os.killpg(ui.pid, signal.SIGKILL)
         ui.communicate()
-
-
-def _page(address: str, server: subprocess.Popen[str]) -> bytes:
-    """What answers at an address as soon as the server does, however slow the machine is."""
-    while server.poll() is None:
-        try:
-            return urllib.request.urlopen(address, timeout=60).read()
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(f"nothing answers at {address}")
 
 
 def _listening(port: int) -> set[str]:

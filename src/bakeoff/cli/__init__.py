@@ -19,6 +19,7 @@ from bakeoff.cli import (
     stop,
     sweep,
     track,
+    ui,
     variant,
 )
 from bakeoff.errors import said_plainly
@@ -67,7 +68,7 @@ COMMANDS = (
     _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
     status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to,
     track.add_track,
-    import_config.add_to, track.add_ui,
+    import_config.add_to, ui.add_to,
 )  # fmt: skip
 
 

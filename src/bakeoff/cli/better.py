@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import RUN, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
     )
     add = better.add_argument
     for name in ("a", "b"):
-        add(name, metavar=name.upper(), help="a run, as `bakeoff compare` takes it")
+        add(name, metavar=name.upper(), help=RUN)
     add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
     add(
         "--group", metavar="PATTERN",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
 
@@ -27,8 +28,7 @@ def add_to(commands: Any) -> None:
     add = compare.add_argument
     add(
         "which", nargs="*", metavar="RUN",
-        help="an id or its beginning (MLflow's or ours), a DVC experiment, a sweep, a folder, a branch, tag or commit; "
-        f"without it the {NEWEST} newest",
+        help=f"{RUN}; or a sweep, or a workspace's folder; without it the {NEWEST} newest",
     )  # fmt: skip
     add("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
     add("--sweep", metavar="ID", help="the points of this sweep")

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.terminal import RUN
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 from bakeoff.run.options import Mlflow
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from bakeoff.tracking.stored_work import StoredWork
 
 NAMED = 5  # differences
-SHOWN = 12  # characters of an id or a digest
+SHOWN = 12  # characters of a digest
 RENDER = (sys.executable, "-m", "bakeoff.cli", "repro", "render_config")
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("continue", help="go on with a run from its newest checkpoint in MLflow")
     add = parser.add_argument
-    add("which", metavar="RUN", help="a fingerprint, the id of a run, the beginning of one, or a DVC experiment")
+    add("which", metavar="RUN", help=RUN)
     add("--anyway", action="store_true", help="also by other code or libraries; weights may then differ in bits")
     add("--fetch", action="store_true", help="only bring the checkpoint here, whatever variant params.yaml is of")
     parser.set_defaults(run=continue_run)
@@ -52,7 +53,7 @@ def continue_run(arguments: argparse.Namespace) -> None:
     work.take_over()
     steps = itself["derived"]["phases"][-1]
     last = steps["first_step"] + steps["steps"]
-    say(f"continue: {work.name}, run {work.run_id[:SHOWN]}: after step {step:,} of {last:,}, from {work.target.shown}")
+    say(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
     if work.is_running:
         say("  MLflow says that it still runs; if another machine does train it, stop it there first")
     say("  `bakeoff repro` goes on with it, as the same run of MLflow")
@@ -122,7 +123,7 @@ def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]
         except (Damaged, NotThere) as error:
             said = str(error).removeprefix(f"{folder.as_posix()}/")
             if not waiting:
-                raise WorkspaceError(f"run {work.run_id[:SHOWN]}: no checkpoint in MLflow is whole: {said}") from None
+                raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {said}") from None
             print(f"warning: {said}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
     raise AssertionError("find_work gives none without a checkpoint")
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
 from bakeoff.quiet import load_tensorflow
@@ -18,8 +19,7 @@ def add_to(commands: Any) -> None:
     add = evaluate.add_argument
     add(
         "which", nargs="*", metavar="RUN",
-        help="a run as `bakeoff compare` takes it, a fingerprint, weights, a SavedModel or a .tflite; "
-        "default: what this workspace trained",
+        help=f"{RUN}; or weights, a SavedModel or a .tflite; default: what this workspace trained",
     )  # fmt: skip
     add("--split", default=TEST, metavar="SPLIT", help=f"one of {', '.join(SPLITS)} ({TEST})")
     add("--data", metavar="OPTION", help="an option of conf/data/ instead of data/records; its records are kept apart")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
@@ -25,7 +26,7 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     add(
         "--run", dest="of_run", metavar="RUN",
-        help="another variant's best weights: an MLflow run id, a DVC experiment, a git revision, a workspace's folder",
+        help=f"another run's best weights: {RUN}; or a workspace's folder",
     )  # fmt: skip
     add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})")
     add("--no-pictures", action="store_true", help="only the lines")

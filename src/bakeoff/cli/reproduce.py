@@ -5,7 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.terminal import end_as_by_ctrl_c
+from bakeoff.cli.terminal import RUN, end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         "reproduce", help="make a run again from its commit, and say whether it is the same"
     )
     add = reproduce.add_argument
-    add("which", metavar="RUN", help="a DVC experiment, or an id that MLflow or models/train/state.json shows")
+    add("which", metavar="RUN", help=RUN)
     add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="no more than this stage")
     add("--tolerance", type=float, metavar="X", help="metrics may be off by X; else the run's own intervals count")
     add("--keep", action="store_true", help="leave the workspace in .bakeoff/reproduce")

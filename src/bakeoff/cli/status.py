@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from bakeoff.cli.terminal import align, format_duration, format_size
+from bakeoff.cli.terminal import RUN, align, format_duration, format_size
 from bakeoff.progress import SECONDS_BETWEEN_LINES, say
-from bakeoff.runs.known import KnownRun, known_runs, named
+from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import Status
+from bakeoff.tracking.names import resolve
 
 ENDED_SHOWN = 5  # besides those that are under way
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -26,7 +27,7 @@ SILENT = 30  # seconds without a word that are worth one
 def add_to(commands: Any) -> None:
     status = commands.add_parser("status", help="how runs are doing: state, steps, time left, last metrics")
     add = status.add_argument
-    add("which", nargs="?", metavar="RUN", help="the beginning of a fingerprint, a variant's name or an experiment's")
+    add("which", nargs="?", metavar="RUN", help=RUN)
     add("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
     add("--json", action="store_true", help="the same for scripts; with --watch a line for each change")
     add("--all", action="store_true", help=f"all runs; else of those that ended the last {ENDED_SHOWN}")
@@ -37,7 +38,7 @@ def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.sync import tell_interrupted
 
     tell_interrupted()
-    fingerprint = named(arguments.which, known_runs()).fingerprint if arguments.which else None
+    fingerprint = resolve(arguments.which, known_runs()).fingerprint if arguments.which else None
 
     def look() -> list[KnownRun]:
         runs = known_runs()
@@ -141,7 +142,7 @@ def _row(run: KnownRun) -> tuple[str, ...]:
 
 
 def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
-    yield "run", run.fingerprint
+    yield "run", run.short or run.fingerprint
     said = run.said
     if said is None:
         yield "state", f"{run.state}: {run.unreadable}"
@@ -177,8 +178,11 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "heard of", f"{format_duration(max(0, time.time() - said.updated))} ago; begun {_when(said.began)}"
     yield "workspace", said.workspace
     yield "work in flight", run.folder.as_posix()
-    if said.run_id:
-        yield "run id", said.run_id
+    yield "fingerprint", run.fingerprint
+    if run.run_id:
+        yield "run id", run.run_id
+    if run.names.mlflow_id:
+        yield "MLflow's id", run.names.mlflow_id
 
 
 def _steps(said: Status) -> str:

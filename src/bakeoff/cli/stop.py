@@ -6,11 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.status import line_of
-from bakeoff.cli.terminal import confirm, format_duration, format_names, format_size, say_columns
+from bakeoff.cli.terminal import RUN, confirm, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
-from bakeoff.runs.known import KnownRun, known, known_runs, named
+from bakeoff.runs.known import KnownRun, known, known_runs
 from bakeoff.runs.status import State
+from bakeoff.tracking.names import candidates, resolve
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
-NAMED = "the beginning of a fingerprint, a variant's name or an experiment's"
 END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
 HEAD = ("", "what", "state", "last heard of", "size", "named by", "")
@@ -28,7 +28,7 @@ NAMES_SHOWN = 3
 def add_stop(commands: Any) -> None:
     stop = commands.add_parser("stop", help="end a run after the step it is at; it is saved, and can train more")
     add = stop.add_argument
-    add("which", nargs="?", metavar="RUN", help=f"{NAMED}; without it the one that runs")
+    add("which", nargs="?", metavar="RUN", help=f"{RUN}; without it the one that runs")
     add("--all", action="store_true", help="every run that is under way")
     add("--wait", action="store_true", help="until they have ended")
     stop.set_defaults(run=stop_runs)
@@ -49,7 +49,8 @@ def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:
     if which and everything:
         raise WorkspaceError(f"{which}: must not be given with --all, which means every run")
     if which:
-        run = named(which, live if _is_name_of_one(which, live) else runs)
+        one_is_live = len(candidates(which, live)) == 1  # of several runs of one variant it is meant
+        run = resolve(which, live if one_is_live else runs)
         if not run.state.is_live:
             raise WorkspaceError(f"{line_of(run)}; it is not under way, so there is nothing to stop")
         return [run]
@@ -64,11 +65,6 @@ def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:
     return live
 
 
-def _is_name_of_one(which: str, live: list[KnownRun]) -> bool:
-    """Of several runs of one variant the one that is under way is meant."""
-    return sum(any(name.startswith(which) for name in run.names) for run in live) == 1
-
-
 def _wait_for(run: KnownRun) -> KnownRun:
     """Wait for its end; of one that waits it comes at the latest when its turn does."""
     while run.folder.is_dir() and (run := known(run.folder)).state.is_live:
@@ -80,7 +76,7 @@ def _wait_for(run: KnownRun) -> KnownRun:
 def add_clean(commands: Any) -> None:
     clean = commands.add_parser("clean", help="list old work in .bakeoff, and remove what is finished, after a yes")
     add = clean.add_argument
-    add("which", nargs="*", metavar="RUN", help=f"these, whatever the rules say: {NAMED}")
+    add("which", nargs="*", metavar="RUN", help=f"these, whatever the rules say: {RUN}")
     add("--keep", type=int, metavar="N", help="the N newest runs stay (1)")
     add("--older-than", metavar="AGE", help="only what was not heard of for so long: 30d, 12h, 2w")
     states = [state.value for state in State if not state.is_live]
@@ -123,7 +119,7 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")
-        chosen = {run.fingerprint: run for run in (named(which, runs) for which in arguments.which)}
+        chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in arguments.which)}
         return these_runs(list(chosen.values()), runs, names)
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")

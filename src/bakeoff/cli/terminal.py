@@ -10,6 +10,7 @@ from types import FrameType
 from bakeoff.progress import say
 
 STANDARD, ERRORS = 1, 2  # outputs
+RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"
 NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a pipe
 
 

@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.terminal import format_duration, format_names, format_size, say_columns
+from bakeoff.cli.terminal import RUN, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from bakeoff.planning.plan import Plan, PlannedPhase
 
 CLASSES_SHOWN = 12
-RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def add_plan(commands: Any) -> None:
@@ -75,7 +73,7 @@ def add_config(commands: Any) -> None:
     )
     config.add_argument(
         "names", nargs="*", metavar="NAME",
-        help="a git revision, DVC experiment, MLflow run id or file, against another or the workspace; "
+        help=f"{RUN}; or a file, against another or the workspace; "
         "KEY=VALUE changes the workspace's variant in Hydra's words",
     )  # fmt: skip
     config.add_argument("--json", action="store_true", help="the same for scripts")
@@ -134,21 +132,30 @@ def _as_text(value: Any) -> str:
 
 
 def _load_run_yaml(name: str) -> dict[str, Any]:
-    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or an MLflow run."""
+    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or any other run."""
     from bakeoff.run.file import unsealed
     from bakeoff.run.yaml_file import read_mapping
     from bakeoff.tracking import git
-    from bakeoff.tracking.artifacts import fetch_run_yaml
 
     if Path(name).is_file():
         return unsealed(read_mapping(Path(name)))
     text = git.file_at(name, workspace.RUN.as_posix())
-    if text is None and RUN_ID.fullmatch(name):
-        text = fetch_run_yaml(name)
     if text is None:
-        kinds = "a file, a git revision, a DVC experiment (`dvc exp list`) or the id of an MLflow run"
-        raise WorkspaceError(f"{name}: no {workspace.RUN.as_posix()} is known by this name; it can be {kinds}")
+        text = _run_yaml_of(name)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{name.replace('/', '_')}.yaml"
         path.write_text(text, encoding="utf-8")
         return unsealed(read_mapping(path))
+
+
+def _run_yaml_of(name: str) -> str:
+    from bakeoff.tracking.artifacts import CONFIG
+    from bakeoff.tracking.lookup import find_run, target_here
+    from bakeoff.tracking.names import find_tracked
+
+    names = find_tracked(name, target_here(), " or a file")
+    tracked = find_run(names.run_id)
+    content = tracked.read(CONFIG) if tracked else None
+    if content is None:
+        raise WorkspaceError(f"{names.label}: neither its journal nor MLflow gives its {CONFIG}")
+    return content.decode(encoding="utf-8")

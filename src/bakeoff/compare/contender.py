@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bakeoff.metrics.catalogue import BY_HEADLINE
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 
 EVALUATION, VALIDATION = "evaluation/", "validation/"
 OTHER_EVALUATION = "evaluation_"  # and a name: what `bakeoff evaluate` found
-SHOWN_OF_ID = 8
 DERIVED, SEED = "derived.", "seed"
 SUCCEEDED = "SUCCEEDED"  # the state of what ended well
 

@@ -12,6 +12,7 @@ from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.tracking import stored_run
+from bakeoff.tracking.in_mlflow import option_in_params
 from bakeoff.tracking.journal import NOTE
 from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, runs_in
@@ -23,7 +24,7 @@ from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.workspace import RUN
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
-OPTION, CHANGED = "variant.", "changed."
+CHANGED = "changed."
 JUDGED_ON = "bakeoff.judged_on."  # before the name of an evaluation: a tag with the digest of its split
 LATENCY = "export/saved_model.latency_ms"  # the one form that every run is exported in
 
@@ -139,10 +140,8 @@ def contender_of_result(result: Result, name: str, files: Path | None) -> Conten
 
 
 def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
-    """Call `variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
-    return {
-        f"{key.removeprefix(OPTION)}.use" if key.startswith(OPTION) else key: value for key, value in params.items()
-    }
+    """Call options by the names that params.yaml has for them."""
+    return {option_in_params(key): value for key, value in params.items()}
 
 
 def sweep_in(run: StoredRun) -> str | None:

@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.contender import SHOWN_OF_ID, Contender, choose_evaluation, names_in
+from bakeoff.compare.contender import Contender, choose_evaluation, names_in
 from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
 from bakeoff.compare.rows import Point, add_points
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
+from bakeoff.tracking.names import candidates, require_one, unknown
 from bakeoff.tracking.result import result_here, result_of
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.workspace import RUN
 
-LEAST_OF_AN_ID = 4  # characters of its beginning
 NOTHING = "no run is known here yet; `dvc repro` makes one"
-LISTED = 30  # names in a message
 FORM = re.compile(r"\s*([^=<>!\s]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*")
 ORDERED: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
@@ -86,42 +85,27 @@ def _require_no_others(gathered: Gathered) -> None:
 
 def _find(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
     own = gathered.project_runs()
-    whole = [run for run in own if name in (run.run_id, run.mlflow_id)]
-    whole = whole or [run for run in own if name == _experiment(run)][:1]  # its last attempt
-    found = (
-        whole
-        or [run for run in own if name == run.name]
-        or [run for run in own if len(name) >= LEAST_OF_AN_ID and _starts(run, name)]
-    )
-    if len(found) == 1:
-        return [found[0]]
-    if found:
-        those = ", ".join(f"{run.run_id[:SHOWN_OF_ID]} ({run.name})" for run in found[:LISTED])
-        raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its id")
     if points := [run for run in own if sweep_in(run) == name]:
         return list(points[::-1])
+    if found := candidates(name, own):
+        return [require_one(name, found)]
     _require_own(name, gathered)
     if elsewhere := _from_files(name, gathered):
         return [elsewhere]
-    known = {text for run in own[:LISTED] for text in (run.run_id[:SHOWN_OF_ID], _experiment(run)) if text}
-    what = "an id or its beginning, a DVC experiment, a sweep, a folder, or a branch, tag or commit with results"
-    raise WorkspaceError(f"{name}: no run is known by this name; it can be {what}; {choices(name, known)}")
+    raise unknown(name, own, " or a sweep or a workspace's folder")
 
 
 def _require_own(name: str, gathered: Gathered) -> None:
     """Refuse a run that is there, but cannot be compared, with the reason."""
-    for run in gathered.runs:
-        if name in (run.run_id, run.mlflow_id, run.name, _experiment(run)) or (
-            len(name) >= LEAST_OF_AN_ID and _starts(run, name)
-        ):
-            if run.is_deleted:
-                back = f"`mlflow runs restore --run-id {run.mlflow_id}` brings it back"
-                raise WorkspaceError(f"{name}: this run was deleted in MLflow; {back}")
-            if run.mlflow_experiment != gathered.target.experiment:
-                raise WorkspaceError(
-                    f"{name}: must be a run of experiment {gathered.target.experiment!r}, got one of "
-                    f"{run.mlflow_experiment!r}; --experiment {run.mlflow_experiment} compares those"
-                )
+    for run in candidates(name, gathered.runs):
+        if run.is_deleted:
+            back = f"`mlflow runs restore --run-id {run.mlflow_id}` brings it back"
+            raise WorkspaceError(f"{name}: this run was deleted in MLflow; {back}")
+        if run.mlflow_experiment != gathered.target.experiment:
+            raise WorkspaceError(
+                f"{name}: must be a run of experiment {gathered.target.experiment!r}, got one of "
+                f"{run.mlflow_experiment!r}; --experiment {run.mlflow_experiment} compares those"
+            )
 
 
 def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
@@ -142,10 +126,6 @@ def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
     if not contender.metrics:
         raise WorkspaceError(f"{name}: has no results: {RUN.as_posix()} is there, but nothing was trained of it")
     return contender
-
-
-def _starts(run: StoredRun, name: str) -> bool:
-    return run.run_id.startswith(name) or (run.mlflow_id or "").startswith(name)
 
 
 def _experiment(run: StoredRun) -> str | None:

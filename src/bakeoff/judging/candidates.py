@@ -6,18 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.compare.contender import SHOWN_OF_ID, Contender
+from bakeoff.compare.contender import Contender
 from bakeoff.compare.gather import Gathered, gather
-from bakeoff.compare.selection import LEAST_OF_AN_ID, select_named
-from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.predict.choice import WEIGHTS, WEIGHTS_SUFFIX, Trained, build_trained, find_model, find_run
+from bakeoff.compare.selection import select_named
+from bakeoff.errors import WorkspaceError
+from bakeoff.predict.choice import (
+    WEIGHTS,
+    WEIGHTS_SUFFIX,
+    Trained,
+    build_trained,
+    find_model,
+    labels_of,
+    state_in_mlflow,
+    trained_at,
+    trained_in_mlflow,
+)  # fmt: skip
 from bakeoff.records.manifest import FILE as MANIFEST
-from bakeoff.run.options import Mlflow
-from bakeoff.tracking import artifacts, git
+from bakeoff.tracking import git
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, result_here, result_of
-
-STATE = "train/state.json"  # among a run's artifacts
-FINGERPRINT = "bakeoff.fingerprint"
+from bakeoff.tracking.run_names import SHOWN_OF_ID, Names
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ def find_candidates(names: Sequence[str]) -> list[Candidate]:
         if name in files:
             found.append(files[name])
         elif gathered:
-            found += [_of_contender(one, gathered) for one in select_named(gathered, [_find_id(name, gathered)])]
+            found += [_of_contender(one, gathered) for one in select_named(gathered, [name])]
     return list({candidate.run_id or candidate.name: candidate for candidate in found}.values())
 
 
@@ -69,21 +76,13 @@ def _find_file(name: str) -> Candidate | None:
     return Candidate(path.as_posix(), source)
 
 
-def _find_id(name: str, gathered: Gathered) -> str:
-    """Return the id of the run that has this fingerprint, or one that begins so; else the name itself."""
-    if len(name) < LEAST_OF_AN_ID:
-        return name
-    runs = [run for run in gathered.project_runs() if run.tags.get(FINGERPRINT, "").startswith(name)]
-    return runs[0].run_id if runs else name
-
-
 def _find_own(folder: Path) -> Candidate:
     result, trained = result_here(folder), folder / workspace.TRAINED
     if not result.run_id or not (trained / WEIGHTS).is_file():
         raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
     settings = result.variant.get("evaluate") or {}
     weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
-    source = build_trained(trained.as_posix(), result.run_yaml, weights, _labels_of(result.state))
+    source = build_trained(trained.as_posix(), result.run_yaml, weights, labels_of(result.state))
     records = _records_in(read_text(folder / "dvc.lock"))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
     return Candidate(name, source, result.run_id, None, result.state, records)
@@ -99,41 +98,16 @@ def _of_contender(contender: Contender, gathered: Gathered) -> Candidate:
     if revision := contender.revision or contender.experiment:
         result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
         state = result.state if result.run_id == contender.run_id else {}
-    source = find_run(str(revision)) if state else _fetch(contender, gathered)
+    called = contender.experiment or contender.name
+    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called)
+    source = (trained_at(str(revision)) if state else None) or trained_in_mlflow(run, gathered.target)
     if not state:
-        state = _fetch_state(contender, gathered)
+        state = state_in_mlflow(run, gathered.target)
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
     return Candidate(
         contender.label, source, contender.run_id if is_stored else None,
         contender.variant, state, contender.records or _records_in(lock),
     )  # fmt: skip
-
-
-def _fetch(contender: Contender, gathered: Gathered) -> Trained:
-    if not contender.mlflow_id:
-        raise WorkspaceError(
-            f"{contender.label}: its weights are neither here nor in DVC's cache nor in MLflow; "
-            "`dvc exp apply` or `dvc checkout` brings back what DVC has"
-        )
-    run_yaml = artifacts.fetch_file(gathered.target.address, contender.mlflow_id, artifacts.CONFIG)
-    if run_yaml is None:
-        raise WorkspaceError(f"{contender.label}: MLflow has no {artifacts.CONFIG} of it, so its network is not known")
-    settings = Mlflow(gathered.target.experiment, gathered.target.address)
-    weights = artifacts.fetch_best(contender.mlflow_id, settings)
-    labels = _labels_of(_fetch_state(contender, gathered))
-    return build_trained(contender.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
-
-
-def _fetch_state(contender: Contender, gathered: Gathered) -> Mapping[str, Any]:
-    place = contender.mlflow_id and artifacts.fetch_file(gathered.target.address, contender.mlflow_id, STATE)
-    return parse_json(read_text(place)) if place else {}
-
-
-def _labels_of(state: Mapping[str, Any]) -> str:
-    """Return the labels that it was trained with, one a line."""
-    if not state.get("classes"):
-        raise DataError("train/state.json: names no classes, so nobody knows what the answers mean; train the run anew")
-    return "".join(f"{label}\n" for label in state["classes"])
 
 
 def _records_in(lock: str | None) -> str | None:

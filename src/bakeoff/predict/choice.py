@@ -1,8 +1,10 @@
 """Which model `--model`, `--run` or neither means: a file, or weights with what builds their network anew."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import yaml
 
@@ -10,14 +12,19 @@ from bakeoff import dvc, workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks.network import Network
 from bakeoff.run.file import load
-from bakeoff.run.options import MAIN, SAVED_MODEL
+from bakeoff.run.options import MAIN, SAVED_MODEL, Mlflow
 from bakeoff.run.settings import Run
 from bakeoff.tracking import artifacts, git
+from bakeoff.tracking.lookup import target_here
+from bakeoff.tracking.names import find_tracked
+from bakeoff.tracking.result import parse_json, read_text, result_here
+from bakeoff.tracking.run_names import Names
+from bakeoff.tracking.target import Target
 
 SAVED = "saved_model.pb"
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
 WEIGHTS_SUFFIX = ".weights.h5"
-KINDS = "the folder of a workspace, a DVC experiment (`dvc exp list`), a git revision, or the id of an MLflow run"
+STATE = "train/state.json"  # among a run's artifacts
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     if model and run:
         raise WorkspaceError("predict: must be told either --model or --run, got both")
     if run:
-        return find_run(run), f"run {run}"
+        trained, called = find_run(run)
+        return trained, f"run {called}"
     if model:
         return find_model(model), str(model)
     exported = workspace.EXPORTED
@@ -66,21 +74,69 @@ def find_model(path: Path) -> Path | Trained:
     return path  # a .tflite, whatever it is called: its first bytes tell
 
 
-def find_run(name: str) -> Trained:
-    """Find a run by any of its names."""
+def find_run(name: str) -> tuple[Trained, str]:
+    """Find a run by any of its names; return it, and what lists call it."""
     folder = Path(name)
     if folder.is_dir():
         inner = next((one for one in (folder, *folder.absolute().parents[:2]) if (one / workspace.RUN).is_file()), None)
         if inner is None:
             raise WorkspaceError(f"{name}: is no workspace, it has no {workspace.RUN.as_posix()}")
-        return _of_workspace(inner)
-    lock, run = git.file_at(name, LOCK), git.file_at(name, workspace.RUN.as_posix())
-    if lock and run:
-        return build_trained(name, run, *_of_lock(name, lock))
-    if len(name) == 32 and (run := artifacts.fetch_run_yaml(name)):
-        labels = artifacts.fetch(name, f"export/{LABELS}").read_text("utf-8")
-        return build_trained(name, run, artifacts.fetch_best(name), labels)
-    raise WorkspaceError(f"{name}: no run is known by this name; it can be {KINDS}")
+        return _of_workspace(inner), name
+    target = target_here()
+    run = find_tracked(name, target, " or a workspace's folder")
+    return fetch_run(run, target, name), run.label
+
+
+def fetch_run(run: Names, target: Target, asked: str = "") -> Trained:
+    """Take a run's weights from where they are: the workspace, DVC's cache, MLflow."""
+    if run.run_id and result_here().run_id == run.run_id:
+        return _of_workspace(Path())
+    trouble: WorkspaceError | None = None
+    for revision in filter(None, dict.fromkeys([run.revision, run.experiment, asked])):
+        try:
+            if trained := trained_at(revision):
+                return trained
+        except WorkspaceError as error:  # MLflow may have what DVC's cache lacks
+            trouble = error
+    if trouble and not run.mlflow_id:
+        raise trouble
+    return trained_in_mlflow(run, target)
+
+
+def trained_at(revision: str) -> Trained | None:
+    """Return what a git revision or a DVC experiment holds, with weights from DVC's cache."""
+    lock, run_yaml = git.file_at(revision, LOCK), git.file_at(revision, workspace.RUN.as_posix())
+    return build_trained(revision, run_yaml, *_of_lock(revision, lock)) if lock and run_yaml else None
+
+
+def trained_in_mlflow(run: Names, target: Target) -> Trained:
+    if not run.mlflow_id:
+        raise WorkspaceError(
+            f"{run.label}: its weights are neither here nor in DVC's cache nor in MLflow; "
+            "`dvc exp apply` or `dvc checkout` brings back what DVC has"
+        )
+    run_yaml = artifacts.fetch_file(target.address, run.mlflow_id, artifacts.CONFIG)
+    if run_yaml is None:
+        raise WorkspaceError(f"{run.label}: MLflow has no {artifacts.CONFIG} of it, so its network is not known")
+    try:
+        weights = artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{run.label}: {error}") from None
+    labels = labels_of(state_in_mlflow(run, target))
+    return build_trained(run.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
+
+
+def state_in_mlflow(run: Names, target: Target) -> Mapping[str, Any]:
+    """Return what train/state.json of a run holds; nothing if the store does not give it."""
+    place = artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
+    return parse_json(read_text(place)) if place else {}
+
+
+def labels_of(state: Mapping[str, Any]) -> str:
+    """Return the labels that a run was trained with, one a line."""
+    if not state.get("classes"):
+        raise DataError(f"{STATE}: names no classes, so nobody knows what the answers mean; train the run anew")
+    return "".join(f"{label}\n" for label in state["classes"])
 
 
 def _workspace_of(folder: Path) -> Path:

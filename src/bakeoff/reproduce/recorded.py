@@ -1,19 +1,18 @@
 """A run's name -> what is to be made again, and what came of it the first time."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import git
-from bakeoff.tracking.lookup import TrackedRun, find_run
+from bakeoff.tracking.lookup import TrackedRun, find_run, target_here
 from bakeoff.tracking.measured import run_id_of
+from bakeoff.tracking.names import find_tracked
 from bakeoff.tracking.reconcile import MADE_BY, REUSED
 from bakeoff.tracking.result import name_of, parse_json, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
 
-ID = re.compile(r"[0-9a-f]{5,32}")
 NO_COMMIT = "none"
 
 
@@ -46,15 +45,15 @@ class Recorded:
 
 
 def recorded(name: str) -> Recorded:
-    """Find it by DVC's name of an experiment, our id of a run or MLflow's, or the beginning of an id."""
+    """Find a run by any of its names; a DVC experiment is its own commit."""
     if name in git.experiments():
-        return _of_experiment(name)
-    run = find_run(name) if ID.fullmatch(name) else None
-    if run is None:
-        raise WorkspaceError(
-            f"{name}: no such run; it can be a DVC experiment (`dvc exp list`), or an id, or the beginning of one, "
-            "that MLflow or models/train/state.json shows"
-        )
+        return _of_revision(name)
+    names = find_tracked(name, target_here())
+    if names.revision:
+        return _of_revision(name)
+    run = find_run(names.run_id)
+    if run is None:  # the workspace has its result, and nobody was told of it
+        raise WorkspaceError(f"{name}: was not tracked, so its commit is not known; name the commit that holds it")
     return _of_tracked(name, run)
 
 
@@ -69,7 +68,7 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
     commit, experiment = run.tags.get("bakeoff.git_commit", NO_COMMIT), run.tags.get("DVC_EXP_NAME")
     patch = run.read(CHANGES) if run.tags.get(CHANGES_TAG) != NO_COMMIT else None
     if commit == NO_COMMIT and experiment in git.experiments():
-        return _of_experiment(experiment)
+        return _of_revision(experiment)
     return Recorded(
         name, None if commit == NO_COMMIT else commit, patch, run.tags.get(CHANGES_TAG),
         run.tags.get("bakeoff.git_dirty") == "true", parse_yaml(run.read("config/run.yaml")),
@@ -79,8 +78,8 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
     )  # fmt: skip
 
 
-def _of_experiment(name: str) -> Recorded:
-    """Its commit holds code, params.yaml and conf/ as they were run with, committed or not."""
+def _of_revision(name: str) -> Recorded:
+    """A DVC experiment's commit holds code, params.yaml and conf/ as they were run with, committed or not."""
     result = result_of(name)
     run = find_run(result.run_id) if result.run_id else None
     tags = run.tags if run else {}
@@ -88,8 +87,8 @@ def _of_experiment(name: str) -> Recorded:
     if run and not state:
         state, history = parse_json(run.read("train/state.json")), _lines(run.read("train/history.jsonl"))
     return Recorded(
-        name, git.commit_of(name), None, NO_COMMIT, False, result.variant, tags.get("bakeoff.records_digest"),
-        state, history, result.metrics, tags, name, run,
+        name, git.commit_of(name) or git.commit(name), None, NO_COMMIT, False, result.variant,
+        tags.get("bakeoff.records_digest"), state, history, result.metrics, tags, name, run,
     )  # fmt: skip
 
 

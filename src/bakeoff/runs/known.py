@@ -1,21 +1,22 @@
 """The runs that left something in `.bakeoff/runs/`, and how each is doing now."""
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.errors import WorkspaceError, choices
 from bakeoff.machine import oom_kills
 from bakeoff.runs.process import Process
 from bakeoff.runs.report import ERROR, OUT_OF_MEMORY, SECONDS_OF_SILENCE
 from bakeoff.runs.status import Failure, State, Status, Unreadable, read_status
-from bakeoff.workspace import STOP_FILE
+from bakeoff.tracking.result import read_text
+from bakeoff.tracking.run_names import Names
+from bakeoff.tracking.target import place_in, target_in
+from bakeoff.workspace import STOP_FILE, journals
 
-SHOWN_OF_FINGERPRINT = 8
 SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked at
 
 
@@ -33,8 +34,8 @@ class KnownRun:
 
     @property
     def short(self) -> str:
-        """For a table; what waits has no fingerprint, and goes by its experiment."""
-        return "" if self.waits else self.fingerprint[:SHOWN_OF_FINGERPRINT]
+        """For a table; what waits has no id yet, and goes by its experiment."""
+        return "" if self.waits else self.names.short
 
     @property
     def waits(self) -> bool:
@@ -48,9 +49,20 @@ class KnownRun:
         return f"{self.short or self.fingerprint}{name}"
 
     @property
-    def names(self) -> list[str]:
-        own = [self.said.experiment, self.said.name] if self.said else []
-        return [self.fingerprint, *(name for name in own if name)]
+    def run_id(self) -> str:
+        """Our id of the run, which is there before its process says it."""
+        said = self.said.run_id if self.said else None
+        return said or (read_text(self.folder / "run") or "").strip()
+
+    @cached_property
+    def names(self) -> Names:
+        said, run_id = self.said, self.run_id
+        target = target_in(journals() / run_id) if run_id else None
+        in_mlflow = place_in(journals() / run_id, target).run if target else None
+        return Names(
+            run_id, "" if self.waits else self.fingerprint, in_mlflow or "", (said.experiment if said else None) or "",
+            said.name if said else "", state=self.state.value, began=said.began if said else 0.0,
+        )  # fmt: skip
 
     @property
     def updated(self) -> float:
@@ -98,19 +110,6 @@ def known(folder: Path) -> KnownRun:
         return KnownRun(folder, State.FAILED, said, lost)
     asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / STOP_FILE).exists()
     return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
-
-
-def named(name: str, runs: Sequence[KnownRun]) -> KnownRun:
-    """Return the run whose fingerprint, experiment or variant this is, or the beginning of."""
-    whole = [run for run in runs if name in run.names]
-    found = whole or [run for run in runs if any(own.startswith(name) for own in run.names)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        those = ", ".join(f"{run.label} {run.state}" for run in found)
-        raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its fingerprint")
-    known_names = {(run.short or own) if own == run.fingerprint else own: None for run in runs for own in run.names}
-    raise WorkspaceError(f"{name}: no run is known by this name; {choices(name, known_names)}")
 
 
 def _why_lost(said: Status) -> Failure | None:

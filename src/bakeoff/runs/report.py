@@ -82,6 +82,10 @@ class Report:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._end(error)
 
+    def known_as(self, run_id: str) -> None:
+        """Say the run's id, by which every list shows it, before it is tracked."""
+        self._said = replace(self._said, run_id=run_id)
+
     @contextmanager
     def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
         """MLflow's run has the state as tags, to the end of the block and the state in which it ends."""

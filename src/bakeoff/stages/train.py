@@ -26,6 +26,7 @@ from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id, takes_checkpoints_here
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
@@ -114,16 +115,16 @@ def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str,
     with (
         Work(start.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
-        Report(
-            start.folder, run.name, run.derived.steps,
-            memory_estimate_bytes=run.derived.memory_estimate_bytes, can_go_on=work.can_go_on,
-            parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
+    ):
+        with Report(
+            start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
+            can_go_on=work.can_go_on, parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
             stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
-        ) as report,
-    ):  # fmt: skip
-        _require_room(run, start.folder, out)
-        load_tensorflow()
-        return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))
+        ) as report:  # fmt: skip
+            report.known_as(work.run_id)
+            _require_room(run, start.folder, out)
+            load_tensorflow()
+            return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))
 
 
 def _train(
@@ -294,7 +295,7 @@ def main() -> None:
             say(f"  stopped after step {state['step']:,}; evaluation takes what is there, {again}")
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id']}")
+        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
 
 
 if __name__ == "__main__":

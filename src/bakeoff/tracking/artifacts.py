@@ -38,11 +38,6 @@ def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:
     return _fetch(run_id, WEIGHTS, _address_of_best, settings)
 
 
-def fetch(run_id: str, artifact: str) -> Path:
-    """Fetch any file of a run's artifacts, such as `export/labels.txt`."""
-    return _fetch(run_id, artifact, lambda client, run: f"{run.artifact_uri}/{artifact}", None)
-
-
 def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
     """Fetch one file of a run, from a store at any address; None if the store does not give it."""
     target = fetched() / mlflow_id / name
@@ -56,27 +51,6 @@ def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
     except Exception:  # whatever a server raises
         return None
     return target
-
-
-def fetch_run_yaml(run_id: str) -> str | None:
-    """Return the text of the run's run.yaml, or None if the store has no such run."""
-    target = Target.of(Mlflow())
-    if target.is_missing:
-        return None
-    from bakeoff.tracking.store import MlflowClient, MlflowException, find_id
-
-    client = MlflowClient(tracking_uri=target.address)
-    try:
-        found = find_id(client, run_id)
-    except MlflowException:
-        return None
-    if found is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            return Path(client.download_artifacts(found, CONFIG, folder)).read_text(encoding="utf-8")
-        except (MlflowException, OSError) as error:
-            raise WorkspaceError(f"MLflow run {run_id}: has no {CONFIG} ({str(error).splitlines()[0]})") from None
 
 
 def _fetch(

@@ -1,7 +1,8 @@
-"""Lines of a journal that go to MLflow in one request."""
+"""Lines of a journal that go to MLflow in one request, by the names that they have there."""
 
 from dataclasses import dataclass, field
 
+from bakeoff.tracking.in_mlflow import metric_in_mlflow, params_in_mlflow
 from bakeoff.tracking.journal import Entry
 from bakeoff.tracking.store import MOST_POINTS, MOST_TEXTS
 
@@ -24,7 +25,12 @@ class Batch:
     def add(self, entry: Entry, end: int) -> None:
         if entry["kind"] == "metrics":
             step, at, revised = entry["step"], entry["at"], entry.get("revised", False)
-            self.points += [(key, step, value, at, revised) for key, value in entry["values"].items()]
+            named = {metric_in_mlflow(key): value for key, value in entry["values"].items()}
+            self.points += [(key, step, value, at, revised) for key, value in named.items()]
+        elif entry["kind"] == "params":
+            params, tags = params_in_mlflow(entry["values"])
+            self.params |= params
+            self.tags |= tags
         else:
-            getattr(self, entry["kind"]).update(entry["values"])
+            self.tags |= entry["values"]
         self.end = end

@@ -19,6 +19,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 from bakeoff.files import sync_file
 from bakeoff.tracking.batch import IN_BATCHES, Batch
 from bakeoff.tracking.checkpoints import Checkpoints, Known
+from bakeoff.tracking.in_mlflow import DIFFERS_TAG, name_in_mlflow
 from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
 from bakeoff.tracking.journal_files import SENDING, clear_of_kills, kept_file, link
 from bakeoff.tracking.logged_models import LoggedModels
@@ -100,7 +101,9 @@ class Delivery:
     def _create(self) -> str:
         first = next(entries_of(self._folder, "run"), None)
         name, start = (first["name"], first["at"]) if first else (self._folder.name, None)
-        tags = {RUN_TAG: self._folder.name}
+        tags, differs = {RUN_TAG: self._folder.name}, first.get("differs", "") if first else ""
+        tags |= {DIFFERS_TAG: differs} if differs else {}
+        name = name_in_mlflow(self._folder.name, name, differs) if first else name
         return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
 
     def _find_runs(self, run_id: str) -> list[Any]:

@@ -23,8 +23,8 @@ PLAIN = (
 )  # fmt: skip
 
 
-def commit() -> str | None:
-    return _ask("rev-parse", "HEAD")
+def commit(revision: str = "HEAD") -> str | None:
+    return None if revision.startswith("-") else _ask("rev-parse", "--verify", f"{revision}^{{commit}}")
 
 
 def has_commit(commit: str) -> bool:

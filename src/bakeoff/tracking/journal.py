@@ -184,8 +184,9 @@ class Journal:
         """Tell of a checkpoint as `journal_checkpoints` describes it."""
         self._tell({"kind": "checkpoint", **checkpoint})
 
-    def run(self, name: str) -> None:
-        self._tell({"kind": "run", "name": name})
+    def run(self, name: str, differs: str = "") -> None:
+        """Tell what it is called, and what was changed in it."""
+        self._tell({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
 
     def state(self, state: str, *, ended: bool = True) -> None:
         """Tell one of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""

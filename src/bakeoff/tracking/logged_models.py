@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
 
+from bakeoff.tracking.in_mlflow import metric_in_mlflow
 from bakeoff.tracking.journal import Entry, entries
 from bakeoff.tracking.journal_files import SENDING, kept_file, link
 from bakeoff.tracking.store import (
@@ -233,7 +234,7 @@ def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator
         of_the_step = "weights" not in entry and entry["step"] == model["step"]
         for key, value in entry["values"].items():
             if (of_the_step and key.startswith("validation/")) or entry.get("weights") == model["weights"]:
-                yield key, entry["step"], value, entry["at"]
+                yield metric_in_mlflow(key), entry["step"], value, entry["at"]
 
 
 def _digest_of(entry: Entry) -> str:

@@ -1,24 +1,22 @@
-"""A name -> all that is known of a run: by its journal here, and by the store that has it."""
+"""An id -> all that is known of a run: by its journal here, and by the store that has it."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking.journal import FILE, Entry, entries_of
 from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here
-from bakeoff.tracking.target import RUN_TAG, Target, place_in, target_in
+from bakeoff.tracking.target import RUN_TAG, Target, own_id, target_in
 from bakeoff.workspace import journals
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
-
-SHOWN = 12  # characters of an id
 
 
 @dataclass
@@ -54,61 +52,41 @@ class TrackedRun:
                 return None
 
 
-def find_run(name: str) -> TrackedRun | None:
-    """Find it by our id of it or MLflow's, or the beginning of either; None if nobody knows such a run."""
-    own = _find_here(name)
-    folder = journals() / own[0] if own else None
-    target = (target_in(folder) if folder else None) or _target_here()
-    run, trouble = _find_in_store(target, own[0] if own else name)
+def find_run(run_id: str) -> TrackedRun | None:
+    """Find it by our whole id of it or MLflow's; None if nobody knows such a run."""
+    own = run_id if (journals() / run_id / FILE).is_file() else own_id(run_id)
+    folder = journals() / own if own else None
+    target = (target_in(folder) if folder else None) or target_here()
+    run, trouble = _find_in_store(target, own or run_id)
     if run is None and folder is None:
         if trouble:
-            raise WorkspaceError(f"{name}: no run here has this id, and MLflow ({target.shown}) says: {trouble}")
+            raise WorkspaceError(f"{run_id}: no run here has this id, and MLflow ({target.shown}) says: {trouble}")
         return None
     tags = dict(run.data.tags) if run else {}
     files = {}
-    run_id = folder.name if folder else tags.get(RUN_TAG)
+    found = folder.name if folder else tags.get(RUN_TAG)
     if folder:
         for entry in entries_of(folder, "tags"):
             tags |= entry["values"]
         files = {entry["name"]: entry for entry in entries_of(folder, "file")}
-    return TrackedRun(run_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
+    return TrackedRun(found, tags, target, run.info.run_id if run else None, trouble, _files=files)
 
 
-def _find_here(beginning: str) -> list[str]:
-    found = []
-    for folder in (path.parent for path in sorted(journals().glob(f"*/{FILE}"))):
-        there = place_in(folder, target).run if (target := target_in(folder)) else None
-        if folder.name.startswith(beginning) or (there and there.startswith(beginning)):
-            found.append(folder.name)
-    return _only(found, beginning)
-
-
-def _only(found: list[str], beginning: str) -> list[str]:
-    if len(found) > 1 and beginning not in found:
-        named = ", ".join(name[:SHOWN] for name in found)
-        raise WorkspaceError(f"{beginning}: must be one run, got {len(found)}: {named}; write more of the id")
-    return [beginning] if beginning in found else found
-
-
-def _target_here() -> Target:
+def target_here() -> Target:
+    """Return the store that the rendered variant names."""
     track = result_here().variant.get("track") or {}
     return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
 
 
-def _find_in_store(target: Target, name: str) -> "tuple[Run | None, str | None]":
+def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None]":
     """Return the run, and why not if the store does not answer."""
     if target.is_missing:
         return None, None
-    from bakeoff.tracking.store import MlflowClient, explain, find_id, find_runs
+    from bakeoff.tracking.store import MlflowClient, explain, find_id
 
     client = MlflowClient(tracking_uri=target.address)
     try:
-        if found := find_id(client, name):
-            return client.get_run(found), None
-        runs: dict[str, Any] = {run.info.run_id: run for run in find_runs(client, name)}
-        ids = _only(list(runs), name)
-        return (runs[ids[0]] if ids else None), None
-    except WorkspaceError:
-        raise
+        found = find_id(client, run_id)
+        return (client.get_run(found) if found else None), None
     except Exception as error:  # whatever a store raises
         return None, explain(error)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.in_mlflow import metric_from_mlflow, name_from_mlflow, params_from_mlflow
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import RUN_TAG, Target, without_secrets
 
@@ -19,7 +20,10 @@ SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
 PATIENCE_S = 10.0  # with who writes to it
-NOT_OF_CLASSES = "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
+NOT_OF_CLASSES = (  # the first line is as earlier versions named them
+    "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
+    " AND key NOT GLOB 'within_evaluation*/classes/*' AND key NOT GLOB 'within_evaluation*/errors/*'"
+)
 AT_ONCE = 1000  # of what MLflow's client is asked for
 
 
@@ -59,7 +63,7 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
     except Exception as error:  # whatever a store raises
         reason = _shorten(without_secrets(" ".join((str(error) or type(error).__name__).split())))
         if schema is None:
-            raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from None
+            raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from error
         known = ", ".join(f"{name} of MLflow {version}" for name, version in KNOWN_SCHEMAS.items())
         raise WorkspaceError(
             f"{target.shown}: must have a schema that is known here ({known}), got {schema}, and the MLflow that is "
@@ -96,8 +100,8 @@ class Database:
         names = {run: tags.get(run, {}).get(RUN_TAG, run) for run, *_ in rows}
         return [
             StoredRun(
-                names[run], name or run, status, began, ended, tags.get(run, {}),
-                parent=names.get(tags.get(run, {}).get("mlflow.parentRunId", "")),
+                names[run], name_from_mlflow(names[run], name or run, tags.get(run, {})), status, began, ended,
+                tags.get(run, {}), parent=names.get(tags.get(run, {}).get("mlflow.parentRunId", "")),
                 mlflow_id=run, mlflow_experiment=experiment, artifacts=artifacts, is_deleted=stage != "active",
             )
             for run, name, status, began, ended, artifacts, stage, experiment in rows
@@ -112,8 +116,12 @@ class Database:
                 params[run][key] = value
             numbers = f"SELECT run_uuid, key, value, is_nan FROM latest_metrics {CHOSEN} AND key NOT GLOB 'system/*'"
             for run, key, value, is_nan in store.execute(numbers if by_class else f"{numbers} {NOT_OF_CLASSES}", ids):
-                metrics[run][key] = float("nan") if is_nan else value
-        return [replace(run, params=params[run.mlflow_id], metrics=metrics[run.mlflow_id]) for run in runs]
+                metrics[run][metric_from_mlflow(key)] = float("nan") if is_nan else value
+        return [
+            replace(
+                run, params=params_from_mlflow(params[run.mlflow_id], run.tags), metrics=metrics[run.mlflow_id]
+            ) for run in runs
+        ]  # fmt: skip
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -143,8 +151,11 @@ class Server:
         names = {run.info.run_id: run.data.tags.get(RUN_TAG, run.info.run_id) for run in runs}
         return [
             StoredRun(
-                names[run.info.run_id], run.info.run_name or run.info.run_id, run.info.status, run.info.start_time,
-                run.info.end_time, run.data.tags, run.data.params, run.data.metrics,
+                names[run.info.run_id],
+                name_from_mlflow(names[run.info.run_id], run.info.run_name or run.info.run_id, run.data.tags),
+                run.info.status, run.info.start_time, run.info.end_time, run.data.tags,
+                params_from_mlflow(run.data.params, run.data.tags),
+                {metric_from_mlflow(key): value for key, value in run.data.metrics.items()},
                 parent=names.get(run.data.tags.get("mlflow.parentRunId", "")),
                 mlflow_id=run.info.run_id, mlflow_experiment=experiments[run.info.experiment_id],
                 artifacts=run.info.artifact_uri, is_deleted=run.info.lifecycle_stage != "active",

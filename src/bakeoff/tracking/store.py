@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is n
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
-from mlflow.entities import LoggedModel, Run
+from mlflow.entities import LoggedModel
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
@@ -102,21 +102,6 @@ def find_id(client: MlflowClient, run_id: str) -> str | None:
     return found[0].info.run_id if found else None
 
 
-def find_runs(
-    client: MlflowClient, name: str, ids: Sequence[str] = (RUN_TAG,), names: Sequence[str] = ()
-) -> Iterator[Run]:
-    """Yield runs whose id, or a tag among `ids`, begins with a name, or that have a tag among `names` which is it."""
-    places = [experiment.experiment_id for experiment in client.search_experiments()]
-    begin = [f"{key} LIKE '{name}%'" for key in ("attributes.run_id", *(f"tags.`{key}`" for key in ids))]
-    same = [f"tags.`{key}` = '{name}'" for key in names]
-    seen: set[str] = set()
-    for query in () if "'" in name else (*begin, *same):
-        for run in client.search_runs(places, query, max_results=MOST_FOUND) if places else ():
-            if run.info.run_id not in seen:
-                seen.add(run.info.run_id)
-                yield run
-
-
 def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
     """Return the newest logged model of a run that has this name."""
     found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
@@ -151,7 +136,7 @@ def sync_artifacts(address: str, name: str = "") -> None:
         sync(path)
 
 
-def explain(error: Exception) -> str:
+def explain(error: BaseException) -> str:
     """Return what a store raised as one line by which a user knows what to do, without passwords of addresses."""
     text = str(error)
     for pattern, meaning in MEANINGS:

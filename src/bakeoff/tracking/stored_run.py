@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.tracking.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.run_names import Names
 from bakeoff.tracking.target import all_journals, place_in, target_in
 from bakeoff.workspace import journals
+
+FINGERPRINT, EXPERIMENT = "bakeoff.fingerprint", "DVC_EXP_NAME"  # tags
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ class StoredRun:
     page: str | None = None  # of MLflow's UI, on a server
     journal: Path | None = None
     is_deleted: bool = False  # somebody deleted it in MLflow
+
+    @property
+    def names(self) -> Names:
+        return Names(
+            self.run_id, self.tags.get(FINGERPRINT, ""), self.mlflow_id or "", self.tags.get(EXPERIMENT, ""), self.name,
+            state=self.tags.get("bakeoff.state") or self.status, began=(self.began or 0) / 1000,
+        )  # fmt: skip
 
 
 def journaled_runs(known: Collection[str]) -> list[StoredRun]:

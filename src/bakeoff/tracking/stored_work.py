@@ -3,14 +3,17 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.tracking.in_mlflow import name_from_mlflow
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY
+from bakeoff.tracking.names import candidates, stored_runs, unknown
+from bakeoff.tracking.run_names import SHOWN_OF_ID
+from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.system import FIRST
 from bakeoff.tracking.target import RUN_TAG, Place, Target
 from bakeoff.training import checkpoint
@@ -19,9 +22,6 @@ from bakeoff.workspace import journals
 
 if TYPE_CHECKING:
     from mlflow.entities import LoggedModel, Run
-
-FINGERPRINT, EXPERIMENT = "bakeoff.fingerprint", "DVC_EXP_NAME"
-SHOWN = 12  # characters of an id
 
 
 class NotThere(WorkspaceError):
@@ -38,9 +38,14 @@ class StoredCheckpoint:
 class StoredWork:
     def __init__(self, target: Target, run: "Run", models: dict[str, "LoggedModel"]) -> None:
         self.target, self.mlflow_id = target, str(run.info.run_id)
-        self.run_id, self.name = run.data.tags.get(RUN_TAG, self.mlflow_id), run.info.run_name
+        self.run_id = run.data.tags.get(RUN_TAG, self.mlflow_id)
+        self.name = name_from_mlflow(self.run_id, run.info.run_name, run.data.tags)
         self.is_running = run.info.status == "RUNNING"
         self._models = models
+
+    @property
+    def short(self) -> str:
+        return self.run_id[:SHOWN_OF_ID]
 
     @property
     def checkpoints(self) -> list[StoredCheckpoint]:
@@ -60,10 +65,10 @@ class StoredWork:
             found = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
             tree = json.loads(found.read_text(encoding="utf-8"))
         except ValueError:
-            raise WorkspaceError(f"run {self.run_id[:SHOWN]}: its {STORED_IDENTITY} in MLflow cannot be read") from None
+            raise WorkspaceError(f"run {self.short}: its {STORED_IDENTITY} in MLflow cannot be read") from None
         except Exception as error:  # whatever a store raises
             said = f"MLflow does not give its {STORED_IDENTITY} ({explain(error)})"
-            raise WorkspaceError(f"run {self.run_id[:SHOWN]}: {said}") from None
+            raise WorkspaceError(f"run {self.short}: {said}") from None
         return tree
 
     def fetch(self, wanted: StoredCheckpoint, folder: Path) -> list[Path]:
@@ -118,40 +123,39 @@ class StoredWork:
 
 
 def find_work(target: Target, name: str) -> StoredWork:
-    """Find those of a run by its fingerprint, our id of it or MLflow's, the beginning of one, or a DVC experiment."""
+    """Find the checkpoints of a run by any of its names. Of several runs those count that have some."""
     if target.lacks_its_file:
         raise WorkspaceError(f"{name}: {target.shown} is not here; set track.uri to the store that has the run")
     from bakeoff.tracking.store import explain
 
     try:
-        found = dict(_find(target, name))
+        runs = [run for run in stored_runs(target) if not run.is_deleted]
+        meant = candidates(name, runs)
+        alike = {run.names.fingerprint for run in meant} - {""}
+        found = [_work_of(target, run) for run in runs if run in meant or run.names.fingerprint in alike]
     except Exception as error:  # whatever a store raises
-        raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error)}") from None
+        raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error.__cause__ or error)}") from None
     if not found:
-        raise WorkspaceError(
-            f"{name}: MLflow ({target.shown}) has no such run; it can be a fingerprint, a run id, the beginning of "
-            "one, or a DVC experiment"
-        )
-    with_some = {key: work for key, work in found.items() if work.checkpoints}
+        raise unknown(name, runs)
+    with_some = [work for work in found if work.checkpoints]
     if not with_some:
         raise WorkspaceError(
-            f"{name}: MLflow ({target.shown}) has no checkpoint of this run: it ended before its first one, or "
+            f"{name}: MLflow ({target.shown}) has no checkpoint of run {found[0].short}: it ended before its first, or "
             "track.checkpoints was best or none"
         )
     if len(with_some) > 1:
-        named = ", ".join(f"{work.run_id[:SHOWN]} at step {work.checkpoints[0].step:,}" for work in with_some.values())
-        raise WorkspaceError(f"{name}: must be one run, got {len(with_some)}: {named}; write the id of one")
-    return next(iter(with_some.values()))
+        named = ", ".join(f"{work.short} at step {work.checkpoints[0].step:,}" for work in with_some)
+        raise WorkspaceError(f"{name}: must name one run, got {len(with_some)}: {named}; give more of its name")
+    return with_some[0]
 
 
-def _find(target: Target, name: str) -> Iterator[tuple[str, StoredWork]]:
+def _work_of(target: Target, stored: StoredRun) -> StoredWork:
     from bakeoff.tracking.checkpoints import whole_checkpoints
-    from bakeoff.tracking.store import MlflowClient, find_runs, models_of
+    from bakeoff.tracking.store import MlflowClient, models_of
 
     client = MlflowClient(tracking_uri=target.address)
-    for run in find_runs(client, name, (RUN_TAG, FINGERPRINT), (EXPERIMENT,)):
-        models = models_of(client, run.info.experiment_id, run.info.run_id)
-        yield run.info.run_id, StoredWork(target, run, whole_checkpoints(models))
+    run = client.get_run(str(stored.mlflow_id))
+    return StoredWork(target, run, whole_checkpoints(models_of(client, run.info.experiment_id, run.info.run_id)))
 
 
 def _order(name: str) -> tuple[int, str]:

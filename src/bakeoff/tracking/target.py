@@ -36,14 +36,6 @@ def artifacts_uri() -> str:
     return (main_workspace() / "mlartifacts").as_uri()
 
 
-def ui_arguments(port: int) -> list[str]:
-    """Return the words for MLflow's own command: a server of the main workspace's store, for this machine only."""
-    return [
-        "server", f"--backend-store-uri={local_uri()}", f"--default-artifact-root={artifacts_uri()}",
-        "--host=127.0.0.1", f"--port={port}", "--workers=1", "--uvicorn-opts=--log-level=warning",
-    ]  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Target:
     uri: str

@@ -17,11 +17,12 @@ from uuid import uuid4
 from bakeoff.progress import say
 from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
+from bakeoff.tracking.in_mlflow import describe_changes
 from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, tell_checkpoints
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
-from bakeoff.tracking.result import Result, flattened, note_result, params_of, result_here
+from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.target import Target
 from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
@@ -251,6 +252,7 @@ def _begin(journal: Journal, name: str | None, settings: Mlflow) -> None:
         restore(journal, result_here(), settings)
         return
     experiment, name = os.environ.get("DVC_EXP_NAME"), settings.name or name
-    journal.run(f"{name} ({experiment})" if experiment else name)
+    differs = "" if settings.name else describe_changes(parse_yaml(read_text(RUN)))
+    journal.run(f"{name} ({experiment})" if experiment else name, differs)
     if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
         journal.parent(sweep[1])

@@ -1,0 +1,104 @@
+"""What a run and its numbers are called in MLflow, whose pages make a folder of charts of what stands before a slash.
+
+    name       9e1f70b2 ssd_small · cosine · low, lr.peak 0.08      the run's short name, the variant, what was changed
+    params     lr.use instead of variant.lr; derived values are tags, for nobody chooses them
+    metrics    evaluation/mAP_50                       of all examples, the first eight
+               within_evaluation/more/mAP_small        the others; the folders within come after the curves of training
+               within_evaluation/classes/AP.cat        a number of each class
+               within_evaluation/errors/errors.missed  a number of each kind of error
+               within_evaluation/intervals/mAP.low     the ends of intervals
+
+Journals and compare have the plain names. A store that an earlier version wrote has those, too, and reads the same.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+from bakeoff.tracking import git
+from bakeoff.tracking.result import flattened, parse_yaml, read_text
+from bakeoff.tracking.run_names import SHOWN_OF_ID
+from bakeoff.workspace import PARAMS
+
+OWN_ID = re.compile(r"[0-9a-f]{32}")
+DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name in MLflow says it
+OPTION, USE, DERIVED = "variant.", ".use", "derived."
+NAMED_OPTIONS = ("model.use", "lr.use", "memory.use")  # by the variant's name
+MOST_CHANGES = 4
+FIRST = (
+    "mAP_50", "mAP", "mAP_75", "AR_100", "f1", "accuracy", "top_5", "macro_f1", "macro_precision", "macro_recall",
+    "mean_average_precision", "mean_auc", "best_f1", "precision", "recall", "ece", "loss",
+)  # fmt: skip
+EVALUATED = re.compile(r"(?P<place>evaluation\w*)/(?P<name>.+)")
+WITHIN = re.compile(r"within_(?P<place>evaluation\w*)/(?P<folder>more|classes|errors|intervals)/(?P<name>.+)")
+INTERVAL, ERRORS = "interval.", ("errors.", "lost_")
+
+
+def metric_in_mlflow(name: str) -> str:
+    found = EVALUATED.fullmatch(name)
+    if not found:
+        return name
+    place, own = found["place"], found["name"]
+    if own.startswith(INTERVAL):
+        return f"within_{place}/intervals/{own.removeprefix(INTERVAL)}"
+    if "." in own:
+        return f"within_{place}/{'errors' if own.startswith(ERRORS) else 'classes'}/{own}"
+    return name if own in FIRST else f"within_{place}/more/{own}"
+
+
+def metric_from_mlflow(name: str) -> str:
+    found = WITHIN.fullmatch(name)
+    if not found:
+        return name
+    return f"{found['place']}/{INTERVAL if found['folder'] == 'intervals' else ''}{found['name']}"
+
+
+def params_in_mlflow(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return params, and tags: those that were derived."""
+    chosen = {option_in_params(key): value for key, value in values.items() if not key.startswith(DERIVED)}
+    return chosen, {key: value for key, value in values.items() if key.startswith(DERIVED)}
+
+
+def option_in_params(key: str) -> str:
+    """Call `variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
+    return f"{key.removeprefix(OPTION)}{USE}" if key.startswith(OPTION) else key
+
+
+def params_from_mlflow(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
+    return {**params, **{key: value for key, value in tags.items() if key.startswith(DERIVED)}}
+
+
+def short_of(run_id: str) -> str:
+    """Return a run's short name; a sweep's own run goes by the sweep's."""
+    return run_id[:SHOWN_OF_ID] if OWN_ID.fullmatch(run_id) else ""
+
+
+def name_in_mlflow(run_id: str, name: str, differs: str = "") -> str:
+    """Put the short name before, and what was changed after the variant, before an experiment in brackets."""
+    variant, bracket, experiment = name.partition(" (")
+    return f"{short_of(run_id)} {variant}{_said(differs)}{bracket}{experiment}".lstrip()
+
+
+def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
+    """Return the name without what was put into it; one that a user gave it in MLflow stays."""
+    return name.removeprefix(f"{short_of(run_id)} ").replace(_said(tags.get(DIFFERS_TAG, "")), "", 1)
+
+
+def describe_changes(variant: Mapping[str, object]) -> str:
+    """Return in words for a name what params.yaml has otherwise than in the last commit, or in the one that an
+    experiment began at: `lr.peak 0.08, seed 3`. The rendered `variant` must have the same."""
+    before = dict(flattened(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
+    rendered = {option_in_params(key): value for key, value in flattened(variant)}
+    said = []
+    for key, value in flattened(parse_yaml(read_text(PARAMS))):
+        used = f"{key}{USE}" if f"{key}{USE}" in rendered else key  # a bare name is an option
+        if used in NAMED_OPTIONS or value in (before.get(key), before.get(used)):
+            continue
+        if used in rendered and rendered[used] == value:
+            said.append(f"{used} {value}")
+    more = len(said) - MOST_CHANGES
+    return ", ".join([*said[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
+
+
+def _said(differs: str) -> str:
+    return f", {differs}" if differs else ""
