@@ -47,11 +47,13 @@ def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
 def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bakeoff) -> None:
     three()
     head, *rows = bakeoff("compare").rows
-    assert head[:7] == ["run", "lr.use", "seed", "lr.peak", "mAP_50", "mAP", "state"]
+    # The numbers, what differs, what it cost.
+    assert head[:8] == ["run", "mAP_50", "mAP", "lr.use", "seed", "lr.peak", "time", "memory"]
+    assert head.index("state") > head.index("size")
     assert [row[:6] for row in rows[:3]] == [  # by mAP_50, the best first
-        ["bbbb2222", "exponential", "0", "0.003", "0.850* (0.820–0.880)", "0.425*"],
-        ["aaaa1111", "cosine", "0", "0.003", "0.800", "(0.770–0.830)"],
-        ["cccc3333", "cosine", "1", "0.01", "0.700", "(0.670–0.730)"],
+        ["bbbb2222", "0.850* (0.820–0.880)", "0.425*", "exponential", "0", "0.003"],
+        ["aaaa1111", "0.800", "(0.770–0.830)", "0.400", "cosine", "0"],
+        ["cccc3333", "0.700", "(0.670–0.730)", "0.350", "cosine", "1"],
     ]
     assert rows[1][-4:-1] != rows[2][-4:-1]
     assert "1:30" in " ".join(rows[1]) and "1.50 GB" in " ".join(rows[1])
@@ -84,7 +86,7 @@ def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
 def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
     three()
     rows = bakeoff("compare", "--metric", "loss").rows
-    assert [row[4].rstrip() for row in rows[1:4]] == ["0.150*", "0.200", "0.300"]
+    assert [row[1].rstrip() for row in rows[1:4]] == ["0.150*", "0.200", "0.300"]
 
 
 def test_what_has_no_room_is_left_out_and_named(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +115,8 @@ def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bak
     told("bbbb0", scores(0.70), lr__peak="0.01")
     told("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
     said = bakeoff("compare")
-    assert said.rows[0][:3] == ["run", "lr.peak", "mAP_50"]
-    assert said.rows[1][:3] == ["aaaa2", "0.003", "0.830* ± 0.030"]  # deviation of 0.80, 0.83, 0.86: 0.03
+    assert said.rows[0][:4] == ["run", "mAP_50", "mAP", "lr.peak"]
+    assert [said.rows[1][at] for at in (0, 1, 3)] == ["aaaa2", "0.830* ± 0.030", "0.003"]  # deviation of 0.80, 0.83, 0.86: 0.03
     assert "SUCCEEDED, 3 seeds" in said.rows[1] and "1:30*" not in said.rows[2]
     assert [row[0] for row in said.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
     single = bakeoff("compare", "--no-fold")
@@ -211,7 +213,7 @@ def test_what_a_process_says_of_a_run_is_its_state(bakeoff: Bakeoff, here: Path)
     made(here / ".bakeoff/runs", "5d1c9a3e77", State.RUNNING, run_id="bbbb2222", training_seconds=65)
     rows = bakeoff("compare").rows
     assert "RUNNING" in rows[2] and "1:05" in " ".join(rows[2])
-    assert rows[0][2:5] == ["mAP_50", "mAP", "validation/mAP_50"]  # for the one that is not evaluated yet
+    assert rows[0][1:4] == ["mAP_50", "mAP", "validation/mAP_50"]  # for the one that is not evaluated yet
 
 
 def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeoff) -> None:
@@ -227,8 +229,9 @@ def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeo
 def test_a_param_that_changed_when_a_run_went_on_is_the_new_one(bakeoff: Bakeoff) -> None:
     told("aaaa1111", scores(0.80), {"changed.train.steps": "3000"})
     told("bbbb2222", scores(0.70))
-    rows = bakeoff("compare").rows
-    assert rows[0][1] == "train.steps" and [row[1] for row in rows[1:3]] == ["3000", "2000"]
+    head, *rows = [line.split(" | ") for line in bakeoff("compare", "--md").out.splitlines()]
+    at = head.index("train.steps")
+    assert [row[at] for row in rows[1:3]] == ["3000", "2000"]
 
 
 def test_what_the_worst_exported_file_lost_stands_beside_the_network_s_number(bakeoff: Bakeoff) -> None:
@@ -243,8 +246,8 @@ def test_markdown_and_json(bakeoff: Bakeoff) -> None:
     three()
     told("dddd|4", scores(0.1), name="a | b", lr__peak="7")
     head, rule, best, *_ = bakeoff("compare", "--md").out.splitlines()
-    assert head.startswith("| run | lr.use | seed | lr.peak | mAP_50 |") and rule.startswith("|---|---|---|---|---:|")
-    assert best.startswith("| bbbb2222 | exponential | 0 | 0.003 | **0.850 (0.820–0.880)** |")
+    assert head.startswith("| run | mAP_50 | mAP | lr.use | seed | lr.peak |") and rule.startswith("|---|---:|---:|---|")
+    assert best.startswith("| bbbb2222 | **0.850 (0.820–0.880)** | **0.425** | exponential | 0 | 0.003 |")
     assert "dddd\\|4" in bakeoff("compare", "--md").out
     tree = json.loads(bakeoff("compare", "--json").out)
     assert (tree["version"], tree["keys"]) == (1, ["lr.use", "seed", "lr.peak"])

@@ -15,6 +15,7 @@ from PIL import Image
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
+from bakeoff.report.about import About
 from bakeoff.report.gallery import Shown
 from bakeoff.report.page import FILE, Report, write_page
 from coco_sets import given, true
@@ -58,7 +59,7 @@ def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | 
     rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
     groups = [str(number) for number in range(len(rows))]
     return Report(
-        f"run {NASTY}", {"task": "test"}, headline, score.result(), score.intervals(groups, 100), "some examples",
+        About(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100), "some examples",
         score.plots(), dict.fromkeys(score.classes, 1),
         worst=[Shown(row, encoded or [jpeg(200, 100)]) for row in rows[:shown]],
     )  # fmt: skip

@@ -25,7 +25,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    title: str
+    title: str  # as others call it
+    question: str  # that it answers
     drawing: Element
     legend: Sequence[tuple[str, str]]  # colour and name
     unnamed: int  # lines that have no room in the legend
@@ -41,20 +42,23 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
             for name, table in list(by_class.items())[:MOST_CURVES]
         ]
         lines.append(Line("all", _points(rows, "recall", "precision"), is_strong=True))
-        charts.append(_chart("Precision at each recall", "recall", "precision", lines))
+        charts.append(_chart("Precision–recall curve", "Precision at each recall.", "recall", "precision", lines))
     if rows := tables.get("threshold"):
         names = ("precision", "recall", "f1")
         lines = [Line(name, _points(rows, "threshold", name), is_strong=name == "f1") for name in names]
-        charts.append(_chart("What a score threshold does", "score threshold", "share", lines, mark=threshold))
+        title, question = "Precision, recall and F1 by threshold", "What a score threshold does; the best is dashed."
+        charts.append(_chart(title, question, "score threshold", "share", lines, mark=threshold))
     if rows := tables.get("calibration"):
         ideal = Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
         found = Line("as it is", _points(rows, "probability", "accuracy"), is_strong=True, has_dots=True)
-        title = "Is it as sure as it should be?"
-        charts.append(_chart(title, "probability given", "share that is right", [ideal, found]))
+        title, question = "Calibration", "Is it as sure as it should be? Each dot is a range of probabilities."
+        charts.append(_chart(title, question, "probability given", "share that is right", [ideal, found]))
     return charts
 
 
-def _chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, mark: float | None = None) -> Chart:
+def _chart(
+    title: str, question: str, x_label: str, y_label: str, lines: Sequence[Line], *, mark: float | None = None
+) -> Chart:
     ticks = Scale(0.0, 1.0).ticks()
     x, y = 12, (FRAME.y(0) + FRAME.y(1)) / 2
     rows = [*svg.draw_across(FRAME, ticks), *svg.draw_below(FRAME, ticks, x_label, grid=True)]
@@ -69,8 +73,8 @@ def _chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, mar
         if line.has_dots:
             rows.append(svg.draw_dots(points, class_="dot"))
     named = [(colour, line.name) for line, colour in zip(lines, colours, strict=True)] if len(lines) > 1 else []
-    drawing = svg.draw_svg(FRAME, *rows, label=f"{y_label} over {x_label}")
-    return Chart(title, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
+    drawing = svg.draw_svg(FRAME, *rows, label=f"{title}: {y_label} over {x_label}")
+    return Chart(title, question, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
 
 
 def _points(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> list[tuple[float, float]]:

@@ -24,7 +24,7 @@ from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.runs.time_left import Stretch
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
+from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measured, read_measured
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id, takes_checkpoints_here
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
@@ -174,7 +174,7 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit) | {"run_id": copy.run_id}
+        measured = _measure(run, desk, outcome, limit) | {"run_id": copy.run_id} | describe_source(tags)
         measured |= read_measured(start.fingerprint) if found.is_over else {}  # this process took no step
         keep_measured(start.fingerprint, **measured)
         copy.tags({f"bakeoff.{key}": str((state | measured)[key]) for key in IN_TAGS})
