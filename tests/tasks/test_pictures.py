@@ -211,13 +211,11 @@ def test_of_a_weak_model_the_surest_boxes_are_drawn_as_such_and_what_is_true_sta
 
 
 def test_of_many_boxes_the_ten_surest_are_drawn(tmp_path: Path) -> None:
-    rows = [([0.05, at / 20, 0.95, at / 20 + 0.01], 1, 0.5 + at / 40) for at in range(20)]
+    """Twenty upright ones from left to right, the sure ones on the right."""
+    rows = [([0.1, at / 20, 0.9, at / 20 + 0.02], 1, 0.5 + at / 40) for at in range(20)]
     _, found = panels([], rows, tmp_path)
-    middle = (found[SIDE // 2] == np.array(WRONG, np.uint8)).all(axis=-1)
-    drawn_at = np.flatnonzero(middle)
-    few, _ = panels([], [], tmp_path)
-    assert not count(WRONG, few)
-    assert drawn_at.min() > 9 / 20 * SIDE  # the ten on the right are the surest
+    low = (found[round(0.7 * SIDE) :] == np.array(WRONG, np.uint8)).all(axis=-1).any(axis=0)
+    assert np.flatnonzero(low).min() > 9.5 / 20 * SIDE and np.flatnonzero(low).max() > 19 / 20 * SIDE
 
 
 def test_name_of_a_box_at_an_edge_stays_in_the_picture(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def describe_costliest(mistakes: Sequence[Mistake], metric: str, value: float | 
     worst = mistakes[0] if mistakes else None
     if worst is None or not worst.count:
         return ""
-    often, meaning = f"{worst.count:,} times, {worst.share:.0%} of all errors", f": {worst.meaning}" if worst.meaning else ""
+    often = f"{worst.count:,} {'time' if worst.count == 1 else 'times'}, {worst.share:.0%} of all errors"
+    meaning = f": {worst.meaning}" if worst.meaning else ""
     sentence = f"The mistake that costs most is {worst.name} ({often}){meaning}."
     if value is not None:
         sentence += f" Without it {metric} would be {value + worst.cost:.3f} instead of {value:.3f}."
@@ -67,5 +68,5 @@ def _errors_of_boxes(counts: Mapping[str, int], lost: Mapping[str, float]) -> li
 
 
 def _shares(counts: Mapping[str, int], decisions: int) -> list[Mistake]:
-    total = sum(counts.values())
-    return [Mistake(name, count, count / decisions, count / total) for name, count in counts.items()]
+    total = max(1, sum(counts.values()))
+    return [Mistake(name, count, count / max(1, decisions), count / total) for name, count in counts.items()]
