@@ -61,7 +61,9 @@ def defects_of(page: str) -> list[str]:
     levels = outline.headings
     if levels[:1] != [1] or levels.count(1) != 1:
         found.append(f"one h1 has to come first, got {levels}")
-    found += [f"h{after} after h{before}" for before, after in zip(levels, levels[1:], strict=False) if after > before + 1]
+    found += [
+        f"h{after} after h{before}" for before, after in zip(levels, levels[1:], strict=False) if after > before + 1
+    ]
     return [*found, *outline.unnamed, *outline.headless]
 
 

@@ -40,5 +40,7 @@ def test_lines_and_marks_stand_out(scheme: str) -> None:
 def test_every_colour_of_a_text_is_one_of_those_that_were_looked_at() -> None:
     """Words over pictures have a dark seam of their own."""
     style = (FOLDER / STYLE).read_text(encoding="utf-8").partition("/* Examples. */")[0]
-    named = {line.partition("color: ")[2].partition(";")[0].rstrip(" }") for line in style.splitlines() if " color: " in line}
+    named = {
+        line.partition("color: ")[2].partition(";")[0].rstrip(" }") for line in style.splitlines() if " color: " in line
+    }
     assert named <= {f"var(--{name})" for name in ("ink", "soft", "right", "wrong")} | {"inherit"}

@@ -17,15 +17,11 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.pages.template import add_facts
 from bakeoff.report.about import About, warn_of_end
-from bakeoff.report.gallery import Shown
 from bakeoff.report.mistakes import Mistake, describe_costliest
 from bakeoff.report.page import FILE, Report, write_page
 from coco_sets import given, true
+from made_reports import BOX, FAR, NASTY, answers, detections, jpeg, labels, report_of
 from page_reading import defects_of
-from score_rows import rows_of
-
-NASTY = "<script>alert('1')</script> & \"ü\""
-BOX, FAR = [10.0, 10.0, 60.0, 40.0], [70.0, 100.0, 90.0, 190.0]
 
 
 class Page(HTMLParser):
@@ -50,37 +46,6 @@ class Page(HTMLParser):
 
     def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
         return [found for name, found in self.tags if name == tag and having.items() <= found.items()]
-
-
-def jpeg(width: int, height: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height), (90, 120, 30)).save(buffer, "JPEG")
-    return buffer.getvalue()
-
-
-def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | None = None) -> Report:
-    rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
-    groups = [str(number) for number in range(len(rows))]
-    return Report(
-        About(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100), "some examples",
-        score.plots(), dict.fromkeys(score.classes, 1),
-        worst=[Shown(row, encoded or [jpeg(200, 100)]) for row in rows[:shown]],
-    )  # fmt: skip
-
-
-def detections() -> DetectionScore:
-    score = DetectionScore((NASTY, "bee", "cow"))
-    score = score.update(true((BOX, 1), (FAR, 2)), given((BOX, 1, 0.9), (FAR, 1, 0.8), (BOX, 1, 0.7)))
-    return score.update(true((BOX, 2)), given((BOX, 2, 0.95)))
-
-
-def answers() -> ClassificationScore:
-    probabilities = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
-    return ClassificationScore((NASTY, "bee", "cow")).update(answers_of(np.array([1, 1, 3]), probabilities))
-
-
-def labels() -> MultiLabelScore:
-    return MultiLabelScore((NASTY, "bee")).update([[True, False], [True, True]], [[0.9, 0.6], [0.2, 0.8]])
 
 
 ALL = [(detections, "mAP_50"), (answers, "accuracy"), (labels, "mean_average_precision")]
@@ -213,7 +178,9 @@ def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
     rare = Mistake("wrong class", 1, 0.2, 0.1, "Cls", "well placed, wrongly named")
     frequent = Mistake("missed", 9, 0.1, 0.9)
     said = describe_costliest([rare, frequent], "mAP_50", 0.5)
-    assert said.startswith("The mistake that costs most is wrong class (1 time, 10% of all errors): well placed, wrongly")
+    assert said.startswith(
+        "The mistake that costs most is wrong class (1 time, 10% of all errors): well placed, wrongly"
+    )
     assert "Without it mAP_50 would be 0.700 instead of 0.500." in said
     assert said.endswith("The most frequent is missed (9 times), which costs 0.100.")
     assert describe_costliest([], "mAP_50", 0.5) == ""
@@ -246,8 +213,14 @@ def test_of_words_that_would_lie_on_each_other_the_surest_is_written(tmp_path: P
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({"state": "STOPPED", "ended_by": "stop", "step": 40, "steps": 2000}, "was stopped after step 40 of 2,000, and"),
-        ({"state": "SUCCEEDED", "ended_by": "max_minutes", "step": 40, "steps": 90}, "ended after step 40 of 90, when its"),
+        (
+            {"state": "STOPPED", "ended_by": "stop", "step": 40, "steps": 2000},
+            "was stopped after step 40 of 2,000, and",
+        ),
+        (
+            {"state": "SUCCEEDED", "ended_by": "max_minutes", "step": 40, "steps": 90},
+            "ended after step 40 of 90, when its",
+        ),
         ({"state": "SUCCEEDED", "ended_by": "early_stopping", "step": 40, "steps": 90}, ""),
         ({"state": "SUCCEEDED", "ended_by": "steps", "step": 90, "steps": 90}, ""),
         ({}, ""),

@@ -118,8 +118,14 @@ class MultiLabelScore:
         """Of each label how often it was missed and how often it was given wrongly."""
         truth, scores = self._tables
         given = scores >= THRESHOLD
-        counts = {f"{label} missed": int(count) for label, count in zip(self.classes, (truth & ~given).sum(axis=0), strict=True)}
-        counts |= {f"{label} given wrongly": int(n) for label, n in zip(self.classes, (given & ~truth).sum(axis=0), strict=True)}
+        counts = {
+            f"{label} missed": int(count)
+            for label, count in zip(self.classes, (truth & ~given).sum(axis=0), strict=True)
+        }
+        counts |= {
+            f"{label} given wrongly": int(n)
+            for label, n in zip(self.classes, (given & ~truth).sum(axis=0), strict=True)
+        }
         often = sorted(counts.items(), key=lambda item: -item[1])[:MOST_ERRORS]
         return [{"kind": kind, "count": count} for kind, count in often if count]
 

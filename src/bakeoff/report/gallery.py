@@ -69,8 +69,14 @@ def draw_figure(shown: Shown, identity: str, *, is_weak: bool = False) -> Figure
     if not is_of_boxes:
         is_right, words, truth, file = _caption(row)
         heard = f"{file}: truth {truth}, model {words}"
-        return Figure("strip" if len(shown.encoded) > 1 else "one", [draw_svg(frame, image, label=heard)],
-                      is_right, words, truth, file)
+        return Figure(
+            "strip" if len(shown.encoded) > 1 else "one",
+            [draw_svg(frame, image, label=heard)],
+            is_right,
+            words,
+            truth,
+            file,
+        )
     again = draw("use", href=f"#{identity}")
     given = _surest(row, is_weak=is_weak)
     panels = [

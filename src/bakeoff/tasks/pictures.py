@@ -104,7 +104,9 @@ def _boxes(
     marks_of_truth, marks_of_found = [], []
     for corners, label, score in reversed(found):  # the best on top
         right = _meets(corners, values["true_boxes"][values["true_classes"] == label])
-        marks_of_found.append((corners, f"{classes[label - 1]} {score:.2f}", UNSURE if is_weak else RIGHT if right else WRONG))
+        marks_of_found.append(
+            (corners, f"{classes[label - 1]} {score:.2f}", UNSURE if is_weak else RIGHT if right else WRONG)
+        )
     for corners, label in truth:
         met = _meets(corners, values["boxes"][kept][values["classes"][kept] == label])
         marks_of_truth.append((corners, classes[label - 1], TRUTH if met else WRONG))
