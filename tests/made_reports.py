@@ -29,8 +29,8 @@ def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | 
     rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
     groups = [str(number) for number in range(len(rows))]
     return Report(
-        About(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100), "some examples",
-        score.plots(), dict.fromkeys(score.classes, 1),
+        About(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100),
+        "some examples", score.plots(), dict.fromkeys(score.classes, 1),
         worst=[Shown(row, encoded or [jpeg(200, 100)]) for row in rows[:shown]],
     )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""A page as those read it who do not see it: landmarks, headings, names of pictures, tables; and colours of its style."""
+"""A page as those read it who do not see it: landmarks, headings, names of pictures, tables; and its colours."""
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 from bakeoff.pages.template import FOLDER, STYLE
 
@@ -61,9 +62,7 @@ def defects_of(page: str) -> list[str]:
     levels = outline.headings
     if levels[:1] != [1] or levels.count(1) != 1:
         found.append(f"one h1 has to come first, got {levels}")
-    found += [
-        f"h{after} after h{before}" for before, after in zip(levels, levels[1:], strict=False) if after > before + 1
-    ]
+    found += [f"h{after} after h{before}" for before, after in pairwise(levels) if after > before + 1]
     return [*found, *outline.unnamed, *outline.headless]
 
 

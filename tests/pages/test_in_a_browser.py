@@ -69,7 +69,8 @@ def comparison(folder: Path) -> Path:
             {"lr.use": ("cosine", "constant")[number % 2], "lr.peak": str(0.001 * (number + 1)), "model.width": "1.0"},
             {
                 "evaluation/mAP_50": 0.5 + number / 50, "evaluation/mAP": 0.3 + number / 60,
-                "evaluation/interval.mAP_50.low": 0.45 + number / 50, "evaluation/interval.mAP_50.high": 0.55 + number / 50,
+                "evaluation/interval.mAP_50.low": 0.45 + number / 50,
+                "evaluation/interval.mAP_50.high": 0.55 + number / 50,
             },
             note="with the new images", experiment=f"exp-{number}",
         )

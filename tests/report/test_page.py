@@ -158,7 +158,7 @@ def test_the_mistake_that_costs_most_is_named_with_its_cost_though_another_is_mo
     without_misses = 0.5  # one box is asked for, at a precision of a half
     assert max(without_background, without_misses) == without_misses
     cost = without_misses - before
-    assert f"The mistake that costs most is missed (2 times, 67% of all errors)" in text
+    assert "The mistake that costs most is missed (2 times, 67% of all errors)" in text
     assert f"Without it mAP_50 would be {without_misses:.3f} instead of {before:.3f}." in text
     assert f"missed Miss{cost:.3f}267 %" in text and "background Bkg0.168133 %" in text
 

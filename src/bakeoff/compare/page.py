@@ -87,8 +87,8 @@ def _explain_statistics(table: Table) -> list[str]:
         sentences.append("± is the standard deviation over seeds.")
     if sentences:
         sentences.append(
-            "All rows of a column are drawn on one scale, whose ends stand below its heading; a run that was cut short "
-            "does not stretch it. Intervals that overlap do not say that two runs are equally good: bakeoff better does."
+            "All rows of a column are drawn on one scale, whose ends stand below its heading; a run that was cut "
+            "short does not stretch it. Whether one of two runs whose intervals overlap is better, bakeoff better says."
         )
     return sentences
 

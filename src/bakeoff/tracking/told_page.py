@@ -1,7 +1,7 @@
 """An evaluation's page with what an output of DVC must not hold: the run, its commit, its date.
 
-`models/evaluation/report.html` repeats to the byte. Its copy is `.bakeoff/results/<fingerprint>.html`, and MLflow has it
-among the run's artifacts.
+`models/evaluation/report.html` repeats to the byte. Its copy is `.bakeoff/results/<fingerprint>.html`, and MLflow has
+it among the run's artifacts.
 """
 
 from collections.abc import Mapping
