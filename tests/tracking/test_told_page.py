@@ -49,3 +49,5 @@ def test_a_clean_commit_is_told_without_remarks() -> None:
     tags = {"bakeoff.git_commit": "88beabe1604d25a0", "bakeoff.git_dirty": "false"}
     keep_measured("1356d7d31e99a84a", **describe_source(tags))
     assert describe_run(STATE)["commit"] == "88beabe" and describe_run(STATE)["trained"].endswith(" UTC")
+    keep_measured("1356d7d31e99a84a", **describe_source(tags | {"bakeoff.git_commit": "none"}))
+    assert "commit" not in describe_run(STATE)

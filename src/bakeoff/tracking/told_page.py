@@ -16,6 +16,7 @@ from bakeoff.workspace import results
 
 FILE = "report.html"
 SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
+NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not know
 
 
 def tell_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
@@ -38,7 +39,7 @@ def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
     """Return what is known: of a run that was trained elsewhere its id alone."""
     measured, run_id = read_measured((state.get("lineage") or {}).get("fingerprint")), run_id_of(state)
     facts = {"run": run_id[:SHOWN_OF_ID]} if run_id else {}
-    if commit := measured.get("commit"):
+    if (commit := measured.get("commit", NO_COMMIT)) != NO_COMMIT:
         changes = " with uncommitted changes" if measured.get("uncommitted_changes") else ""
         facts["commit"] = f"{commit[:SHOWN_OF_COMMIT]}{changes}"
     return facts | ({"trained": str(measured["ended"])} if "ended" in measured else {})
