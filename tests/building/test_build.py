@@ -26,6 +26,7 @@ from bakeoff.sources.folders import ImageFolders
 from bakeoff.sources.voc import PascalVoc
 from built import Build
 from drawing import encoded, voc, write, write_images
+from page_reading import defects_of
 
 
 def write_scenes(root: Path, count: int) -> None:
@@ -367,6 +368,7 @@ def test_the_report_counts_shows_and_needs_nothing_else(make: Build, tmp_path: P
     assert page.count("<figure>") == 16 + 6  # of each side as many as are shown, or all
     assert 'src="data:image/jpeg;base64,' in page and not re.search(r"https?:|url\(|<script|<link", page)
     assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'\"" in page
+    assert defects_of(page) == [] and re.search(r'alt="\d+ box(es)? of cat', page)
     assert "images/grey.png" in page and "converted from PNG; box 1 clipped to the image" in page
 
 

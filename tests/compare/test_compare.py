@@ -7,6 +7,7 @@ import subprocess
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -16,6 +17,7 @@ from bakeoff.compare.page import write_page
 from bakeoff.compare.table import make_table
 from bakeoff.runs.status import State
 from made_runs import made
+from page_reading import defects_of
 from told_runs import Bakeoff, Said, scores, told
 
 SWEEP = "sweep-20261121-101500"
@@ -47,11 +49,13 @@ def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
 def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bakeoff) -> None:
     three()
     head, *rows = bakeoff("compare").rows
-    assert head[:7] == ["run", "lr.use", "seed", "lr.peak", "mAP_50", "mAP", "state"]
+    # The numbers, what differs, what it cost.
+    assert head[:8] == ["run", "mAP_50", "mAP", "lr.use", "seed", "lr.peak", "time", "memory"]
+    assert head.index("state") > head.index("size")
     assert [row[:6] for row in rows[:3]] == [  # by mAP_50, the best first
-        ["bbbb2222", "exponential", "0", "0.003", "0.850* (0.820–0.880)", "0.425*"],
-        ["aaaa1111", "cosine", "0", "0.003", "0.800", "(0.770–0.830)"],
-        ["cccc3333", "cosine", "1", "0.01", "0.700", "(0.670–0.730)"],
+        ["bbbb2222", "0.850* (0.820–0.880)", "0.425*", "exponential", "0", "0.003"],
+        ["aaaa1111", "0.800", "(0.770–0.830)", "0.400", "cosine", "0"],
+        ["cccc3333", "0.700", "(0.670–0.730)", "0.350", "cosine", "1"],
     ]
     assert rows[1][-4:-1] != rows[2][-4:-1]
     assert "1:30" in " ".join(rows[1]) and "1.50 GB" in " ".join(rows[1])
@@ -84,7 +88,7 @@ def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
 def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
     three()
     rows = bakeoff("compare", "--metric", "loss").rows
-    assert [row[4].rstrip() for row in rows[1:4]] == ["0.150*", "0.200", "0.300"]
+    assert [row[1].rstrip() for row in rows[1:4]] == ["0.150*", "0.200", "0.300"]
 
 
 def test_what_has_no_room_is_left_out_and_named(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +117,12 @@ def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bak
     told("bbbb0", scores(0.70), lr__peak="0.01")
     told("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
     said = bakeoff("compare")
-    assert said.rows[0][:3] == ["run", "lr.peak", "mAP_50"]
-    assert said.rows[1][:3] == ["aaaa2", "0.003", "0.830* ± 0.030"]  # deviation of 0.80, 0.83, 0.86: 0.03
+    assert said.rows[0][:4] == ["run", "mAP_50", "mAP", "lr.peak"]
+    assert [said.rows[1][at] for at in (0, 1, 3)] == [
+        "aaaa2",
+        "0.830* ± 0.030",
+        "0.003",
+    ]  # deviation of 0.80, 0.83, 0.86: 0.03
     assert "SUCCEEDED, 3 seeds" in said.rows[1] and "1:30*" not in said.rows[2]
     assert [row[0] for row in said.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
     single = bakeoff("compare", "--no-fold")
@@ -211,7 +219,7 @@ def test_what_a_process_says_of_a_run_is_its_state(bakeoff: Bakeoff, here: Path)
     made(here / ".bakeoff/runs", "5d1c9a3e77", State.RUNNING, run_id="bbbb2222", training_seconds=65)
     rows = bakeoff("compare").rows
     assert "RUNNING" in rows[2] and "1:05" in " ".join(rows[2])
-    assert rows[0][2:5] == ["mAP_50", "mAP", "validation/mAP_50"]  # for the one that is not evaluated yet
+    assert rows[0][1:4] == ["mAP_50", "mAP", "validation/mAP_50"]  # for the one that is not evaluated yet
 
 
 def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeoff) -> None:
@@ -227,8 +235,9 @@ def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeo
 def test_a_param_that_changed_when_a_run_went_on_is_the_new_one(bakeoff: Bakeoff) -> None:
     told("aaaa1111", scores(0.80), {"changed.train.steps": "3000"})
     told("bbbb2222", scores(0.70))
-    rows = bakeoff("compare").rows
-    assert rows[0][1] == "train.steps" and [row[1] for row in rows[1:3]] == ["3000", "2000"]
+    head, *rows = [line.split(" | ") for line in bakeoff("compare", "--md").out.splitlines()]
+    at = head.index("train.steps")
+    assert [row[at] for row in rows[1:3]] == ["3000", "2000"]
 
 
 def test_what_the_worst_exported_file_lost_stands_beside_the_network_s_number(bakeoff: Bakeoff) -> None:
@@ -243,8 +252,10 @@ def test_markdown_and_json(bakeoff: Bakeoff) -> None:
     three()
     told("dddd|4", scores(0.1), name="a | b", lr__peak="7")
     head, rule, best, *_ = bakeoff("compare", "--md").out.splitlines()
-    assert head.startswith("| run | lr.use | seed | lr.peak | mAP_50 |") and rule.startswith("|---|---|---|---|---:|")
-    assert best.startswith("| bbbb2222 | exponential | 0 | 0.003 | **0.850 (0.820–0.880)** |")
+    assert head.startswith("| run | mAP_50 | mAP | lr.use | seed | lr.peak |") and rule.startswith(
+        "|---|---:|---:|---|"
+    )
+    assert best.startswith("| bbbb2222 | **0.850 (0.820–0.880)** | **0.425** | exponential | 0 | 0.003 |")
     assert "dddd\\|4" in bakeoff("compare", "--md").out
     tree = json.loads(bakeoff("compare", "--json").out)
     assert (tree["version"], tree["keys"]) == (1, ["lr.use", "seed", "lr.peak"])
@@ -263,7 +274,39 @@ def test_the_page_needs_no_network_and_runs_its_own_script_only(bakeoff: Bakeoff
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
     assert not re.search(r"https?:|//\w|<b>bold|<i>", page.replace(script, ""))
+    assert defects_of(page) == []
     assert page.count("<tr>") == 5 and 'data-value="0.85"' in page and "best mAP_50" in page
+
+
+def test_links_to_reports_go_from_the_page_s_folder(tmp_path: Path) -> None:
+    """So the page and the store can move together."""
+    report = tmp_path / "mlartifacts/of the team/evaluation/report.html"
+    report.parent.mkdir(parents=True)
+    report.touch()
+    run = Contender("aaaa1111", "run", "SUCCEEDED", {}, {}, artifacts=report.parents[1].as_uri())
+    write_page(tmp_path / "out/page.html", make_table([run]))
+    page = (tmp_path / "out/page.html").read_text(encoding="utf-8")
+    [address] = re.findall(r'href="([^"]+)"', page)
+    assert address == "../mlartifacts/of%20the%20team/evaluation/report.html"
+    assert (tmp_path / "out" / unquote(address)).resolve() == report.resolve()
+
+
+def test_a_run_that_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> None:
+    def numbers(value: float) -> dict[str, float]:
+        ends = {"evaluation/interval.mAP_50.low": value - 0.01, "evaluation/interval.mAP_50.high": value + 0.01}
+        return {"evaluation/mAP_50": value, **ends}
+
+    runs = [
+        Contender(f"{number}aaa1111", "run", state, {}, numbers(value))
+        for number, (state, value) in enumerate([("SUCCEEDED", 0.8), ("SUCCEEDED", 0.7), ("FAILED", 0.02)])
+    ]
+    write_page(tmp_path / "page.html", make_table(runs))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    # From 0.69 to 0.81, with a twentieth of that on both sides.
+    assert '<span class="ends"><span>0.684</span><span>0.816</span></span>' in page
+    points = [float(left) for left in re.findall(r'class="point" style="left:([0-9.]+)%', page)]
+    assert points == [pytest.approx((0.8 - 0.684) / 0.132 * 100, abs=0.1), pytest.approx(12.1, abs=0.1), 0.0]
+    assert page.count("FAILED</span>") == 2  # beside its name, which stays in sight, and as its state
 
 
 def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:

@@ -143,3 +143,10 @@ def test_curve_by_hand() -> None:
         {"recall": 0.5, "precision": 0.5},
         {"recall": 1.0, "precision": 0.5},
     ]
+
+
+def test_errors_are_counted_by_label_and_way_the_most_frequent_first() -> None:
+    truth = np.array([[True, False], [True, False], [True, True]])
+    scores = np.array([[0.1, 0.9], [0.2, 0.1], [0.9, 0.9]])  # the first label missed twice, the second once too often
+    errors = MultiLabelScore(("ant", "bee")).update(truth, scores).plots()["errors"]
+    assert errors == [{"kind": "ant missed", "count": 2}, {"kind": "bee given wrongly", "count": 1}]

@@ -1,5 +1,6 @@
 """Templates: nothing is forgotten, nothing is markup by accident, nothing is loaded from anywhere."""
 
+import configparser
 import re
 import shutil
 import subprocess
@@ -43,6 +44,14 @@ def test_browsers_run_the_one_script_and_load_nothing() -> None:
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
     assert not re.search(r"https?:|url\(|@import|<link", page)
+
+
+def test_the_plots_of_dvc_are_drawn_by_a_page_that_may_load_nothing() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / ".dvc/config", encoding="utf-8")
+    page = (ROOT / ".dvc" / config["plots"]["html_template"]).read_text(encoding="utf-8")
+    assert page.count("{plot_divs}") == 1 and "{scripts}" not in page and "content=\"default-src 'none';" in page
+    assert set(re.findall(r"https?://[^'\"<> ]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, no address
 
 
 def test_what_no_encoding_has_is_written_in_letters(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from PIL import Image
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.report.gallery import Shown
+from bakeoff.pages.template import add_facts
+from bakeoff.report.about import About, warn_of_end
+from bakeoff.report.mistakes import Mistake, describe_costliest
 from bakeoff.report.page import FILE, Report, write_page
 from coco_sets import given, true
-from score_rows import rows_of
-
-NASTY = "<script>alert('1')</script> & \"ü\""
-BOX, FAR = [10.0, 10.0, 60.0, 40.0], [70.0, 100.0, 90.0, 190.0]
+from made_reports import BOX, FAR, NASTY, answers, detections, jpeg, labels, report_of
+from page_reading import defects_of
 
 
 class Page(HTMLParser):
@@ -46,37 +46,6 @@ class Page(HTMLParser):
 
     def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
         return [found for name, found in self.tags if name == tag and having.items() <= found.items()]
-
-
-def jpeg(width: int, height: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height), (90, 120, 30)).save(buffer, "JPEG")
-    return buffer.getvalue()
-
-
-def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | None = None) -> Report:
-    rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
-    groups = [str(number) for number in range(len(rows))]
-    return Report(
-        f"run {NASTY}", {"task": "test"}, headline, score.result(), score.intervals(groups, 100), "some examples",
-        score.plots(), dict.fromkeys(score.classes, 1),
-        worst=[Shown(row, encoded or [jpeg(200, 100)]) for row in rows[:shown]],
-    )  # fmt: skip
-
-
-def detections() -> DetectionScore:
-    score = DetectionScore((NASTY, "bee", "cow"))
-    score = score.update(true((BOX, 1), (FAR, 2)), given((BOX, 1, 0.9), (FAR, 1, 0.8), (BOX, 1, 0.7)))
-    return score.update(true((BOX, 2)), given((BOX, 2, 0.95)))
-
-
-def answers() -> ClassificationScore:
-    probabilities = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
-    return ClassificationScore((NASTY, "bee", "cow")).update(answers_of(np.array([1, 1, 3]), probabilities))
-
-
-def labels() -> MultiLabelScore:
-    return MultiLabelScore((NASTY, "bee")).update([[True, False], [True, True]], [[0.9, 0.6], [0.2, 0.8]])
 
 
 ALL = [(detections, "mAP_50"), (answers, "accuracy"), (labels, "mean_average_precision")]
@@ -158,7 +127,7 @@ def test_page_without_intervals_says_none(tmp_path: Path) -> None:
 
 def test_class_without_truth_has_no_number_instead_of_a_zero(tmp_path: Path) -> None:
     page = page_of(report_of(detections(), "mAP_50"), tmp_path)
-    classes = page.text[page.text.index("Classes") : page.text.index("What was taken for what")]
+    classes = page.text[page.text.index("Classes") : page.text.index("Confusion matrix")]
     assert re.search(r"cow1nonenonenonenone", classes)
 
 
@@ -189,7 +158,8 @@ def test_frames_of_a_clip_stand_in_a_row(tmp_path: Path) -> None:
 
 def test_caption_says_what_was_given_and_what_it_is(tmp_path: Path) -> None:
     text = page_of(report_of(answers(), "accuracy", shown=2), tmp_path).text
-    assert f"✓ {NASTY} 0.70{NASTY}/0.jpg" in text and f"✗ bee 0.80, is {NASTY}" in text
+    assert f"✓ truth {NASTY} · model {NASTY} 0.70{NASTY}/0.jpg" in text
+    assert f"✗ truth {NASTY} · model bee 0.80" in text
 
 
 def test_confusion_is_a_table_of_counts_with_what_is_no_class_last(tmp_path: Path) -> None:
@@ -211,3 +181,111 @@ def test_many_classes_make_a_legend_that_can_be_read(tmp_path: Path) -> None:
     page = page_of(report_of(score, "mAP_50"), tmp_path)
     assert "and 9 more" in page.text  # of twenty curves and the mean, twelve are named
     assert "true ↓ given →" not in page.text  # forty rows and columns are no help
+
+
+def test_the_mistake_that_costs_most_is_named_with_its_cost_though_another_is_more_frequent(tmp_path: Path) -> None:
+    """Of class a, one sure detection is on nothing, and two boxes of two are missed by a hair: by hand."""
+    score = DetectionScore(("a",))
+    score = score.update(true((BOX, 1)), given((FAR, 1, 0.95), (BOX, 1, 0.9)))  # precision 1/2 at its only recall
+    score = score.update(true((FAR, 1)), given()).update(true((FAR, 1)), given())
+    text = page_of(report_of(score, "mAP_50"), tmp_path).text
+    before = 34 / 101 * 0.5  # recall 1/3 is reached: 34 of 101 recalls, at a precision of a half
+    without_background = 34 / 101
+    without_misses = 0.5  # one box is asked for, at a precision of a half
+    assert max(without_background, without_misses) == without_misses
+    cost = without_misses - before
+    assert "The mistake that costs most is missed (2 times, 67% of all errors)" in text
+    assert f"Without it mAP_50 would be {without_misses:.3f} instead of {before:.3f}." in text
+    assert f"missed Miss{cost:.3f}267 %" in text and "background Bkg0.168133 %" in text
+
+
+def test_of_classifiers_the_costliest_mistake_is_told_by_its_share_of_the_errors(tmp_path: Path) -> None:
+    probabilities = np.array([[0.1, 0.8, 0.1]] * 2 + [[0.2, 0.2, 0.6]] + [[0.9, 0.05, 0.05]] * 5)
+    score = ClassificationScore(("a", "b", "c")).update(answers_of(np.array([1] * 8), probabilities))
+    text = page_of(report_of(score, "accuracy"), tmp_path).text
+    assert "The mistake that costs most is a taken for b (2 times, 67% of all errors)." in text
+    assert "Without it accuracy would be 0.875 instead of 0.625." in text
+    text = page_of(report_of(labels(), "mean_average_precision"), tmp_path).text
+    # Of four decisions two are wrong: the first label is missed once, the second is given once wrongly.
+    assert "50% of all errors" in text and "bee given wrongly0.250150 %" in text
+
+
+def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
+    rare = Mistake("wrong class", 1, 0.2, 0.1, "Cls", "well placed, wrongly named")
+    frequent = Mistake("missed", 9, 0.1, 0.9)
+    said = describe_costliest([rare, frequent], "mAP_50", 0.5)
+    assert said.startswith(
+        "The mistake that costs most is wrong class (1 time, 10% of all errors): well placed, wrongly"
+    )
+    assert "Without it mAP_50 would be 0.700 instead of 0.500." in said
+    assert said.endswith("The most frequent is missed (9 times), which costs 0.100.")
+    assert describe_costliest([], "mAP_50", 0.5) == ""
+
+
+def test_a_picture_shows_the_ten_surest_boxes_and_counts_all(tmp_path: Path) -> None:
+    score = DetectionScore(("ant", "bee"))
+    boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
+    score = score.update(true((BOX, 1)), given((BOX, 1, 0.1), *boxes))  # the right one comes last
+    page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
+    assert len(page.all("rect", **{"class": "wrong"})) == 10 and not page.all("rect", **{"class": "right"})
+    assert "1 of 1 found" in page.text and "30 background" in page.text
+    assert "the 10 surest of each image" in page.text
+
+
+def test_a_model_of_which_nothing_is_right_shows_what_it_is_surest_of(tmp_path: Path) -> None:
+    boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
+    score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given(*boxes))
+    page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
+    assert len(page.all("rect", **{"class": "unsure"})) == 10 and "no detection is right" in page.text
+
+
+def test_of_words_that_would_lie_on_each_other_the_surest_is_written(tmp_path: Path) -> None:
+    near = [10.0, 11.0, 60.0, 41.0]
+    score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given((BOX, 1, 0.9), (near, 2, 0.95)))
+    text = page_of(report_of(score, "mAP_50", shown=1), tmp_path).text
+    assert "bee 0.95" in text and "ant 0.90" not in text
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (
+            {"state": "STOPPED", "ended_by": "stop", "step": 40, "steps": 2000},
+            "was stopped after step 40 of 2,000, and",
+        ),
+        (
+            {"state": "SUCCEEDED", "ended_by": "max_minutes", "step": 40, "steps": 90},
+            "ended after step 40 of 90, when its",
+        ),
+        ({"state": "SUCCEEDED", "ended_by": "early_stopping", "step": 40, "steps": 90}, ""),
+        ({"state": "SUCCEEDED", "ended_by": "steps", "step": 90, "steps": 90}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_run_that_was_cut_short_has_a_banner(state: dict[str, Any], said: str, tmp_path: Path) -> None:
+    warning = warn_of_end(state)
+    assert said in warning and bool(said) == bool(warning)
+    report = report_of(answers(), "accuracy")
+    page = page_of(replace(report, about=replace(report.about, warning=warning)), tmp_path)
+    assert bool(page.all("p", **{"class": "warning", "role": "note"})) == bool(said) and said in page.text
+
+
+def test_facts_and_settings_are_on_the_page_and_a_copy_says_more(tmp_path: Path) -> None:
+    report = report_of(answers(), "accuracy")
+    about = About("a", {"data": "digest 77ab"}, settings={"lr.peak": "0.003", "seed": NASTY})
+    page = page_of(replace(report, about=about), tmp_path)
+    assert "datadigest 77ab" in page.text and f"lr.peak0.003seed{NASTY}" in page.text
+    copy = Page(add_facts((tmp_path / FILE).read_text(encoding="utf-8"), {"run": "3f9c", "commit": NASTY}))
+    assert f"run3f9ccommit{NASTY}datadigest 77ab" in copy.text
+
+
+@pytest.mark.parametrize(("score", "headline"), ALL)
+def test_who_does_not_see_the_page_can_read_it(score: Any, headline: str, tmp_path: Path) -> None:
+    page_of(report_of(score(), headline, shown=2), tmp_path)
+    assert defects_of((tmp_path / FILE).read_text(encoding="utf-8")) == []
+
+
+def test_pictures_say_what_is_in_them(tmp_path: Path) -> None:
+    page = page_of(report_of(detections(), "mAP_50", shown=1), tmp_path)
+    said = [found["aria-label"] for found in page.all("svg") if str(found.get("aria-label")).startswith(NASTY)]
+    assert said == [f"{NASTY}/0.jpg, truth: {NASTY}, bee", f"{NASTY}/0.jpg, model: {NASTY}"]

@@ -31,7 +31,7 @@ def test_summary_of_images_without_true_boxes_says_so() -> None:
 
 @pytest.mark.parametrize(("weights", "step"), [("best", 30), ("final", 40)])
 def test_the_page_says_which_step_of_a_stopped_run_its_weights_are_of(weights: str, step: int) -> None:
-    derived = SimpleNamespace(task="detection", validation_examples=9, num_classes=2, parameters=7)
+    derived = SimpleNamespace(task="detection", train_examples=5, validation_examples=9, num_classes=2, parameters=7)
     run = SimpleNamespace(evaluate=SimpleNamespace(weights=weights), derived=derived)
-    facts = _facts(run, {"best_step": 30, "step": 40, "steps": 100})  # type: ignore[arg-type]
-    assert facts["weights"] == f"{weights}, of step {step} of 100"
+    facts = _facts(run, {"best_step": 30, "step": 40, "steps": 100}, "77ab" * 16)  # type: ignore[arg-type]
+    assert facts["weights"] == f"{weights}, of step {step} of 100" and facts["data"] == "digest 77ab77ab77ab"

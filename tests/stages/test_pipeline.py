@@ -217,6 +217,7 @@ def test_what_is_pushed_can_be_pulled(workspace: Workspace, tmp_path: Path) -> N
 def test_plots_of_two_variants_can_be_compared(workspace: Workspace) -> None:
     workspace.dvc("plots", "diff", "HEAD", "--out", "page")
     page = (workspace.folder / "page/index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link|img)[^>]+https?:", page)  # `.dvc/plots.html` draws them itself
     for name in (
         "loss",
         "learning_rate",

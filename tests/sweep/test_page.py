@@ -7,6 +7,7 @@ from bakeoff.sweep.parent_run import trials_of, write_page
 from bakeoff.sweep.search.settings import Search
 from bakeoff.sweep.standing import ranked
 from made_sweeps import ID, sweep, sweep_job
+from page_reading import defects_of
 
 
 def job(number: int, lr: str, peak: str, value: float | None = None, **more: object) -> object:
@@ -40,6 +41,7 @@ def test_the_page_has_the_question_the_best_and_every_point(tmp_path: Path) -> N
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<h1>{ID}</h1>" in page and "bakeoff sweep lr=cosine,&#39;a b&#39; +lr.peak=0.1,0.2" in page
     assert "<b>best mAP_50</b><strong>0.500</strong>" in page and "2 done, 1 failed, 1 pruned" in page
+    assert defects_of(page) == []
     rows = page.partition("<h2>Points</h2>")[2]
     assert [rows.index(f"<code>{ID}-{number}</code>") for number in (2, 1, 3, 4)] == sorted(
         rows.index(f"<code>{ID}-{number}</code>") for number in (1, 2, 3, 4)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.tasks.pictures import GAP, INK, LINE_HEIGHT, PAPER, RIGHT, SEAM, SIDE, TRUTH, WRONG, draw_sheet
+from bakeoff.tasks.pictures import GAP, INK, LINE_HEIGHT, PAPER, RIGHT, SEAM, SIDE, TRUTH, UNSURE, WRONG, draw_sheet
 
 GREY = np.full((16, 16, 3), 100.0, np.float32)
 LEFT, OTHER = GAP, GAP + SIDE + SEAM  # where the panels of the first pair begin
 BOX = [0.25, 0.25, 0.75, 0.75]
 HALF = [0.25, 0.25, 0.5, 0.75]
 LESS = [0.25, 0.25, 0.45, 0.75]
+FAR = [0.0, 0.8, 0.1, 0.9]
 
 
 def drawn(examples: list[tuple[np.ndarray, dict[str, Any]]], folder: Path, min_score: float = 0.5) -> np.ndarray:
@@ -39,7 +40,7 @@ def detections(true: list[tuple[list[float], int]], found: list[tuple[list[float
 def panels(
     true: list[tuple[list[float], int]], found: list[tuple[list[float], int, float]], folder: Path, **how: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What was found, and what is true."""
+    """What is true, and what was found."""
     sheet = drawn([(GREY, detections(true, found))], folder, **how)
     return sheet[GAP : GAP + SIDE, LEFT : LEFT + SIDE], sheet[GAP : GAP + SIDE, OTHER : OTHER + SIDE]
 
@@ -94,7 +95,7 @@ def luminance(colour: tuple[int, int, int]) -> float:
 
 def test_texts_stand_out_from_what_they_are_written_on() -> None:
     """By 4.5 to 1, which WCAG 2 asks for; right and wrong differ in blue, which red-green blindness leaves alone."""
-    for colour in (RIGHT, WRONG, TRUTH):
+    for colour in (RIGHT, WRONG, TRUTH, UNSURE):
         for ground in (INK, PAPER):
             assert (luminance(colour) + 0.05) / (luminance(ground) + 0.05) > 4.5
     assert RIGHT[2] - WRONG[2] > 200
@@ -109,10 +110,10 @@ def test_right_class_is_blue_and_wrong_class_is_orange(tmp_path: Path) -> None:
     assert count(WRONG, wrong) and not count(RIGHT, wrong)
 
 
-def test_the_truth_stands_under_what_was_found(tmp_path: Path) -> None:
+def test_the_truth_stands_above_what_was_found(tmp_path: Path) -> None:
     sheet = drawn([answer(2, 1)], tmp_path)
     found, truth = rows_of(WRONG, sheet), rows_of(TRUTH, sheet)
-    assert GAP + SIDE <= found.min() and found.max() < GAP + SIDE + LINE_HEIGHT <= truth.min()
+    assert GAP + SIDE <= truth.min() and truth.max() < GAP + SIDE + LINE_HEIGHT <= found.min()
 
 
 def test_clip_is_a_strip_of_six_frames_from_its_first_to_its_last(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_nothing_given_where_nothing_is_true_is_right(tmp_path: Path) -> None:
 
 
 def test_found_box_of_the_right_class_is_blue_and_its_truth_white(tmp_path: Path) -> None:
-    found, truth = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
+    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
     assert count(RIGHT, found) and not count(WRONG, found)
     assert count(TRUTH, truth) and not count(WRONG, truth) and not count(RIGHT, truth)
 
@@ -166,19 +167,19 @@ def test_found_box_of_the_right_class_is_blue_and_its_truth_white(tmp_path: Path
 def test_found_box_that_meets_no_true_one_is_orange_and_what_was_missed_as_well(
     true: list[tuple[list[float], int]], why: str, tmp_path: Path
 ) -> None:
-    found, truth = panels(true, [(BOX, 2, 0.9)], tmp_path)
+    truth, found = panels(true, [(BOX, 2, 0.9)], tmp_path)
     assert count(WRONG, found) and not count(RIGHT, found), why
     assert bool(count(WRONG, truth)) == bool(true), why
 
 
 def test_found_box_that_covers_half_of_the_union_is_right(tmp_path: Path) -> None:
-    found, truth = panels([(HALF, 2)], [(BOX, 2, 0.9)], tmp_path)
+    truth, found = panels([(HALF, 2)], [(BOX, 2, 0.9)], tmp_path)
     assert count(RIGHT, found) and not count(WRONG, found) and not count(WRONG, truth)
 
 
 def test_wrong_boxes_are_dashed_so_that_they_differ_without_colours(tmp_path: Path) -> None:
     def lower_edge(label: int, colour: tuple[int, int, int]) -> int:
-        found, _ = panels([(BOX, 1)], [(BOX, label, 0.9)], tmp_path)
+        _, found = panels([(BOX, 1)], [(BOX, label, 0.9)], tmp_path)
         return count(colour, found[round(0.75 * (SIDE - 1)) - 2 :])
 
     solid, dashed = lower_edge(1, RIGHT), lower_edge(2, WRONG)
@@ -186,7 +187,7 @@ def test_wrong_boxes_are_dashed_so_that_they_differ_without_colours(tmp_path: Pa
 
 
 def test_tall_box_is_drawn_tall(tmp_path: Path) -> None:
-    _, truth = panels([([0.25, 0.5, 0.75, 0.625], 1)], [([0.25, 0.5, 0.75, 0.625], 1, 0.9)], tmp_path)
+    truth, _ = panels([([0.25, 0.5, 0.75, 0.625], 1)], [([0.25, 0.5, 0.75, 0.625], 1, 0.9)], tmp_path)
     white = (truth == 255).all(axis=-1)
     white[: round(0.25 * (SIDE - 1))] = False  # the tag
     assert np.ptp(np.flatnonzero(white.any(axis=1))) == pytest.approx(SIDE / 2, abs=2)
@@ -194,21 +195,38 @@ def test_tall_box_is_drawn_tall(tmp_path: Path) -> None:
 
 
 def test_box_under_the_score_asked_for_is_not_drawn_and_counts_as_missed(tmp_path: Path) -> None:
-    found, truth = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path)
-    assert (found == 100).all() and count(WRONG, truth)
-    found, truth = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path, min_score=0.2)
+    truth, found = panels([(BOX, 2)], [(FAR, 1, 0.9), (BOX, 2, 0.3)], tmp_path)
+    assert count(WRONG, truth) and not count(RIGHT, found) and not count(UNSURE, found)
+    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path, min_score=0.2)
     assert count(RIGHT, found) and not count(WRONG, truth)
+
+
+def test_of_a_weak_model_the_surest_boxes_are_drawn_as_such_and_what_is_true_stays_missed(tmp_path: Path) -> None:
+    """It is weak if it gives nothing in any picture."""
+    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path)
+    assert count(UNSURE, found) and not count(RIGHT, found) and count(WRONG, truth) and not count(TRUTH, truth)
+    sure = (GREY, detections([], [(FAR, 1, 0.9)]))
+    sheet = drawn([sure, (GREY, detections([(BOX, 2)], [(BOX, 2, 0.3)]))], tmp_path)
+    assert not count(UNSURE, sheet)
+
+
+def test_of_many_boxes_the_ten_surest_are_drawn(tmp_path: Path) -> None:
+    """Twenty upright ones from left to right, the sure ones on the right."""
+    rows = [([0.1, at / 20, 0.9, at / 20 + 0.02], 1, 0.5 + at / 40) for at in range(20)]
+    _, found = panels([], rows, tmp_path)
+    low = (found[round(0.7 * SIDE) :] == np.array(WRONG, np.uint8)).all(axis=-1).any(axis=0)
+    assert np.flatnonzero(low).min() > 9.5 / 20 * SIDE and np.flatnonzero(low).max() > 19 / 20 * SIDE
 
 
 def test_name_of_a_box_at_an_edge_stays_in_the_picture(tmp_path: Path) -> None:
     corner = [0.0, 0.9, 0.1, 1.0]
-    found, _ = panels([(corner, 2)], [(corner, 2, 0.9)], tmp_path)
+    _, found = panels([(corner, 2)], [(corner, 2, 0.9)], tmp_path)
     blue = (found == np.array(RIGHT, np.uint8)).all(axis=-1)
     assert blue[1:5].any() and np.flatnonzero(blue.any(axis=0)).min() < 0.85 * SIDE  # it moved to the left
 
 
 def test_every_box_has_its_name(tmp_path: Path) -> None:
-    found, truth = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
+    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
     above = slice(round(0.25 * (SIDE - 1)) - LINE_HEIGHT + 3, round(0.25 * (SIDE - 1)) - 2)
     assert count(RIGHT, found[above]) > 300 and count(TRUTH, truth[above]) > 200
     assert count(INK, found[above]) > 20 and count(INK, truth[above]) > 20

@@ -164,3 +164,15 @@ def test_params_are_flat_and_leave_out_what_nobody_compares_by() -> None:
 def test_a_time_or_size_below_nothing_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=rf"^{key}: must be 0 or more, got -1"):
         Mlflow(**{key: -1})
+
+
+def test_of_a_file_another_text_can_be_told(tmp_path: Path) -> None:
+    (tmp_path / "judged").mkdir()
+    for name in ("report.html", "metrics.json"):
+        (tmp_path / "judged" / name).write_text("as it is", encoding="utf-8")
+    copy = tracker.start(Mlflow(), "a run", {}, run_id="0f")
+    copy.folder(tmp_path / "judged", "evaluation", {"report.html": "with the run"})
+    copy.close()
+    files = {entry["name"]: entry["sha256"] for entry in told("0f") if entry["kind"] == "file"}
+    kept = {name: (journals() / "0f/files" / digest).read_text(encoding="utf-8") for name, digest in files.items()}
+    assert kept == {"evaluation/report.html": "with the run", "evaluation/metrics.json": "as it is"}

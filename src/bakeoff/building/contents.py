@@ -79,6 +79,13 @@ class Sample:
     name: str
     labels: tuple[str, ...]
     picture: str  # a data: address
+    boxes: int = 0
+
+    @property
+    def alt(self) -> str:
+        """What those hear who do not see the picture."""
+        labels = ", ".join(self.labels) or "nothing"
+        return f"{self.boxes} {'box' if self.boxes == 1 else 'boxes'} of {labels}" if self.boxes else labels
 
 
 def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[Sample]:
@@ -110,4 +117,4 @@ def draw_sample(split: str, record: Record) -> Sample:
     for box in record.boxes:
         corners = np.array([box.xmin, box.ymin, box.xmax, box.ymax]) * [*image.size, *image.size]
         draw.rectangle(tuple(corners), outline=COLOURS[labels.index(box.label) % len(COLOURS)], width=2)
-    return Sample(split, record.name, tuple(labels) or record.labels, embed_jpeg(image))
+    return Sample(split, record.name, tuple(labels) or record.labels, embed_jpeg(image), len(record.boxes))

@@ -32,7 +32,8 @@ def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
     template.write_page(
         folder / FILE, "records.html.jinja", title="Records", page=page, pictures=pictures,
         heading=f"Records: {counts} examples of {counted(len(page.classes), 'class')}",
-        counts=[f"{counted(count, 'file')} {kind}" for kind, count in page.counts.items()],
+        cards=[(f"{split} examples", tally.examples) for split, tally in page.tallies.items()]
+        + [("classes", len(page.classes))] + [(f"files {kind}", count) for kind, count in page.counts.items()],
         classes=page.classes[:MOST_CLASSES],
         most=max((count for tally in page.tallies.values() for count in tally.labels.values()), default=1),
         histograms=_histograms(page),

@@ -1,10 +1,13 @@
 """A comparison as one page: a table that a click sorts, intervals drawn, links to files, and what moved the number."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from bakeoff.compare.contender import SUCCEEDED, Contender, Number
-from bakeoff.compare.table import KEY, RECORDS, Cell, Column, Table
+from bakeoff.compare.table import CUT_SHORT, KEY, RECORDS, Cell, Column, Table
+from bakeoff.effects.effect import format_figure
 from bakeoff.effects.section import draw_section
 from bakeoff.effects.trial import Question, Trial
 from bakeoff.pages import template
@@ -26,12 +29,12 @@ class Drawn:
 
 def write_page(file: Path, table: Table) -> None:
     number = len(table.contenders)
-    scales = {column.name: _scale(column) for column in table.metrics}
+    scales = {column.name: _scale(column, table) for column in table.metrics}
     question = question_of(table)
     template.write_page(
         file, "comparison.html.jinja",
         title=f"{number} {'run' if number == 1 else 'runs'} compared",
-        about=_explain(table),
+        about=_explain(table), statistics=_explain_statistics(table),
         cards=_cards(table),
         columns=table.columns,
         rows=[
@@ -40,8 +43,9 @@ def write_page(file: Path, table: Table) -> None:
             ])
             for at, one in enumerate(table.contenders)
         ],
-        link_reports=_link_reports,
-        drawn_states=DRAWN_STATES,
+        link_reports=lambda contender: _link_reports(contender, file.parent),
+        ends={name: [format_figure(end) for end in scale] for name, scale in scales.items() if scale},
+        drawn_states=DRAWN_STATES, cut_short=CUT_SHORT,
         effects=draw_section(trials_of(table, question), question) if question else "",
     )  # fmt: skip
 
@@ -70,12 +74,23 @@ def trials_of(table: Table, question: Question) -> list[Trial]:
 def _explain(table: Table) -> str:
     keys = [column.name for column in table.columns if column.kind == KEY]
     sentences = [f"They differ in {', '.join(keys)}." if keys else "They differ in no key that was chosen."]
+    sentences.append("The best of each number is bold; a click on a heading sorts.")
+    return " ".join(sentences)
+
+
+def _explain_statistics(table: Table) -> list[str]:
+    """What ranges and scales say; nothing if there is none."""
+    sentences = []
     if any(cell.number and cell.number.low is not None for column in table.metrics for cell in column.cells):
         sentences.append("Ranges are 95 % intervals over the examples.")
     if any(contender.seeds for contender in table.contenders):
         sentences.append("± is the standard deviation over seeds.")
-    sentences.append("The best of each number is bold; a click on a heading sorts.")
-    return " ".join(sentences)
+    if sentences:
+        sentences.append(
+            "All rows of a column are drawn on one scale, whose ends stand below its heading; a run that was cut "
+            "short does not stretch it. Whether one of two runs whose intervals overlap is better, bakeoff better says."
+        )
+    return sentences
 
 
 def _cards(table: Table) -> list[tuple[str, str, str, bool]]:
@@ -93,21 +108,26 @@ def _cards(table: Table) -> list[tuple[str, str, str, bool]]:
 
 def _draw(cell: Cell, scale: tuple[float, float] | None) -> Drawn | None:
     ends = _ends(cell.number) if cell.number else None
-    if cell.number is None or ends is None or scale is None:
+    if cell.number is None or ends is None or scale is None or scale[0] == scale[1]:
         return None
     number, (low, high) = cell.number, scale
     words = f"± {number.spread:.3f}" if number.spread is not None else f"{ends[0]:.3f} to {ends[1]:.3f}"
-    left, right, point = ((value - low) / (high - low) * 100 for value in (*ends, number.value))
+    shares = ((value - low) / (high - low) * 100 for value in (*ends, number.value))
+    left, right, point = (min(100.0, max(0.0, share)) for share in shares)
     return Drawn(left, right - left, point, words)
 
 
-def _scale(column: Column) -> tuple[float, float]:
-    values = [
-        value for cell in column.cells if cell.number for value in (*(_ends(cell.number) or ()), cell.number.value)
-    ]
-    low, high = min(values), max(values)
-    room = (high - low) * MARGIN or 1.0
-    return low - room, high + room
+def _scale(column: Column, table: Table) -> tuple[float, float] | None:
+    """From the lowest end to the highest; one that was cut short, with numbers far from the others', does not stretch
+    it. None where no number has an interval."""
+    cells = zip(table.contenders, column.cells, strict=True)
+    known = [(one.state not in CUT_SHORT, number) for one, cell in cells if (number := cell.number)]
+    counting = [number for counts, number in known if counts] or [number for _, number in known]
+    values = [value for number in counting for value in (*(_ends(number) or ()), number.value)]
+    if not any(_ends(number) for number in counting):
+        return None
+    room = (max(values) - min(values)) * MARGIN
+    return min(values) - room, max(values) + room
 
 
 def _ends(number: Number) -> tuple[float, float] | None:
@@ -116,7 +136,15 @@ def _ends(number: Number) -> tuple[float, float] | None:
     return (number.low, number.high) if number.low is not None and number.high is not None else None
 
 
-def _link_reports(contender: Contender) -> list[tuple[str, str]]:
-    """Address and words, one for each seed, where the files that MLflow keeps are on this machine."""
+def _link_reports(contender: Contender, folder: Path) -> list[tuple[str, str]]:
+    """Address and words, one for each seed, where the files that MLflow keeps are on this machine. Addresses go from
+    the page's folder, so that page and files can move together."""
     runs = [(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [(contender, "report")]
-    return [(report.as_uri(), words) for one, words in runs if (report := one.artifact(REPORT))]
+    return [(_address(report, folder), words) for one, words in runs if (report := one.artifact(REPORT))]
+
+
+def _address(file: Path, folder: Path) -> str:
+    try:
+        return quote(Path(os.path.relpath(file, folder.resolve())).as_posix())
+    except ValueError:  # on Windows, of another drive
+        return file.as_uri()

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from bakeoff.effects.axis import ABSENT, Axis, name_value
 from bakeoff.effects.effect import Effect, format_figure
-from bakeoff.effects.trial import Question, Trial
+from bakeoff.effects.trial import Question, Trial, select_judged
 from bakeoff.pages import svg
 from bakeoff.pages.svg import Element, Frame, Scale, Tick, draw, draw_line, draw_polyline, draw_text, shorten
 
@@ -60,9 +60,12 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
     left, step = max(UPRIGHT.left, len(shorten(_last_part(keys[0]), LONGEST_NAME)) * 4.2 + 4), _step(axes)
     across = [left + step * at for at in range(len(axes) + 1)]
     frame = Frame(across[-1] + UPRIGHT.right, UPRIGHT.height, left, UPRIGHT.right, UPRIGHT.top, UPRIGHT.bottom)
-    scale = Scale.around(trial.number for trial in trials if trial.number is not None)
+    # A trial that was cut short, with a number far from the others', does not stretch their scale.
+    judged = [trial.number for trial in select_judged(trials) if trial.number is not None]
+    scale = Scale.around(judged or [trial.number for trial in trials if trial.number is not None])
     floor = MISSING if any(trial.number is None for trial in trials) else 0.0
-    ends = [0.0 if trial.number is None else floor + (1 - floor) * scale.share(trial.number) for trial in trials]
+    shares = [None if trial.number is None else min(1.0, max(0.0, scale.share(trial.number))) for trial in trials]
+    ends = [0.0 if share is None else floor + (1 - floor) * share for share in shares]
     columns = [_spread([axis.place(trial.values.get(axis.key)) for trial in trials], trials) for axis in axes]
     heights = [*columns, [frame.y(end) for end in ends]]
     best = question.best(trials)

@@ -50,11 +50,10 @@ def _choose_axes(keys: Sequence[str], found: Sequence[Effect]) -> list[str]:
 
 def _explain(points: Sequence[Trial], found: Sequence[Effect], deviation: float | None) -> str:
     sentences = [
-        f"A dot for each of {len(points)} points; the bar is the mean of a value, the line through it one standard "
-        "deviation. Sorted by the share of the variation between points that is explained by the key: one minus the "
-        "variance among points with the same value over the variance of all (adjusted R²; numbers of more than six "
-        "values are put together in up to five ranges). Shares need not add up to 100 %: what keys do only together "
-        "is in none of them."
+        f"Keys are sorted by the share of the variation between the {len(points)} points that they explain: one "
+        "minus the variance among points with the same value over the variance of all (adjusted R²; numbers "
+        "of more than six values are put together in up to five ranges). Shares need not add up to 100 %: what "
+        "keys do only together is in none of them."
     ]
     if len(found) > 1:
         sentences.append(

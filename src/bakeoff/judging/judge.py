@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from bakeoff.judging.overlap import Overlap, find_overlap, require_apart
 from bakeoff.predict.choice import Trained
 from bakeoff.predict.model import restore_network, view_of
 from bakeoff.progress import progress
+from bakeoff.report.about import About, warn_of_end
 from bakeoff.report.evaluation import Evaluation
 from bakeoff.run.options import Evaluate, Mlflow
 from bakeoff.run.settings import Run
 from bakeoff.tasks.task import Answer, Tensors, compile_answer, judge_of, task_of
 from bakeoff.tracking import tracker
+from bakeoff.tracking.told_page import describe_run
 from bakeoff.training.variant import batch_shape
 
 BATCH, THREADS, PICTURE_SIDE, CLIP = 16, 2, 320, 8  # of files, which do not say how they like to be asked
@@ -62,8 +65,8 @@ def judge_candidate(candidate: Candidate, option: str | None, split: str, *, all
     store = Store(material.folder, material.split, model.run.memory.on_bad_record if model.run else "error")
     answer, shape = model.answer(store, material.manifest.multi_label, settings.batch_size)
     judge = judge_of(model.task, model.labels, multi_label=material.manifest.multi_label)
-    facts = _facts(candidate, material, overlap)
-    evaluation = Evaluation(candidate.name, facts, judge, answer, store, shape, material.manifest, material.split)
+    about = About(candidate.name, _facts(candidate, material, overlap), warn_of_end(candidate.state))
+    evaluation = Evaluation(about, judge, answer, store, shape, material.manifest, material.split)
     shelf = workspace.JUDGED / f"{material.title}-{material.digest[:12]}"
     folder = shelf / candidate.name_folder(model.digest)
     with progress("evaluate", material.split.examples, "examples") as bar, plain_errors_of(store):
@@ -120,14 +123,16 @@ def _name_as_asked(answer: Answer, multi_label: bool) -> Answer:
 
 
 def _facts(candidate: Candidate, material: Material, overlap: Overlap | None) -> dict[str, str]:
-    """Return what the page says below its title."""
+    """Return what the page says below its title; no stage makes it, so the run, its commit and dates are on it."""
     seen = {} if overlap is None else {"seen in training": f"{overlap.examples:,}"}
     return {
+        **(describe_run(candidate.state) if candidate.run_id else {}),
         "task": material.manifest.task,
         f"{material.name} examples": f"{material.split.examples:,}",
         "data": f"{material.where}, digest {material.digest[:12]}",
         "classes": f"{len(material.manifest.classes):,}",
         **seen,
+        "judged": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
 
 

@@ -17,6 +17,7 @@ from bakeoff.metrics.score import ByClass, Column, Lists, Texts, average_known, 
 
 THRESHOLD = 0.5
 MOST_POINTS = 101  # of a curve
+MOST_ERRORS = 20  # labels that were missed or given wrongly, in a table
 LEAST = 1e-12
 
 
@@ -90,7 +91,8 @@ class MultiLabelScore:
         return np.argsort(-self.losses, kind="stable")
 
     def plots(self) -> dict[str, list[dict]]:
-        """Precision at each recall and what a threshold gives, of all decisions together; how sure is how right."""
+        """Precision at each recall and what a threshold gives, of all decisions together; how sure is how right; the
+        most frequent errors."""
         truth, scores = self._tables
         total = int(truth.sum())
         if not total:
@@ -102,6 +104,7 @@ class MultiLabelScore:
             "precision_recall": [{"recall": round(float(r), 4), "precision": round(float(p), 4)} for r, p in points],
             "threshold": curve.rows(),
             "calibration": reliability(scores.ravel(), truth.ravel()),
+            "errors": self._errors(),
         }
 
     @cached_property
@@ -110,6 +113,21 @@ class MultiLabelScore:
         truth, scores = self._tables
         right = np.where(truth, scores, 1 - scores)
         return -np.log(np.maximum(right, LEAST)).mean(axis=1) if self.classes else np.zeros(len(truth))
+
+    def _errors(self) -> list[dict]:
+        """Of each label how often it was missed and how often it was given wrongly."""
+        truth, scores = self._tables
+        given = scores >= THRESHOLD
+        counts = {
+            f"{label} missed": int(count)
+            for label, count in zip(self.classes, (truth & ~given).sum(axis=0), strict=True)
+        }
+        counts |= {
+            f"{label} given wrongly": int(n)
+            for label, n in zip(self.classes, (given & ~truth).sum(axis=0), strict=True)
+        }
+        often = sorted(counts.items(), key=lambda item: -item[1])[:MOST_ERRORS]
+        return [{"kind": kind, "count": count} for kind, count in often if count]
 
     def _numbers(self, weights: np.ndarray) -> Numbers:
         """For (weightings, examples): how often each example counts."""

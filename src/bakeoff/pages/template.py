@@ -5,8 +5,10 @@ write_page(Path("out.html"), "records.html.jinja", title="Records", warnings=[])
 
 import io
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 FOLDER = Path(__file__).parent / "templates"
+MARK = "<!-- here a copy says more -->"  # in the list of what a page is about
 STYLE, SCRIPT = "page.css", "page.js"
 
 
@@ -30,6 +33,12 @@ def render(template: str, **values: Any) -> "Markup":
     from markupsafe import Markup
 
     return Markup(_environment().get_template(template).render(values))
+
+
+def add_facts(page: str, facts: Mapping[str, str]) -> str:
+    """Return a copy of a page that says more of what it is about, such as the run, where an output of DVC must not."""
+    rows = [f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items()]
+    return page.replace(MARK, "\n".join(rows), 1)
 
 
 def embed_jpeg(image: "Image.Image") -> str:
@@ -51,6 +60,6 @@ def _environment() -> "Environment":
     )  # fmt: skip
     style, script = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT))
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
-    found.globals |= {"style": style, "script": script, "script_digest": digest}
+    found.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
     found.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return found

@@ -27,7 +27,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    title: str
+    title: str  # as others call it
+    question: str  # that it answers
     drawing: Element
     legend: Sequence[tuple[str, str]]  # colour and name
     unnamed: int  # lines that have no room in the legend
@@ -43,16 +44,17 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
             for name, table in list(by_class.items())[:MOST_CURVES]
         ]
         lines.append(Line("all", _points(rows, "recall", "precision"), is_strong=True))
-        charts.append(_chart("Precision at each recall", "recall", "precision", lines))
+        charts.append(_chart("Precision–recall curve", "Precision at each recall.", "recall", "precision", lines))
     if rows := tables.get("threshold"):
         names = ("precision", "recall", "f1")
         lines = [Line(name, _points(rows, "threshold", name), is_strong=name == "f1") for name in names]
-        charts.append(_chart("What a score threshold does", "score threshold", "share", lines, mark=threshold))
+        title, question = "Precision, recall and F1 by threshold", "What a score threshold does; the best is dashed."
+        charts.append(_chart(title, question, "score threshold", "share", lines, mark=threshold))
     if rows := tables.get("calibration"):
         ideal = Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
         found = Line("as it is", _points(rows, "probability", "accuracy"), is_strong=True, has_dots=True)
-        title = "Is it as sure as it should be?"
-        charts.append(_chart(title, "probability given", "share that is right", [ideal, found]))
+        title, question = "Calibration", "Is it as sure as it should be? Each dot is a range of probabilities."
+        charts.append(_chart(title, question, "probability given", "share that is right", [ideal, found]))
     return charts
 
 
@@ -69,7 +71,8 @@ def draw_losses(history: Sequence[Mapping[str, Any]]) -> list[Chart]:
     lines = [Line("training", _thin(trained)), Line("validation", _thin(judged), is_strong=True, has_dots=True)]
     points = [point for line in lines for point in line.points]
     across, up = (Scale(0.0, max(point[axis] for point in points)) for axis in (0, 1))
-    return [_chart("Loss over steps", "step", "loss", lines, across=across, up=up)]
+    question = "Does it still learn, and does that hold for what it never saw?"
+    return [_chart("Loss over steps", question, "step", "loss", lines, across=across, up=up)]
 
 
 def _thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -80,7 +83,7 @@ def _thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _chart(
-    title: str, x_label: str, y_label: str, lines: Sequence[Line], *,
+    title: str, question: str, x_label: str, y_label: str, lines: Sequence[Line], *,
     mark: float | None = None, across: Scale = SHARES, up: Scale = SHARES,
 ) -> Chart:  # fmt: skip
     x, y = 12, (FRAME.y(0) + FRAME.y(1)) / 2
@@ -96,8 +99,8 @@ def _chart(
         if line.has_dots:
             rows.append(svg.draw_dots(points, class_="dot"))
     named = [(colour, line.name) for line, colour in zip(lines, colours, strict=True)] if len(lines) > 1 else []
-    drawing = svg.draw_svg(FRAME, *rows, label=f"{y_label} over {x_label}")
-    return Chart(title, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
+    drawing = svg.draw_svg(FRAME, *rows, label=f"{title}: {y_label} over {x_label}")
+    return Chart(title, question, drawing, named[:MOST_NAMED], max(0, len(named) - MOST_NAMED))
 
 
 def _points(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> list[tuple[float, float]]:

@@ -16,6 +16,7 @@ from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Manifest, Split
 from bakeoff.report import examples, page, plots
+from bakeoff.report.about import About
 from bakeoff.report.gallery import Originals, Shown
 from bakeoff.run.options import Evaluate
 from bakeoff.tasks.pictures import draw_sheet
@@ -28,8 +29,7 @@ ANSWERS = "network"
 class Evaluation:
     """What is to be judged."""
 
-    title: str
-    facts: Mapping[str, str]  # below the title
+    about: About
     judge: Judge
     answer: Answer
     store: Store
@@ -65,7 +65,7 @@ class Evaluation:
             originals = Originals(self.store.read)
             worst, best = _choose_examples(table, score.worst_first(), settings.report_examples, originals)
             report = page.Report(
-                self.title, self.facts, self.judge.headline, score.result(), intervals, _describe_groups(groups),
+                self.about, self.judge.headline, score.result(), intervals, _describe_groups(groups),
                 score.plots(), counts=self.split.counts, history=self.history, worst=worst, best=best,
             )  # fmt: skip
             page.write_page(partial, report)

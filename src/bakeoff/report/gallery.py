@@ -16,10 +16,12 @@ from bakeoff.pages.svg import Element, Frame, draw, draw_svg, draw_text
 from bakeoff.pages.template import embed_jpeg
 from bakeoff.quiet import quiet_pillow
 from bakeoff.records.wire import decode_features
+from bakeoff.tasks.pictures import MOST_BOXES
 
 SIDE = 320  # longer side of a picture, pixels
 OF_CLIP = 4  # frames shown
 RIGHT = "right"
+LETTER = 0.62  # of a word's height, about
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Figure:
     panels: Sequence[Element]
     is_right: bool
     words: str  # what the model gave
-    truth: str | None  # None if the words say it
+    truth: str | None  # None of boxes, which are drawn
     file: str
 
 
@@ -56,18 +58,41 @@ class Originals:
         return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
 
-def draw_figure(shown: Shown, identity: str) -> Figure:
-    """`identity` tells this picture from others of the page."""
+def draw_figure(shown: Shown, identity: str, *, is_weak: bool = False) -> Figure:
+    """`identity` tells this picture from others of the page. What a weak model is surest of is drawn though all of it
+    scores too little to count."""
     row = shown.row
     picture, width, height = _join(shown.encoded)
     image = draw("image", id=identity, href=picture, width=width, height=height, preserveAspectRatio="none")
     frame = Frame(width, height, 0, 0, 0, 0)
     is_of_boxes = isinstance(row["prediction"], list) and "scores" not in row
     if not is_of_boxes:
-        return Figure("strip" if len(shown.encoded) > 1 else "one", [draw_svg(frame, image)], *_caption(row))
+        is_right, words, truth, file = _caption(row)
+        heard = f"{file}: truth {truth}, model {words}"
+        return Figure(
+            "strip" if len(shown.encoded) > 1 else "one",
+            [draw_svg(frame, image, label=heard)],
+            is_right,
+            words,
+            truth,
+            file,
+        )
     again = draw("use", href=f"#{identity}")
-    panels = [draw_svg(frame, image, *_true_boxes(row, width)), draw_svg(frame, again, *_given_boxes(row, width))]
+    given = _surest(row, is_weak=is_weak)
+    panels = [
+        draw_svg(frame, image, *_true_boxes(row, width), label=f"{row['file']}, truth: {_name_labels(row['truth'])}"),
+        draw_svg(frame, again, *_given_boxes(given, width), label=f"{row['file']}, model: {_name_labels(given)}"),
+    ]
     return Figure("pair", panels, *_caption_of_boxes(row))
+
+
+def _surest(row: Mapping[str, Any], *, is_weak: bool) -> list[Mapping[str, Any]]:
+    """The surest first, in which order a score gives them."""
+    return [box for box in row["prediction"] if is_weak or box["error"]][:MOST_BOXES]
+
+
+def _name_labels(boxes: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(box["label"] for box in boxes) or "nothing"
 
 
 def _join(encoded: Sequence[bytes]) -> tuple[str, int, int]:
@@ -96,34 +121,49 @@ def _true_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
     return [part for parts in drawn for part in parts]
 
 
-def _given_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
-    """The surest last, on top."""
-    return [
-        part
-        for box in reversed(row["prediction"]) if box["error"]
-        for part in _box(box, width, RIGHT if box["error"] == RIGHT else "wrong", f"{box['label']} {box['score']:.2f}")
-    ]  # fmt: skip
+def _given_boxes(given: Sequence[Mapping[str, Any]], width: int) -> list[Element]:
+    """The surest last, on top. Of words that would lie on each other only the surest is written."""
+    drawn: list[Element] = []
+    written: list[tuple[float, float, float]] = []
+    for box in given:
+        kind, text = {RIGHT: RIGHT, "": "unsure"}.get(box["error"], "wrong"), f"{box['label']} {box['score']:.2f}"
+        start, height, size = _word_place(box, width)
+        long = LETTER * size * len(text)
+        start = max(0.0, box["xmax"] - long) if start > box["xmin"] else start
+        is_free = not any(
+            abs(height - other) < size and start < end and begin < start + long for begin, end, other in written
+        )
+        if is_free:
+            written.append((start, start + long, height))
+        parts = _box(box, width, kind, text)
+        drawn = [*(parts if is_free else parts[:1]), *drawn]
+    return drawn
+
+
+def _word_place(box: Mapping[str, Any], width: int) -> tuple[float, float, float]:
+    """Where a box's word is anchored, at the side where it stays inside, its height in the picture, and its size."""
+    size = width / 18  # of the letters, the same on the page whatever the image's size
+    return box["xmin"] if box["xmin"] < 0.7 * width else box["xmax"], max(box["ymin"] - size / 5, size), size
 
 
 def _box(box: Mapping[str, Any], width: int, kind: str, text: str) -> list[Element]:
-    size = width / 18  # of the letters, the same on the page whatever the image's size
     x, y = box["xmin"], box["ymin"]
-    at, anchor = (x, None) if x < 0.7 * width else (box["xmax"], "end")  # so that the words stay inside
+    at, height, size = _word_place(box, width)
     return [
         draw("rect", class_=kind, x=x, y=y, width=box["xmax"] - x, height=box["ymax"] - y),
-        draw_text(at, max(y - size / 5, size), text, anchor=anchor, class_=kind, font_size=size),
+        draw_text(at, height, text, anchor="end" if at > x else None, class_=kind, font_size=size),
     ]
 
 
-def _caption(row: Mapping[str, Any]) -> tuple[bool, str, str | None, str]:
+def _caption(row: Mapping[str, Any]) -> tuple[bool, str, str, str]:
     truth, given, sure = row["truth"], row["prediction"], f"{row['score']:.2f}"
     is_right = truth == given
     if isinstance(given, list):
         truth, given, sure = ", ".join(truth) or "nothing", ", ".join(given) or "nothing", f"score {sure}"
-    return is_right, f"{given} {sure}", None if is_right else truth, str(row["file"])
+    return is_right, f"{given} {sure}", truth, str(row["file"])
 
 
-def _caption_of_boxes(row: Mapping[str, Any]) -> tuple[bool, str, str | None, str]:
+def _caption_of_boxes(row: Mapping[str, Any]) -> tuple[bool, str, None, str]:
     errors = [box["error"].replace("_", " ") for box in row["prediction"] if box["error"] not in ("", RIGHT)]
     right = sum(box["error"] == RIGHT for box in row["prediction"])
     missing = len(row["truth"]) - sum(box["found"] for box in row["truth"])

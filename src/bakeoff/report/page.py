@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bakeoff.metrics.catalogue import BY_HEADLINE, ERRORS, METRICS
+from bakeoff.metrics.catalogue import BY_HEADLINE, METRICS, Kind
 from bakeoff.pages import template
+from bakeoff.report.about import About
 from bakeoff.report.charts import draw_charts, draw_losses
-from bakeoff.report.gallery import Shown, draw_figure
+from bakeoff.report.gallery import MOST_BOXES, Shown, draw_figure
+from bakeoff.report.mistakes import Mistake, describe_costliest, list_mistakes
 
 FILE = "report.html"
 MOST_CLASSES = 300
@@ -18,8 +20,7 @@ MOST_CONFUSED, MOST_PAIRS = 30, 10  # a larger table of classes can't be read; t
 
 @dataclass(frozen=True)
 class Report:
-    title: str
-    facts: Mapping[str, str]
+    about: About
     headline: str
     numbers: Mapping[str, Any]  # what metrics.json holds, but for the intervals
     intervals: Mapping[str, Mapping[str, float]]
@@ -69,49 +70,58 @@ def write_page(folder: Path, report: Report) -> None:
     cards = dict.fromkeys([report.headline, *report.intervals, *judgement.added])
     confused = report.tables.get("confusion")
     threshold = numbers.get("threshold", numbers.get("best_threshold"))
+    mistakes = list_mistakes(numbers, report.tables)
+    is_weak = numbers.get("f1") == 0.0
     template.write_page(
-        folder / FILE, "evaluation.html.jinja", title=report.title, report=report, metrics=METRICS,
-        meanings_of_errors=ERRORS,
-        has_boxes="errors" in report.tables,
+        folder / FILE, "evaluation.html.jinja", title=report.about.title, report=report, metrics=METRICS,
+        has_boxes=judgement.kind == "detection", is_of_one_label=judgement.kind == "one_label",
+        is_weak=is_weak, most_boxes=MOST_BOXES,
         cards=[name for name in cards if name in numbers],
-        sentences=_summarize(report),
-        worst=[draw_figure(one, f"worst{number}") for number, one in enumerate(report.worst)],
-        best=[draw_figure(one, f"best{number}") for number, one in enumerate(report.best)],
+        findings=_find(report, mistakes),
+        worst=[draw_figure(one, f"worst{number}", is_weak=is_weak) for number, one in enumerate(report.worst)],
+        best=[draw_figure(one, f"best{number}", is_weak=is_weak) for number, one in enumerate(report.best)],
         charts=[*draw_charts(report.tables, threshold), *draw_losses(report.history)],
-        errors=_list_errors(numbers),
+        mistakes=mistakes, cost_name=_cost_name(judgement.kind),
+        most_cost=max([0.01, *(one.cost for one in mistakes)]),
+        most_count=max([1, *(one.count for one in mistakes)]),
         class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],
         confusion=Confusion.of(confused, list(report.counts)) if confused else None,
+        statistics=_explain_intervals(report),
     )  # fmt: skip
 
 
-def _summarize(report: Report) -> list[str]:
+def _cost_name(kind: Kind) -> str:
+    return {"detection": "mAP_50", "one_label": "accuracy", "several_labels": "share"}[kind]
+
+
+def _find(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
+    """What stands out, in words."""
     numbers, sentences = report.numbers, []
     if "threshold" in numbers and "f1" in numbers:
         sentences.append(
-            f"Counting detections from a score of {numbers['threshold']:.2f} on, {numbers['precision']:.0%} of them "
-            f"are right and {numbers['recall']:.0%} of the true boxes are found."
+            f"Counting detections from a score of {numbers['threshold']:.2f} on, {_percent(numbers['precision'])} of "
+            f"them are right (precision) and {_percent(numbers['recall'])} of the true boxes are found (recall)."
         )
-        kind, count = max(numbers["errors"].items(), key=lambda item: item[1])
-        if count:
-            sentences.append(f"The most frequent mistake is {kind.replace('_', ' ')} ({count:,}): {ERRORS[kind]}.")
+    named = "mAP_50" if "lost_mAP_50" in numbers else "accuracy"
+    if costliest := describe_costliest(mistakes, named, numbers.get(named)):
+        sentences.append(costliest)
     name = next((name for name in ("AP_50", "average_precision", "f1") if isinstance(numbers.get(name), dict)), None)
     if name and len(numbers[name]) > 1:
         label, value = min(numbers[name].items(), key=lambda item: item[1])
         sentences.append(f"The weakest class is {label} ({METRICS[name].heading or name} {value:.2f}).")
-    if report.intervals:
-        sentences.append(
-            f"Ranges are 95 % intervals over {report.intervals_of}: there the numbers would be, counted on all "
-            "examples like these. Few examples make some numbers too high, so a number may stand near the end of its "
-            "range. Two variants whose ranges overlap widely may well be equally good."
-        )
     return sentences
 
 
-def _list_errors(numbers: Mapping[str, Any]) -> list[tuple[str, int, float, float, float]]:
-    """Kind, count and its share of the largest, what it costs and the share of the costliest."""
-    if "lost_mAP_50" not in numbers:
-        return []
-    counts, lost = numbers["errors"], numbers["lost_mAP_50"]
-    most, most_lost = max(1, *counts.values()), max(0.01, *lost.values())
-    return [(kind, counts[kind], counts[kind] / most, lost[kind], lost[kind] / most_lost) for kind in counts]
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+
+def _explain_intervals(report: Report) -> str:
+    if not report.intervals:
+        return ""
+    return (
+        f"Ranges are 95 % intervals over {report.intervals_of}: there the numbers would be, counted on all "
+        "examples like these. Few examples make some numbers too high, so a number may stand near the end of its "
+        "range. Two variants whose ranges overlap widely may well be equally good."
+    )

@@ -10,11 +10,14 @@ from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
 from bakeoff.report import examples, page, plots
+from bakeoff.report.about import About, describe_weights, warn_of_end
 from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.settings import Run
+from bakeoff.run.settings import Run, as_tree
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
+from bakeoff.tracking.told_page import keep_page, tell_page
+from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER
 from bakeoff.training.history import read_history, read_state
 from bakeoff.training.variant import batch_shape
 
@@ -33,27 +36,39 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     split = manifest.splits[VALIDATION]
     store = Store(records, split, run.memory.on_bad_record)
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)
-    history = read_history(trained)
-    evaluation = Evaluation(run.name, _facts(run, state), task, answer, store, shape, manifest, split, history)
+    about = About(run.name, _facts(run, state, manifest.digest), warn_of_end(state), _settings(run))
+    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, read_history(trained))
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:
         told = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
         copy.metrics(state["step"], told, revised=True, weights=settings.weights)
-        copy.folder(out, "evaluation")
+        copy.folder(out, "evaluation", tell_page(out, state))
     return evaluation.headline_first(metrics)
 
 
-def _facts(run: Run, state: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the page says below its title."""
-    step = state["best_step"] if run.evaluate.weights == "best" else state["step"]
+def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
+    """Return what the page says below its title: what the variant decides, for the page is an output of DVC."""
+    derived = run.derived
     return {
-        "task": run.derived.task,
-        "validation examples": f"{run.derived.validation_examples:,}",
-        "classes": f"{run.derived.num_classes:,}",
-        "weights": f"{run.evaluate.weights}, of step {step:,} of {state['steps']:,}",
-        "parameters": f"{run.derived.parameters:,}",
+        "task": derived.task,
+        "trained on": f"{derived.train_examples:,} examples",
+        "validation examples": f"{derived.validation_examples:,}",
+        "data": f"digest {records[:12]}",
+        "classes": f"{derived.num_classes:,}",
+        "weights": describe_weights(run.evaluate.weights, state),
+        "parameters": f"{derived.parameters:,}",
+        **({"fingerprint": lineage["fingerprint"]} if (lineage := state.get("lineage")) else {}),
     }
+
+
+def _settings(run: Run) -> dict[str, str]:
+    """Return what decided the weights and their evaluation. Keys that a fingerprint passes over may change while the
+    page stays, so they are not on it."""
+    tree = as_tree(run)
+    groups = {group: tree[group] for group in (*DECIDING_GROUPS, "evaluate")}
+    groups["train"] = {key: value for key, value in groups["train"].items() if key not in NO_MATTER}
+    return {key: "none" if value is None else str(value) for key, value in tracker.flattened(groups)}
 
 
 def main() -> None:
@@ -67,6 +82,9 @@ def main() -> None:
         say(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
         files = f"{page.FILE}, {examples.METRICS}, {examples.FILE}, {plots.FOLDER}/ and {examples.PICTURE}"
         say(f"  {files}: {workspace.EVALUATION.as_posix()}/")
+        if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
+            name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
+            say(f"  {page.FILE} with run, commit and date: {name}")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
 from bakeoff.input.store import BadRecords
-from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import known_seconds, remember_paces
+from bakeoff.planning.room import require_gpu_room_for, require_room_for
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
@@ -20,15 +20,14 @@ from bakeoff.records.record import SEEN
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.report import Report
-from bakeoff.runs.room import bytes_below, require_gpu_room, require_room
 from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, read_measured
+from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measured, read_measured
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
-from bakeoff.tracking.target import own_id, takes_checkpoints_here
+from bakeoff.tracking.target import own_id
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
@@ -122,7 +121,7 @@ def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str,
             stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
         ) as report:  # fmt: skip
             report.known_as(work.run_id)
-            _require_room(run, start.folder, out)
+            require_room_for(run, start.folder, out)
             load_tensorflow()
             return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))
 
@@ -139,7 +138,7 @@ def _train(
     from bakeoff.training.starting import in_words, load_first_weights, write_report
 
     rig = Rig.of(run, manifest, records, desk.bad)
-    _require_gpu_room(run, rig)
+    require_gpu_room_for(run, rig.replicas)
     first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
     desk.footprint.mark(BUILT)
     desk.bad.keep_in(start.folder)
@@ -176,7 +175,7 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit)
+        measured = _measure(run, desk, outcome, limit) | describe_source(tags)
         measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
         measured |= read_measured(start.fingerprint) if found.is_over else {}  # this process took no step
         keep_measured(start.fingerprint, **measured)
@@ -246,29 +245,10 @@ def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Pat
     copy.changes()
 
 
-def _require_room(run: Run, folder: Path, out: Path) -> None:
-    disk = OnDisk.of(run.train, run.derived.parameters)
-    require_room(
-        memory_bytes=run.derived.memory_estimate_bytes,
-        disk_bytes={
-            folder: disk.in_flight - bytes_below(folder),
-            out: disk.outputs,
-            # DVC's copy and MLflow's.
-            workspace.main_workspace(): 2 * disk.outputs + disk.in_flight * takes_checkpoints_here(run.track),
-        },
-    )
-
-
-def _require_gpu_room(run: Run, rig: "Rig") -> None:
-    from bakeoff.training.devices import has_gpus
-
-    if has_gpus():
-        require_gpu_room(run.derived.memory_parts.on_device(), rig.replicas)
-
-
 def _count_devices(run: Run) -> int:
+    """TensorFlow is loaded for it only if it alone knows."""
     if run.train.devices != "all":
-        return run.train.devices  # without loading TensorFlow
+        return run.train.devices
     load_tensorflow()
     from bakeoff.training.devices import device_count
 

@@ -1,6 +1,6 @@
-"""Validation examples on one sheet: what was found beside what is true.
+"""Validation examples on one sheet: what is true beside what was found.
 
-Boxes: the found ones on the left with class and score, the true ones on the right. A label: under the picture. A clip:
+Boxes: the true ones on the left, the found ones on the right with class and score. A label: under the picture. A clip:
 a strip of frames. Right answers are blue, wrong ones and what was missed orange and dashed: they differ for the
 colour-blind and in print.
 """
@@ -19,7 +19,9 @@ Line = tuple[str, Colour]
 SIDE, FRAME_SIDE, GAP, SEAM, WIDTH = 256, 128, 12, 2, 1084  # pixels; the sheet is so wide at most
 FRAMES = 6  # of a clip, from its first to its last
 TEXT_SIZE, LINE_HEIGHT, DASH = 14, 20, 6
+MOST_BOXES = 10  # found ones drawn in a picture
 RIGHT, WRONG, TRUTH = (86, 180, 233), (240, 150, 0), (255, 255, 255)
+UNSURE = (208, 212, 218)  # what scores too little to count, of a weak model
 PAPER, INK = (24, 26, 30), (0, 0, 0)
 
 
@@ -27,7 +29,10 @@ def draw_sheet(
     examples: Iterable[tuple[np.ndarray, dict[str, Any]]], classes: Sequence[str], min_score: float, path: Path
 ) -> None:
     """`examples` are (pixels (h, w, 3) or (t, h, w, 3), values) with the values that batch and prediction hold."""
-    cells = [_cell(pixels, values, classes, min_score) for pixels, values in examples]
+    examples = list(examples)
+    # Of a weak model, which gives nothing in any picture, what it is surest of says more than nothing.
+    is_weak = all((values["scores"] < min_score).all() for _, values in examples if "boxes" in values)
+    cells = [_cell(pixels, values, classes, min_score, is_weak=is_weak) for pixels, values in examples]
     wide = max((cell.width for cell in cells), default=0) + GAP
     columns = max(1, min(len(cells), (WIDTH - GAP) // wide))
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
@@ -39,9 +44,11 @@ def draw_sheet(
     sheet.save(path, quality=88)
 
 
-def _cell(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float) -> Image.Image:
+def _cell(
+    pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float, *, is_weak: bool
+) -> Image.Image:
     if "boxes" in values:
-        panels, lines = _boxes(pixels, values, classes, min_score)
+        panels, lines = _boxes(pixels, values, classes, min_score, is_weak=is_weak)
         return _joined(panels, [lines])
     clip = pixels.ndim == 4
     shown = pixels[np.linspace(0, len(pixels) - 1, min(FRAMES, len(pixels))).round().astype(int)] if clip else [pixels]
@@ -67,8 +74,8 @@ def _joined(panels: Sequence[Image.Image], rows: Sequence[Sequence[Line]]) -> Im
 def _one(values: dict[str, Any], classes: Sequence[str]) -> list[Line]:
     colour = RIGHT if values["given"] == values["truth"] else WRONG
     return [
-        (f"found {classes[values['given'] - 1]} {values['score']:.2f}", colour),
         (f"truth {classes[values['truth'] - 1]}", TRUTH),
+        (f"found {classes[values['given'] - 1]} {values['score']:.2f}", colour),
     ]
 
 
@@ -86,29 +93,34 @@ def _several(values: dict[str, Any], classes: Sequence[str], min_score: float) -
 
 
 def _boxes(
-    pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float
+    pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float, *, is_weak: bool
 ) -> tuple[list[Image.Image], list[Line]]:
-    """What was found, and what is true, as two panels and a line for each."""
+    """What is true, and what was found, as two panels and a line for each; of many found ones the surest are drawn."""
     kept = values["scores"] >= min_score
-    found = list(zip(values["boxes"][kept], values["classes"][kept], values["scores"][kept], strict=True))
+    shown = np.argsort(-values["scores"], kind="stable")[:MOST_BOXES]
+    shown = shown if is_weak else shown[kept[shown]]
+    found = list(zip(values["boxes"][shown], values["classes"][shown], values["scores"][shown], strict=True))
     truth = list(zip(values["true_boxes"], values["true_classes"], strict=True))
-    on_the_left, on_the_right = [], []
+    marks_of_truth, marks_of_found = [], []
     for corners, label, score in reversed(found):  # the best on top
         right = _meets(corners, values["true_boxes"][values["true_classes"] == label])
-        on_the_left.append((corners, f"{classes[label - 1]} {score:.2f}", RIGHT if right else WRONG))
+        marks_of_found.append(
+            (corners, f"{classes[label - 1]} {score:.2f}", UNSURE if is_weak else RIGHT if right else WRONG)
+        )
     for corners, label in truth:
         met = _meets(corners, values["boxes"][kept][values["classes"][kept] == label])
-        on_the_right.append((corners, classes[label - 1], TRUTH if met else WRONG))
-    missed = sum(colour == WRONG for _, _, colour in on_the_right)
+        marks_of_truth.append((corners, classes[label - 1], TRUTH if met else WRONG))
+    missed = sum(colour == WRONG for _, _, colour in marks_of_truth)
     told = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
-    panels = [_marked(_image(pixels, SIDE), marks) for marks in (on_the_left, on_the_right)]
-    return panels, [(f"found {len(found)}", TRUTH), (told, TRUTH)]
+    panels = [_marked(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_found)]
+    said = f"found {kept.sum()}" + (f"; the {len(found)} surest" if len(found) != kept.sum() else "")
+    return panels, [(told, TRUTH), (said, TRUTH)]
 
 
 def _marked(image: Image.Image, marks: Sequence[tuple[np.ndarray, str, Colour]]) -> Image.Image:
     draw = ImageDraw.Draw(image)
     for corners, _, colour in marks:
-        _box(draw, corners, colour, dashed=colour == WRONG)
+        _box(draw, corners, colour, dashed=colour in (WRONG, UNSURE))
     for corners, text, colour in marks:
         _tag(draw, corners, text, colour)
     return image

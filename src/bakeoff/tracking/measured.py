@@ -8,6 +8,7 @@ No output holds these, so that outputs repeat to the byte. Of a result that came
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from bakeoff import workspace
@@ -28,6 +29,15 @@ def read_measured(fingerprint: str | None) -> dict[str, Any]:
 def keep_measured(fingerprint: str, **facts: Any) -> None:
     known = read_measured(fingerprint) | facts
     write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n", lasting=True)
+
+
+def describe_source(tags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the commit that `source_tags` name, and that a training by it ended now."""
+    return {
+        "commit": tags["bakeoff.git_commit"],
+        "uncommitted_changes": tags["bakeoff.git_dirty"] == "true",
+        "ended": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
 
 
 def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, 
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.target import Target
+from bakeoff.tracking.told_page import tell_page
 from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED
@@ -72,10 +73,10 @@ class Tracker:
         if self._journal and path.is_file():
             self._journal.file(path, f"{folder}/{path.name}")
 
-    def folder(self, path: Path, name: str) -> None:
-        """Tell of all its files but weights, which are models."""
+    def folder(self, path: Path, name: str, instead: Mapping[str, str] | None = None) -> None:
+        """Tell of all its files but weights, which are models; of some, by their names, another text `instead`."""
         if self._journal:
-            _tell_folder(self._journal, path, name)
+            _tell_folder(self._journal, path, name, instead or {})
 
     def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
         """Tell of the newest and the best that a training kept."""
@@ -206,7 +207,7 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     tell_result(journal, result)
     if not result.experiment:
         for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
-            _tell_folder(journal, folder, name)
+            _tell_folder(journal, folder, name, tell_page(folder, result.state) if folder == EVALUATION else {})
         for model in kept_weights(TRAINED, result.state, settings):
             journal.model(model)
     journal.state("FINISHED")
@@ -226,10 +227,13 @@ def tell_result(journal: Journal, result: Result) -> None:
         journal.text(result.run_yaml, f"config/{RUN.name}")
 
 
-def _tell_folder(journal: Journal, folder: Path, name: str) -> None:
+def _tell_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if file.is_file() and not file.name.endswith(SUFFIX):
-            journal.file(file, f"{name}/{file.relative_to(folder).as_posix()}")
+        place = file.relative_to(folder).as_posix()
+        if place in instead:
+            journal.text(instead[place], f"{name}/{place}")
+        elif file.is_file() and not file.name.endswith(SUFFIX):
+            journal.file(file, f"{name}/{place}")
 
 
 def _open(settings: Track, run_id: str, name: str | None) -> Tracker:

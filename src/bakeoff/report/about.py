@@ -1,0 +1,36 @@
+"""What a page says before any number: which model it judges, on what, and whether its training came to its end.
+
+No clock, run or commit is in it, for the stage's page is an output of DVC and has to repeat to the byte;
+`pages.template.add_facts` makes the copy that says these.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class About:
+    title: str
+    facts: Mapping[str, str]
+    warning: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)  # that decided the result, such as lr.peak
+
+
+def warn_of_end(state: Mapping[str, Any]) -> str:
+    """Say that a training was cut short; nothing of one that came to its end, or of which nobody knows."""
+    step, steps = state.get("step"), state.get("steps")
+    if step is None or steps is None or step >= steps:
+        return ""
+    at = f"after step {step:,} of {steps:,}"
+    if state.get("state") == "STOPPED":
+        return f"This run was stopped {at}, and its numbers are of what it had learned until then; dvc repro goes on."
+    if state.get("ended_by") == "max_minutes":
+        return f"This run ended {at}, when its time was up (train.max_minutes)."
+    return ""
+
+
+def describe_weights(weights: str, state: Mapping[str, Any]) -> str:
+    step = state["best_step"] if weights == "best" else state["step"]
+    early = ", ended early as it got no better" if state.get("ended_by") == "early_stopping" else ""
+    return f"{weights}, of step {step:,} of {state['steps']:,}{early}"

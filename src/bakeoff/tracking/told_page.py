@@ -1,0 +1,45 @@
+"""An evaluation's page with what an output of DVC must not hold: the run, its commit, its date.
+
+`models/evaluation/report.html` repeats to the byte. Its copy is `.bakeoff/results/<fingerprint>.html`, and MLflow has
+it among the run's artifacts.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff.files import write_whole
+from bakeoff.pages.template import add_facts
+from bakeoff.tracking.measured import read_measured, run_id_of
+from bakeoff.tracking.result import read_text
+from bakeoff.workspace import results
+
+FILE = "report.html"
+SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
+NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not know
+
+
+def tell_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
+    """Return the page of an evaluation's folder by its name, as it is to be told; nothing if there is none."""
+    text = read_text(folder / FILE)
+    return {} if text is None else {FILE: add_facts(text, describe_run(state))}
+
+
+def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
+    """Write it for whoever looks without MLflow; None of a result without a fingerprint, which early versions made."""
+    fingerprint, told = (state.get("lineage") or {}).get("fingerprint"), tell_page(folder, state)
+    if not fingerprint or not told:
+        return None
+    place = results() / f"{fingerprint}.html"
+    write_whole(place, told[FILE])
+    return place
+
+
+def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is known: of a run that was trained elsewhere its id alone."""
+    measured, run_id = read_measured((state.get("lineage") or {}).get("fingerprint")), run_id_of(state)
+    facts = {"run": run_id[:SHOWN_OF_ID]} if run_id else {}
+    if (commit := measured.get("commit", NO_COMMIT)) != NO_COMMIT:
+        changes = " with uncommitted changes" if measured.get("uncommitted_changes") else ""
+        facts["commit"] = f"{commit[:SHOWN_OF_COMMIT]}{changes}"
+    return facts | ({"trained": str(measured["ended"])} if "ended" in measured else {})
