@@ -12,6 +12,7 @@ from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
 from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import Pace, known_pace, measure_pace, seconds_of
+from bakeoff.planning.whole import TRAIN, Whole
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.training.variant import TrainingPhase, plan_phases
@@ -47,8 +48,10 @@ class Plan:
     memory_budget_bytes: int
     memory_parts: dict[str, int]  # of the estimate
     disk_bytes: int
-    seconds: float | None  # of training; None where nothing is known
+    seconds: float | None  # of `dvc repro` with all the stages that run; None where the training's pace is not known
     seconds_from: str
+    stage_seconds: dict[str, float | None]  # of each stage that runs, and of DVC itself
+    seconds_per_step: dict[str, float] | None  # by phase
     stages: dict[str, str]
     warnings: list[str]
 
@@ -70,6 +73,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
     stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}, known)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
+    whole = Whole.of(run, stages, pace)
     because = derived.batch_size_because
     # Detectors answer it for every anchor, as the absence of all classes or as a class of its own.
     has_background = run.model.task == "detection" or bool(getattr(run.model, "background", False))
@@ -83,7 +87,8 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
-        seconds=seconds_of(run, pace), seconds_from=_name_source(run, pace),
+        seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=dict(whole.stages),
+        seconds_per_step=dict(pace.seconds_per_step) if pace else None,
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
     )  # fmt: skip
 
@@ -99,11 +104,13 @@ def check_best_by(variant: Variant) -> None:
         variant.problems.add("train.best_by", f"no such metric {run.train.best_by!r}; {known}")
 
 
-def _name_source(run: Run, pace: Pace | None) -> str:
-    known = pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps"
+def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
+    if TRAIN not in whole.stages:
+        return whole.said
+    known = f"steps {pace.known_from}" if pace else "no such steps on this machine yet; --probe measures a few"
     seconds = seconds_of(run, pace)
     is_cut_short = seconds is not None and run.train.max_minutes is not None and seconds >= 60 * run.train.max_minutes
-    return f"train.max_minutes ends it; {known}" if is_cut_short else known
+    return "; ".join(filter(None, ["train.max_minutes ends it" if is_cut_short else "", known, whole.said]))
 
 
 def _warnings(stages: Mapping[str, str]) -> list[str]:
