@@ -10,8 +10,9 @@ import json
 import math
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bakeoff import machine, workspace
@@ -28,7 +29,20 @@ class Duration:
     seconds: float
     cores: int
     command: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
+    rest: float | None = None  # of a training: seconds without its steps and looks; None: their pace is not known
+    look: float = 0.0  # seconds of one look at validation
+    steps: float = 0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Duration":
+        """Raises an error of several kinds where a line holds anything else."""
+        rest = None if row.get("rest") is None else float(row["rest"])
+        numbers = [float(row["seconds"]), rest or 0.0, float(row.get("look", 0)), float(row.get("steps", 0))]
+        if not all(0 <= number < math.inf for number in numbers) or int(row["cores"]) < 1:
+            raise ValueError(row)
+        seconds, _, look, steps = numbers
+        words = {name: str(row[name]) for name in ("what", "key", "command")}
+        return cls(**words, seconds=seconds, cores=int(row["cores"]), rest=rest, look=look, steps=steps)
 
 
 def seconds_here() -> float:
@@ -48,14 +62,10 @@ def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
 
 def read_durations() -> list[Duration]:
     """Return them in their order; lines that a crash cut off, or that hold no time, are passed over."""
-    file, found = workspace.durations(), []
+    file, found = workspace.durations(), list[Duration]()
     for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
-        with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            row = json.loads(line)
-            named = {name: row.pop(name) for name in ("what", "key", "command")}
-            seconds, cores = float(row.pop("seconds")), int(row.pop("cores"))
-            if 0 <= seconds < math.inf and cores > 0 and all(isinstance(text, str) for text in named.values()):
-                found.append(Duration(**named, seconds=seconds, cores=cores, more=row))
+        with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            found.append(Duration.of(json.loads(line)))
     return found
 
 

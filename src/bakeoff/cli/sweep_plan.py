@@ -75,7 +75,7 @@ def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
 
     at_a_time = min(side_by_side, len(estimates))
     sum_of_all = together(estimates, at_a_time, machine.available_memory())
-    _show_sum(sum_of_all, at_a_time, sorted({estimate.said for estimate in estimates}, key=len)[-1:])
+    _show_sum(sum_of_all, at_a_time, max((estimate.said for estimate in estimates), key=len))
     return sum_of_all
 
 
@@ -91,7 +91,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
     rows = [("", "point", "variant", "steps", "time", "stages")]
     for job in jobs:
         seconds = job.estimate.seconds
-        time = "?" if seconds is None else format_duration(seconds)
+        time = f"over {format_duration(job.estimate.at_least)}" if seconds is None else format_duration(seconds)
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
@@ -106,13 +106,11 @@ def _show_warnings(jobs: Iterable["Job"]) -> None:
         say(f"warning: {warning}")
 
 
-def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: Sequence[str]) -> None:
+def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:
     seats = f", {side_by_side} side by side" if side_by_side > 1 else ""
-    known = (
-        f"about {format_duration(sum_of_all.seconds)}{seats} ({', '.join(['all stages', *filter(None, known_from)])})"
-    )
-    unknown = f"{sum_of_all.unknown} not known yet" if sum_of_all.unknown else ""
-    time = ", ".join(filter(None, [known if sum_of_all.seconds or not unknown else "", unknown]))
+    unknown = f"; the steps of {sum_of_all.unknown} are not known yet" if sum_of_all.unknown else ""
+    about = f"{'at least' if unknown else 'about'} {format_duration(sum_of_all.seconds)} for all stages{seats}{unknown}"
+    time = f"{about} ({known_from})" if known_from else about
     together = f" for {side_by_side} side by side" if side_by_side > 1 else ""
     memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(machine.total_memory())}"
     say_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])

@@ -65,14 +65,16 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
 
 
 def describe_time(plan: "Plan") -> str:
-    """Return the sum and its parts; if a part is not known, the sum of the others beside it."""
+    """Return the sum and its parts."""
+    from bakeoff.planning.whole import NAMES, TRAIN
+
+    open_end = {TRAIN: " and its steps"} if plan.seconds is None else {}
     parts = [
-        f"{name.upper() if name == 'dvc' else name} {'?' if seconds is None else format_duration(seconds)}"
+        f"{NAMES.get(name, name)} {format_duration(seconds)}{open_end.get(name, '')}"
         for name, seconds in plan.stage_seconds.items()
     ]
-    known = format_duration(sum(seconds for seconds in plan.stage_seconds.values() if seconds is not None))
-    about = f"not known, about {known} besides training" if plan.seconds is None else f"about {known}"
-    return f"{about}: {', '.join(parts)}"
+    about = "about" if plan.seconds is not None else "at least"
+    return f"{about} {format_duration(sum(plan.stage_seconds.values()))}: {', '.join(parts)}"
 
 
 def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:

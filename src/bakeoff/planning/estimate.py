@@ -44,6 +44,7 @@ class Estimate:
     memory_bytes: int
     disk_bytes: int
     training: str = ""  # two of one name never run together
+    at_least: float = 0.0  # seconds, where its steps are not known: of all else
     said: str = ""  # what the seconds are known from
 
     @classmethod
@@ -51,10 +52,10 @@ class Estimate:
         """Return what a job takes whose stages are to do this, by so many cores; what DVC has takes nothing."""
         whole = Whole.of(run, stages, known_pace(run, cores), by=JOB, cores=cores)
         if stages.get(TRAIN) != RUNS:
-            return cls(whole.seconds, 0, 0, said=whole.said)
+            return cls(whole.seconds, 0, 0, at_least=whole.at_least, said=whole.said)
         derived = run.derived
         disk = OnDisk.of(run.train, derived.parameters).total()
-        return cls(whole.seconds, derived.memory_estimate_bytes, disk, said=whole.said)
+        return cls(whole.seconds, derived.memory_estimate_bytes, disk, at_least=whole.at_least, said=whole.said)
 
 
 def cores_of_each(side_by_side: int) -> int | None:
@@ -64,18 +65,18 @@ def cores_of_each(side_by_side: int) -> int | None:
 
 @dataclass(frozen=True)
 class Together:
-    seconds: float  # of those whose time is known, from the first's begin to the last's end
-    unknown: int
+    seconds: float  # from the first's begin to the last's end; without steps whose pace is not known
+    unknown: int  # how many have such steps
     memory_bytes: int  # at most, at a time
     disk_bytes: int
 
 
 def together(estimates: Sequence[Estimate], side_by_side: int, memory_bytes: float = math.inf) -> Together:
     """Let each begin as a sweep does: in its order, as soon as there is a seat and memory for it."""
-    known = [estimate for estimate in estimates if estimate.seconds is not None]
+    unknown = sum(estimate.seconds is None for estimate in estimates)
     largest = sorted((estimate.memory_bytes for estimate in estimates), reverse=True)[:side_by_side]
     disk = sum(estimate.disk_bytes for estimate in estimates)
-    return Together(_elapsed(known, side_by_side, memory_bytes), len(estimates) - len(known), sum(largest), disk)
+    return Together(_elapsed(estimates, side_by_side, memory_bytes), unknown, sum(largest), disk)
 
 
 def _elapsed(estimates: Sequence[Estimate], side_by_side: int, memory_bytes: float) -> float:
@@ -84,7 +85,7 @@ def _elapsed(estimates: Sequence[Estimate], side_by_side: int, memory_bytes: flo
         for one in list(waiting) if len(running) < side_by_side else ():
             if len(running) < side_by_side and _may_begin(one, [other for _, other in running], memory_bytes):
                 waiting.remove(one)
-                running.append((now + (one.seconds or 0.0), one))
+                running.append((now + (one.at_least if one.seconds is None else one.seconds), one))
         now = min(end for end, _ in running)
         running = [(end, one) for end, one in running if end > now]
     return now

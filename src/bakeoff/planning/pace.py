@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
 MOST_SECONDS = 8.0  # of measuring, for each phase
 MOST_STEPS = 50
+BEFORE = "as such steps took here before"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
         slower = max(1.0, used / (cores or there))
         known = {name: found * slower for name, found in seconds.items() if found is not None}
         if known.keys() == seconds.keys():
-            return Pace(known, "as such steps took here before")
+            return Pace(known, BEFORE)
     return None
 
 

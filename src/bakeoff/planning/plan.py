@@ -1,5 +1,6 @@
 """The workspace and a few overrides -> the numbers that one wants to see before a variant runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
 from bakeoff.planning.estimate import OnDisk
-from bakeoff.planning.pace import Pace, known_pace, measure_pace, seconds_of
+from bakeoff.planning.pace import BEFORE, Pace, known_pace, measure_pace, seconds_of
 from bakeoff.planning.whole import TRAIN, Whole
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import Run, as_tree
@@ -50,7 +51,7 @@ class Plan:
     disk_bytes: int
     seconds: float | None  # of `dvc repro` with all the stages that run; None where the training's pace is not known
     seconds_from: str
-    stage_seconds: dict[str, float | None]  # of each stage that runs, and of DVC itself
+    stage_seconds: dict[str, float]  # of each stage that runs, and of DVC itself; without steps whose pace is not known
     seconds_per_step: dict[str, float] | None  # by phase
     stages: dict[str, str]
     warnings: list[str]
@@ -87,7 +88,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
-        seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=dict(whole.stages),
+        seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=whole.stages,
         seconds_per_step=dict(pace.seconds_per_step) if pace else None,
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
     )  # fmt: skip
@@ -107,9 +108,11 @@ def check_best_by(variant: Variant) -> None:
 def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
     if TRAIN not in whole.stages:
         return whole.said
-    known = f"steps {pace.known_from}" if pace else "no such steps on this machine yet; --probe measures a few"
-    seconds = seconds_of(run, pace)
-    is_cut_short = seconds is not None and run.train.max_minutes is not None and seconds >= 60 * run.train.max_minutes
+    known = "no such steps on this machine yet; --probe measures a few"
+    if whole.has_steps:
+        known = f"steps {pace.known_from}" if pace and pace.known_from != BEFORE else ""
+    limit = math.inf if run.train.max_minutes is None else 60 * run.train.max_minutes
+    is_cut_short = (seconds_of(run, pace) or 0.0) >= limit and whole.stages[TRAIN] >= limit
     return "; ".join(filter(None, ["train.max_minutes ends it" if is_cut_short else "", known, whole.said]))
 
 

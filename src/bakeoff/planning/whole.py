@@ -20,33 +20,41 @@ from bakeoff.run.settings import Run
 
 TRAIN = "train"
 # Seconds; of train what is no step and no look at validation.
-ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 7.0}
+ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 10.0}
 ROUGH_OF_ANY_OTHER, ROUGH_LOOK = 10.0, 2.0
-HERE, OTHERS, BY_RULE = "as measured here", "as other variants took here", "by rule of thumb"
+HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
+NAMES = {DVC: "DVC", JOB: "the job itself"}
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Seconds of each stage that runs and of what runs them; None where nothing tells."""
+    """Seconds of each stage that runs and of what runs them, and what they are known from."""
 
-    stages: Mapping[str, float | None]
-    known_from: Mapping[str, str]
+    parts: Mapping[str, tuple[float, str]]
+    has_steps: bool  # without them it is what there is besides the steps, whose pace is not known
+
+    @property
+    def stages(self) -> dict[str, float]:
+        return {name: seconds for name, (seconds, _) in self.parts.items()}
+
+    @property
+    def at_least(self) -> float:
+        return sum(self.stages.values())
 
     @property
     def seconds(self) -> float | None:
-        known = [seconds for seconds in self.stages.values() if seconds is not None]
-        return sum(known) if len(known) == len(self.stages) else None
+        return self.at_least if self.has_steps else None
 
     @property
     def said(self) -> str:
-        """What each is known from, the stages of one kind together."""
-        kinds = [kind for kind in (HERE, OTHERS, BY_RULE) if kind in self.known_from.values()]
-        if len(kinds) == 1 and len(self.known_from) == len(self.stages):
-            return kinds[0]
-        return "; ".join(
-            f"{', '.join(name for name, its in self.known_from.items() if its == kind)} {kind}" for kind in kinds
-        )
+        """What the parts are known from."""
+        by_kind = {
+            kind: [NAMES.get(name, name) for name, (_, its) in self.parts.items() if its == kind]
+            for kind in (HERE, OTHERS, BY_RULE)
+        }
+        kinds = [kind for kind, names in by_kind.items() if names]
+        return kinds[0] if len(kinds) == 1 else "; ".join(f"{', '.join(by_kind[kind])} {kind}" for kind in kinds)
 
     @classmethod
     def of(
@@ -54,15 +62,11 @@ class Whole:
     ) -> "Whole":
         """Return it for a variant whose stages are to do this, each by so many cores; by `dvc repro`, or as a job."""
         told = Told(read_durations(), cores or machine.cores())
-        running = [name for name, outcome in ahead.items() if outcome == RUNS]
-        found: dict[str, tuple[float | None, str]] = {
-            name: _training(run, pace, told) if name == TRAIN else told.seconds(name, stage_key(name, run))
-            for name in running
-        }
-        found[by] = told.seconds(by, str(len(running)))
-        return cls(
-            {name: one[0] for name, one in found.items()}, {name: one[1] for name, one in found.items() if one[1]}
-        )
+        running, has_steps = [name for name, outcome in ahead.items() if outcome == RUNS], True
+        parts = {name: told.seconds(name, stage_key(name, run)) for name in running}
+        if TRAIN in parts:
+            parts[TRAIN], has_steps = _training(run, pace, told)
+        return cls(parts | {by: told.besides(by, len(running))}, has_steps)
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,34 @@ class Told:
     ) -> tuple[float, str]:
         for row, known_from in ((self.latest(what, key), HERE), (self.latest(what), OTHERS)):
             if row is not None:
-                return part(row), known_from
+                return part(row) * self._slower(row), known_from
         return ROUGH.get(what, ROUGH_OF_ANY_OTHER), BY_RULE
+
+    def _slower(self, row: Duration) -> float:
+        """Fewer cores take as much longer as they are fewer, until something by so few is measured."""
+        return max(1.0, row.cores / self.cores)
+
+    def besides(self, by: str, stages: int) -> tuple[float, str]:
+        """Return what a command takes besides so many stages; rather than none, one with another number of them."""
+        counts = {row.key for row in self.rows if row.what == by and row.key.isdigit()}
+        nearest = min(counts, key=lambda count: abs(int(count) - stages), default="")
+        seconds, known_from = self.seconds(by, nearest)
+        return seconds, OTHERS if counts and nearest != str(stages) else known_from
 
 
 def stage_key(stage: str, run: Run) -> str:
     """Return a key that is equal for variants of which the stage takes equally long."""
-    parts: dict[str, list[object]] = {
-        TRAIN: list(keys_of(run)),
-        "evaluate": [run.model, run.derived.num_classes, run.derived.validation_examples, run.evaluate],
-        "export": [run.model, run.derived.num_classes, run.derived.validation_examples, run.export],
-    }
-    return hashlib.sha256(repr(parts[stage]).encode()).hexdigest()[:16] if stage in parts else ""
+    parts: list[object]
+    match stage:
+        case "train":
+            parts = [*keys_of(run)]
+        case "evaluate":
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.evaluate]
+        case "export":
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.export]
+        case _:
+            return ""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def looks_of(run: Run) -> int:
@@ -147,17 +167,17 @@ class Looks:
         keep_duration(TRAIN, stage_key(TRAIN, run), seconds, **more)
 
 
-def _training(run: Run, pace: Pace | None, told: Told) -> tuple[float | None, str]:
-    """Steps by their pace, looks and the rest by an earlier training; of a variant that logs too little to tell its
-    pace, an earlier one as a whole, if that was no shorter."""
+def _training(run: Run, pace: Pace | None, told: Told) -> tuple[tuple[float, str], bool]:
+    """Return the time of steps by their pace, of looks and of the rest by an earlier training, and whether the steps
+    are in it. Of a variant that logs too little to tell its pace, an earlier one stands for all, if it was as long."""
     key = stage_key(TRAIN, run)
-    if pace is None and run.train.max_minutes is None:
-        same = told.latest(TRAIN, key)
-        was_as_long = same is not None and same.more.get("steps", 0) >= run.derived.steps
-        return (same.seconds, HERE) if same is not None and was_as_long else (None, "")
-    split = replace(told, rows=[row for row in told.rows if "rest" in row.more])
-    rest, known_from = split.seconds(TRAIN, key, lambda row: float(row.more["rest"]))
-    look = split.latest(TRAIN, key) or split.latest(TRAIN)
-    besides = looks_of(run) * (float(look.more["look"]) if look else ROUGH_LOOK)
-    steps = seconds_of(run, pace, besides)
-    return (None, "") if steps is None else (rest + steps, known_from)
+    same = told.latest(TRAIN, key)
+    if pace is None and same is not None and same.steps >= run.derived.steps:
+        return told.seconds(TRAIN, key), True
+    split = replace(told, rows=[row for row in told.rows if row.rest is not None])
+    rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
+    has_look = split.latest(TRAIN) is not None
+    look = split.seconds(TRAIN, key, lambda row: row.look)[0] if has_look else ROUGH_LOOK
+    looks = looks_of(run) * look
+    steps = seconds_of(run, pace, looks)
+    return (rest + (looks if steps is None else steps), known_from), steps is not None

@@ -21,7 +21,7 @@ def say_device(replicas: int) -> None:
         details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus[:replicas]]
         say(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
         return
-    say(f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor()}")
+    say(f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}")
     if unused := gpu_names():
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
 
