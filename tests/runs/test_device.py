@@ -49,7 +49,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
 
     if tf.config.list_physical_devices("GPU"):
         pytest.skip("this machine has GPUs")
-    say_device(1, 0)
+    say_device(1)
     out, err = capsys.readouterr()
     assert out.startswith("train: computes on the CPU, ") and out.count("\n") == 1
     assert err.startswith(
@@ -58,7 +58,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
     assert f"install 'tensorflow[and-cuda]=={metadata.version('tensorflow')}' adds the libraries" in err
     assert err.endswith("; CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant\n") and err.count("\n") == 1
     monkeypatch.setenv(VISIBLE, "-1")
-    say_device(1, 0)
+    say_device(1)
     assert capsys.readouterr() == (out, "")
 
 
