@@ -79,7 +79,7 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
         "models/evaluation/metrics.json", "models/evaluation/examples.parquet", "models/evaluation/pictures.jpg",
-        "models/evaluation/report.html",
+        "models/evaluation/headline.json", "models/evaluation/report.html",
         "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
         "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip
@@ -88,7 +88,8 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
 
 def test_git_sees_the_variant_and_its_metrics_and_nothing_big(built: Workspace) -> None:
     tracked = built.run("git", "ls-files").stdout.split()
-    assert {"models/config/run.yaml", "models/evaluation/metrics.json", "dvc.lock"} <= set(tracked)
+    numbers = {"models/evaluation/headline.json", "models/evaluation/metrics.json"}
+    assert {"models/config/run.yaml", "dvc.lock", *numbers} <= set(tracked)
     assert not [file for file in tracked if file.endswith((".h5", ".db", ".jpg")) or file.startswith("data/records")]
     assert built.run("git", "status", "--porcelain").stdout == ""
 
