@@ -24,7 +24,7 @@ def finish(manifest: "Manifest | None") -> None:
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
     say_columns([("point", "experiment", "metric", "state"), *rows])
     say(
-        "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
+        f"`bakeoff compare {manifest.id}` lays them side by side, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
     )
     if manifest.search is not None:
