@@ -1,0 +1,87 @@
+"""Tables that fit the terminal: what has no room is folded, left out by name, or cut; nothing is, through a pipe."""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from bakeoff.cli.terminal import align
+from bakeoff.progress import say
+
+APART, INDENT = 2, "    "
+LEAST = 12  # characters that a column keeps
+
+Row = tuple[str, ...]
+
+
+def terminal_width() -> int | None:
+    """Return None through a pipe, unless somebody says how wide it is."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
+
+
+def say_folded(rows: Iterable[tuple[str, str]]) -> None:
+    """Say names and what there is to them, which goes on in the next line where it is long."""
+    for line in fold(rows, terminal_width()):
+        say(line)
+
+
+def say_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), cut: str) -> None:
+    for line in fit(rows, terminal_width(), less=less, cut=cut):
+        say(line)
+
+
+def fold(rows: Iterable[tuple[str, str]], width: int | None) -> list[str]:
+    rows = list(rows)
+    if width is None:
+        return align(rows)
+    names = max(len(name) for name, _ in rows) + APART
+    lines: list[str] = []
+    for name, text in rows:
+        parts = textwrap.wrap(text, max(LEAST, width - names), break_on_hyphens=False) or [""]
+        lines += [f"{'' if at else name:{names}}{part}".rstrip() for at, part in enumerate(parts)]
+    return lines
+
+
+def fit(rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), cut: str) -> list[str]:
+    """Lay out rows, the first of which are the names of the columns, `width` wide at most.
+
+    A last column without a name is a remark, which stands below its row if there is no room beside it. Then columns go,
+    in the order of `less`, and are named in the last line. What is too wide still is cut in the column `cut`.
+    """
+    head, *body = rows
+    if width is None or _width([head, *body]) <= width:
+        return align([head, *body])
+    remarks = [""] * len(body)
+    if not head[-1]:
+        head, remarks = head[:-1], [row[-1] for row in body]
+        body = [row[:-1] for row in body]
+    gone = []
+    for name in less:
+        if _width([head, *body]) > width and name in head:
+            at = head.index(name)
+            head, *body = ((*row[:at], *row[at + 1 :]) for row in (head, *body))
+            gone.append(name)
+    over = _width([head, *body]) - width
+    if over > 0:
+        at = head.index(cut)
+        most = max(LEAST, max(len(row[at]) for row in (head, *body)) - over)
+        body = [(*row[:at], _cut(row[at], most), *row[at + 1 :]) for row in body]
+    first, *others = align([head, *body])
+    lines = [first]
+    for line, remark in zip(others, remarks, strict=True):
+        lines += [line, *_below(remark, width)]
+    return [*lines, *_below(f"no room for: {', '.join(gone)}" if gone else "", width, indent="")]
+
+
+def _below(text: str, width: int, indent: str = INDENT) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _width(rows: Sequence[Row]) -> int:
+    """Of the table as `align` makes it: a blank at the end of a line takes no room."""
+    return max(map(len, align(rows)))
