@@ -87,12 +87,13 @@ def make_parser(*, as_typed: bool = False) -> Parser:
     parser.add_argument("--version", action="version", version=shown, help="print the version")
     commands = parser.add_commands()
     for add_command in COMMANDS:
-        add_command(commands)
-    completion.add_to(commands, lambda: make_parser(as_typed=True))
-    if as_typed:
-        sweeps.add_words(commands.choices["sweep"].add_commands())
-    else:
+        if as_typed and add_command is sweep.add_to:
+            sweep.add_to(commands, sweeps.add_words)
+        else:
+            add_command(commands)
+    if not as_typed:
         sweeps.add_words(commands, "sweep ")
+    completion.add_to(commands, lambda: make_parser(as_typed=True))
     return parser
 
 

@@ -70,11 +70,11 @@ def fit(rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), cut
     first, *others = align([head, *body])
     lines = [first]
     for line, remark in zip(others, remarks, strict=True):
-        lines += [line, *_below(remark, width)]
-    return [*lines, *_below(f"no room for: {', '.join(gone)}" if gone else "", width, indent="")]
+        lines += [line, *wrap(remark, width, indent=INDENT)]
+    return [*lines, *(wrap(f"no room for: {', '.join(gone)}", width) if gone else [])]
 
 
-def _below(text: str, width: int, indent: str = INDENT) -> list[str]:
+def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 

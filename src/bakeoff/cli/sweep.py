@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
 WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 
 
-def add_to(commands: Any) -> None:
+def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> None:
+    """`add_words` puts commands in the place of changes, for a parser that reads nothing."""
     sweep = commands.add_parser(
         "sweep", help="run every combination of a few values, each as a DVC experiment", epilog=sweeps.OF_SWEEPS
     )
     add = sweep.add_argument
-    add(
-        "overrides", nargs="*", metavar="CHANGE",
-        help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
-        "'model=glob(ssd*)' +lr.warmup_steps=0",
-    )  # fmt: skip
+    if add_words:
+        add_words(sweep.add_commands())
+    else:
+        add(
+            "overrides", nargs="*", metavar="CHANGE",
+            help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
+            "'model=glob(ssd*)' +lr.warmup_steps=0",
+        )  # fmt: skip
     add("-m", "--multirun", action="store_true", help="as Hydra's applications have it; every sweep is one")
     add_question_options(sweep)
     add_rule_options(sweep)

@@ -80,9 +80,7 @@ def add_words(commands: Any, before: str = "") -> None:
 
 def refuse_word(word: str) -> NoReturn:
     if word in ALL_WORDS:
-        raise WorkspaceError(
-            f"{word}: must stand right behind `sweep`; `bakeoff sweep {word} --help` says what it takes"
-        )
+        raise WorkspaceError(f"{word}: must stand right behind `sweep`; `bakeoff sweep {word} --help` has its options")
     raise WorkspaceError(f"{word}: must be a change such as lr=cosine,exponential, or {choices(word, ALL_WORDS)}")
 
 
