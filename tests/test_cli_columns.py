@@ -52,6 +52,10 @@ def test_what_there_is_to_a_name_goes_on_below_itself() -> None:
     assert fold([("batch", "8"), ("stages", "train runs, evaluate runs")], 22) == [
         "batch   8", "stages  train runs,", "        evaluate runs",
     ]  # fmt: skip
+    assert fold([("memory", "program 937 MB, weights 24.6 MB")], 30) == [
+        "memory  program 937 MB,",
+        "        weights 24.6 MB",
+    ]
     assert fold([("a", "x" * 90)], None) == [f"a  {'x' * 90}"]
 
 

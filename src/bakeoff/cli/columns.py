@@ -10,6 +10,7 @@ from bakeoff.cli.terminal import align
 from bakeoff.progress import say
 
 APART, INDENT = 2, "    "
+NO_BREAK = "\N{NO-BREAK SPACE}"
 LEAST = 12  # characters that a column keeps
 
 Row = tuple[str, ...]
@@ -26,6 +27,13 @@ def say_folded(rows: Iterable[tuple[str, str]]) -> None:
         say(line)
 
 
+def say_wrapped(text: str) -> None:
+    """Say a sentence that can be long."""
+    width = terminal_width()
+    for line in [text] if width is None else wrap(text, width, hanging=INDENT):
+        say(line)
+
+
 def say_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), cut: str) -> None:
     for line in fit(rows, terminal_width(), less=less, cut=cut):
         say(line)
@@ -38,7 +46,7 @@ def fold(rows: Iterable[tuple[str, str]], width: int | None) -> list[str]:
     names = max(len(name) for name, _ in rows) + APART
     lines: list[str] = []
     for name, text in rows:
-        parts = textwrap.wrap(text, max(LEAST, width - names), break_on_hyphens=False) or [""]
+        parts = _wrap_at_commas(text, max(LEAST, width - names))
         lines += [f"{'' if at else name:{names}}{part}".rstrip() for at, part in enumerate(parts)]
     return lines
 
@@ -74,8 +82,16 @@ def fit(rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), cut
     return [*lines, *(wrap(f"no room for: {', '.join(gone)}", width) if gone else [])]
 
 
-def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+def wrap(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[str]:
+    """Break lines between words; `hanging` stands before all but the first."""
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + hanging, break_on_hyphens=False)
+
+
+def _wrap_at_commas(text: str, width: int) -> list[str]:
+    """Keep together what stands between two commas, such as a number and its unit, unless it is longer than a line."""
+    parts = text.split(", ")
+    kept = ", ".join(part.replace(" ", NO_BREAK) if len(part) < width else part for part in parts)
+    return [line.replace(NO_BREAK, " ") for line in wrap(kept, width)] or [""]
 
 
 def _cut(text: str, most: int) -> str:

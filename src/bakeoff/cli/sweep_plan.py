@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bakeoff import machine, workspace
-from bakeoff.cli.columns import say_fitted
+from bakeoff.cli.columns import say_fitted, say_wrapped
 from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
@@ -104,7 +104,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
 
 def _show_warnings(jobs: Iterable["Job"]) -> None:
     for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
-        say(f"warning: {warning}")
+        say_wrapped(f"warning: {warning}")
 
 
 def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_fitted
+from bakeoff.cli.columns import say_fitted, say_wrapped
 from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
@@ -27,7 +27,7 @@ def finish(manifest: "Manifest | None") -> None:
         return
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
     say_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), cut="point")
-    say(
+    say_wrapped(
         f"`bakeoff compare {manifest.id}` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
     )
@@ -105,9 +105,9 @@ def _list() -> None:
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
-    say(f"{manifest.id}: {' '.join(manifest.words)}")
+    say_wrapped(f"{manifest.id}: {' '.join(manifest.words)}")
     if manifest.note:
-        say(manifest.note)
+        say_wrapped(manifest.note)
     if manifest.search is not None:
         say(f"{manifest.search}; {len(manifest.jobs)} drawn")
     rows = [

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_folded
+from bakeoff.cli.columns import say_folded, say_wrapped
 from bakeoff.cli.terminal import RUN, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -38,7 +38,7 @@ def show_plan(arguments: argparse.Namespace) -> None:
         return
     say_folded(_plan_rows(plan))
     for warning in plan.warnings:
-        say(f"warning: {warning}")
+        say_wrapped(f"warning: {warning}")
 
 
 def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
