@@ -28,8 +28,9 @@ class Bar:
         self._done, self._note = done, "" if self._is_prepared else COMPILING
         self._last_line = time.monotonic()
         self._seen = deque([(self._last_line, done)])  # of the last seconds, one each: when, and how much was done
-        words = {"rate": "", "left": "", "note": self._note}
-        self._task = live.add_task(title, total=total, completed=done, **words) if live else None
+        self._task = None
+        if live:
+            self._task = live.add_task(title, total=total, completed=done, rate="", left="", note=self._note)
 
     def note(self, text: str) -> None:
         """Stands beside the numbers from the next step on."""

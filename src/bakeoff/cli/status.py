@@ -33,7 +33,7 @@ COLOURS = {
 
 
 def add_to(commands: Any) -> None:
-    status = commands.add_parser("status", help="how runs are doing: state, steps, time left, last metrics")
+    status = commands.add_parser("status", help="how runs are doing: state, steps, time left, the headline metric")
     add = status.add_argument
     add("which", nargs="?", metavar="RUN", help=RUN)
     add("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
