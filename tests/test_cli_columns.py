@@ -25,7 +25,7 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def test_a_table_that_fits_stays_as_it_is() -> None:
-    assert fit(ROWS, 80, cut="variant") == fit(ROWS, None, cut="variant") == [
+    assert fit(ROWS, 80, narrow="variant", is_cut=True) == fit(ROWS, None, narrow="variant", is_cut=True) == [
         "run       variant                  metric     trained",
         "5d1c9a3e  ssd_tiny · cosine · low  mAP 0.430  1:02:05  no word for 90 s",
         "77aa0000  cnn                                 0:00",
@@ -33,18 +33,30 @@ def test_a_table_that_fits_stays_as_it_is() -> None:
 
 
 def test_a_remark_goes_below_then_columns_go_by_name_then_one_is_cut() -> None:
-    assert fit(ROWS, 60, less=("trained",), cut="variant") == [
+    assert fit(ROWS, 60, less=("trained",), narrow="variant", is_cut=True) == [
         "run       variant                  metric     trained",
         "5d1c9a3e  ssd_tiny · cosine · low  mAP 0.430  1:02:05",
         "    no word for 90 s",
         "77aa0000  cnn                                 0:00",
     ]
-    assert fit(ROWS, 36, less=("trained",), cut="variant") == [
+    assert fit(ROWS, 36, less=("trained",), narrow="variant", is_cut=True) == [
         "run       variant          metric",
         "5d1c9a3e  ssd_tiny · cos…  mAP 0.430",
         "    no word for 90 s",
         "77aa0000  cnn",
         "no room for: trained",
+    ]
+
+
+def test_what_must_be_read_whole_is_folded_in_its_column() -> None:
+    """Two points of a sweep may differ in their last words."""
+    head, rows = ("", "point", "state"), [("1", "lr.peak=0.1 seed=1", "done"), ("2", "lr.peak=0.1 seed=2", "failed")]
+    assert fit([head, *rows], 23, narrow="point") == [
+        "   point        state",
+        "1  lr.peak=0.1  done",
+        "   seed=1",
+        "2  lr.peak=0.1  failed",
+        "   seed=2",
     ]
 
 

@@ -34,8 +34,8 @@ def say_wrapped(text: str) -> None:
         say(line)
 
 
-def say_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), cut: str) -> None:
-    for line in fit(rows, terminal_width(), less=less, cut=cut):
+def say_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), narrow: str) -> None:
+    for line in fit(rows, terminal_width(), less=less, narrow=narrow):
         say(line)
 
 
@@ -51,11 +51,14 @@ def fold(rows: Iterable[tuple[str, str]], width: int | None) -> list[str]:
     return lines
 
 
-def fit(rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), cut: str) -> list[str]:
+def fit(
+    rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), narrow: str, is_cut: bool = False
+) -> list[str]:
     """Lay out rows, the first of which are the names of the columns, `width` wide at most.
 
     A last column without a name is a remark, which stands below its row if there is no room beside it. Then columns go,
-    in the order of `less`, and are named in the last line. What is too wide still is cut in the column `cut`.
+    in the order of `less`, and are named in the last line. What is too wide still is folded in the column `narrow`, or
+    cut, which suits names that mean nothing by their ends.
     """
     head, *body = rows
     if width is None or _width([head, *body]) <= width:
@@ -70,16 +73,26 @@ def fit(rows: Iterable[Row], width: int | None, *, less: Sequence[str] = (), cut
             at = head.index(name)
             head, *body = ((*row[:at], *row[at + 1 :]) for row in (head, *body))
             gone.append(name)
-    over = _width([head, *body]) - width
-    if over > 0:
-        at = head.index(cut)
+    parts = [[row] for row in body]
+    if (over := _width([head, *body]) - width) > 0:
+        at = head.index(narrow)
         most = max(LEAST, max(len(row[at]) for row in (head, *body)) - over)
-        body = [(*row[:at], _cut(row[at], most), *row[at + 1 :]) for row in body]
-    first, *others = align([head, *body])
+        parts = [_narrowed(row, at, most, is_cut=is_cut) for row in body]
+    first, *laid = align([head, *(row for several in parts for row in several)])
     lines = [first]
-    for line, remark in zip(others, remarks, strict=True):
-        lines += [line, *wrap(remark, width, indent=INDENT)]
+    for several, remark in zip(parts, remarks, strict=True):
+        lines += [*laid[: len(several)], *wrap(remark, width, indent=INDENT)]
+        del laid[: len(several)]
     return [*lines, *(wrap(f"no room for: {', '.join(gone)}", width) if gone else [])]
+
+
+def _narrowed(row: Row, at: int, most: int, *, is_cut: bool) -> list[Row]:
+    """Return the row with a cell that is cut, or that goes on in rows below it."""
+    if is_cut:
+        return [(*row[:at], _cut(row[at], most), *row[at + 1 :])]
+    first, *others = wrap(row[at], most) or [""]
+    blank = ("",) * len(row)
+    return [(*row[:at], first, *row[at + 1 :]), *((*blank[:at], part, *blank[at + 1 :]) for part in others)]
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[str]:

@@ -18,7 +18,11 @@ SWEEP = "sweep-"  # how the experiments of sweeps begin
 
 def table_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:
     """Return a line for each run; a remark stands below it where there is little room."""
-    return fit([HEAD, *map(_row, runs)], width, less=("examples/s", "trained"), cut="variant") if runs else []
+    return (
+        fit([HEAD, *map(_row, runs)], width, less=("examples/s", "trained"), narrow="variant", is_cut=True)
+        if runs
+        else []
+    )
 
 
 def run_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:

@@ -96,7 +96,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
-    say_fitted(rows, less=("variant",), cut="point")
+    say_fitted(rows, less=("variant",), narrow="point")
     _show_warnings(jobs)
     merged = f" of {points} points" if len(jobs) != points else ""
     say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")

@@ -26,7 +26,7 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest is None:
         return
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
-    say_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), cut="point")
+    say_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="point")
     say_wrapped(
         f"`bakeoff compare {manifest.id}` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
@@ -101,7 +101,7 @@ def _list() -> None:
     if len(rows) == 1:
         say("no sweep has begun here yet")
     else:
-        say_fitted(rows, cut="question")
+        say_fitted(rows, narrow="question")
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
@@ -115,7 +115,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         for job in manifest.jobs
     ]
     head = ("", "point", "metric", "state", "experiment", "attempts", "")
-    say_fitted([head, *rows], less=("attempts", "experiment"), cut="point")
+    say_fitted([head, *rows], less=("attempts", "experiment"), narrow="point")
 
 
 def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
