@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.cli import parse
 from bakeoff.cli.columns import fit, fold
 from bakeoff.cli.run_lines import hint
 from bakeoff.runs.known import known
@@ -173,3 +174,14 @@ def test_the_version_is_that_of_the_package(
 ) -> None:
     code, out, _ = run_bakeoff(monkeypatch, capsys, "--version")
     assert code == 0 and re.fullmatch(r"bakeoff \d+\.\d+\.\d+\S*\n", out)
+
+
+@pytest.mark.parametrize("word", ["list", "show", "best", "prune"])
+def test_each_word_of_sweep_has_help_of_its_own_with_an_example_that_it_takes(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run_bakeoff(monkeypatch, capsys, "sweep", word, "--help")
+    assert code == 0 and out.startswith(f"usage: bakeoff sweep {word} [-h]") and "CHANGE" not in out
+    [example] = re.findall(r"^example: bakeoff (.*)$", out, re.MULTILINE)
+    assert callable(parse(example.split()).run)

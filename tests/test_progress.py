@@ -92,7 +92,9 @@ def test_a_bar_says_that_the_first_step_compiles_until_it_is_done(terminal: io.S
         before = terminal.getvalue()
         bar.advance()
         shown = len(terminal.getvalue())
+        clock.now += 2
         bar.advance()
+    assert "0.5 steps/s" in terminal.getvalue()[shown:] and "0 steps/s" not in terminal.getvalue()[:shown]
     assert "compiling the first step" in before + terminal.getvalue()[:shown]
     assert "compiling" not in terminal.getvalue()[shown:]
     with progress("evaluate", 8, "examples") as bar:

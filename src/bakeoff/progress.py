@@ -45,7 +45,9 @@ class Bar:
         rate = self._rate(now)
         left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate if rate else None
         if self._live and self._task is not None:
-            speed, clock = f"{rate:,.0f} {self._unit}/s", "" if left is None else str(timedelta(seconds=round(left)))
+            clock = "" if left is None else str(timedelta(seconds=round(left)))
+            digits = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+            speed = f"{digits} {self._unit}/s" if rate else ""
             self._live.update(self._task, advance=count, rate=speed, left=clock, note=self._note)
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
