@@ -71,7 +71,9 @@ def test_imports_go_down() -> None:
 
 
 def test_no_ground_module_imports_a_room() -> None:
-    assert [(file.name, target) for file, target in ARROWS if room_of(file) in GROUND and target not in GROUND] == []
+    """But for the one function that the package itself has, for people who write Python."""
+    found = [(file.name, target) for file, target in ARROWS if room_of(file) in GROUND and target not in GROUND]
+    assert found == [("__init__.py", "predict")]
 
 
 def test_no_deciding_room_imports_what_decides_nothing() -> None:
@@ -158,6 +160,8 @@ def test_a_stage_is_told_of_every_key_of_the_variant_that_it_reads(stage: str) -
 
 def test_what_does_not_compute_does_not_import_tensorflow() -> None:
     modules = (
+        "bakeoff",
+        "bakeoff.predict.loading",
         "bakeoff.cli",
         "bakeoff.compare.verdict",
         "bakeoff.run.settings",
