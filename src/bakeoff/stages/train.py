@@ -181,9 +181,8 @@ def _train(
             write_report(first, partial)
             write_state(partial, state)
         measured = _measure(run, desk, outcome, limit, took_steps=not found.is_over)
-        measured |= {} if desk.report.has_succeeded and found.is_over else describe_source(tags)
         measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
-        measured |= read_measured(start.fingerprint) if found.is_over else {}
+        measured |= _source_of(start, desk, found, tags)
         keep_measured(start.fingerprint, **measured)
         told = state | measured
         copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
@@ -241,6 +240,13 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
         "memory_budget_bytes": derived.memory_budget_bytes,
         "device_estimate_bytes": derived.device_estimate_bytes,
     } | (of_memory if took_steps else {})
+
+
+def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> dict[str, Any]:
+    """Return by which code it was trained and when; where this process took no step, whatever was measured before."""
+    if not found.is_over:
+        return describe_source(tags)
+    return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
 
 
 def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:
