@@ -101,6 +101,23 @@ def test_nothing_runs_twice(workspace: Workspace) -> None:
     assert workspace.repro() == set()
 
 
+def test_a_note_that_is_edited_reaches_run_page_and_comparison_and_runs_no_other_stage(
+    workspace: Workspace, bakeoff: Callable[..., Any]
+) -> None:
+    pages = {name: (workspace.folder / name).read_bytes() for name in ("models/evaluation/report.html", "dvc.yaml")}
+    with (workspace.folder / "params.yaml").open("a", encoding="utf-8") as file:
+        file.write("note: the one for Anna\n")
+    assert workspace.repro() == {"render_config"}
+    [row] = bakeoff(workspace, "compare", "--json")["runs"]
+    assert row["note"] == "the one for Anna"
+    [copy] = (workspace.folder / ".bakeoff/results").glob("*.html")
+    assert "<dt>note</dt><dd>the one for Anna</dd>" in copy.read_text(encoding="utf-8")
+    assert {name: (workspace.folder / name).read_bytes() for name in pages} == pages
+    [journal] = (workspace.folder / ".bakeoff/journal").glob("*/journal.jsonl")
+    told = journal.read_text(encoding="utf-8").splitlines()[-2:]
+    assert "the one for Anna" in told[0] and '"name": "evaluation/report.html"' in told[1]
+
+
 def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace: Workspace) -> None:
     assert workspace.changed_dependencies("train") == set()
     weights = workspace.folder / "data/weights/mine.weights.h5"
