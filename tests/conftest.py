@@ -47,8 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", autouse=True)
 def _outside_of_the_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests run in an empty folder, unless they go elsewhere."""
-    fence.put_up()
-    with pytest.MonkeyPatch.context() as patch:
+    with fence.put_up(), pytest.MonkeyPatch.context() as patch:
         patch.delenv("DVC_ROOT", raising=False)
         patch.chdir(tmp_path_factory.mktemp("nowhere"))
         yield

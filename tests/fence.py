@@ -7,6 +7,8 @@ empty folder, from which no relative path leads to the workspace, keeps most of 
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from imports import ROOT
 
@@ -15,13 +17,25 @@ HEARD = ("open", "os.listdir", "os.scandir", "os.mkdir", "sqlite3.connect")  # t
 crossed: list[str] = []  # what the test that runs has met
 
 
-def put_up() -> None:
-    """From here on, for good: Python takes no audit hook back."""
+_stands = False
+
+
+@contextmanager
+def put_up() -> Iterator[None]:
+    """Python takes no audit hook back, so this one hears nothing after the block.
+
+    It takes a name for one of the current folder, as which a name within an open folder may look: pytest removes its
+    folders so, with the workspace as the current one.
+    """
+    global _stands
     sys.addaudithook(_hear)
+    _stands = True
+    yield
+    _stands = False
 
 
 def _hear(event: str, given: tuple[object, ...]) -> None:
-    if event not in HEARD or not given or not isinstance(given[0], str | os.PathLike):
+    if not _stands or event not in HEARD or not given or not isinstance(given[0], str | os.PathLike):
         return
     path = os.fspath(given[0])
     if not os.path.isabs(path):
