@@ -68,7 +68,8 @@ def test_an_unknown_tensorflow_checkpoint_needs_a_table_and_other_files_need_non
 ) -> None:
     message = (
         r"/model\.ckpt-500: holds no names that are known of this network \(it holds "
-        r"Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights\): weights of another architecture, or name the variables in a table, "
+        r"Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights\): weights of another "
+        r"architecture, or name the variables in a table, "
         r"train\.init\.names$"
     )
     with pytest.raises(DataError, match=message):

@@ -62,7 +62,11 @@ def _find(layers: Collection[Layer], kind: Kind, root: str, keys: Collection[str
     found: dict[str, str] = {}
     for layer in layers:
         ways = ({path: kind.key(scope, name) for path, name in layer.variables} for scope in _scopes(layer.name, rows))
-        found |= max([{}, *(_present(way, keys) for way in ways)], key=len)
+        most: dict[str, str] = {}
+        for way in ways:
+            here = _present(way, keys)
+            most = here if len(here) > len(most) else most
+        found |= most
     return found
 
 
