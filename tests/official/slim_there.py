@@ -3,9 +3,10 @@
 python slim_there.py out/ mobilenet_v1|mobilenet_v2|resnet50|inception_v3
 python slim_there.py out/ pipeline.config
 
-writes `model.ckpt` of random weights and `numbers.npz` with images in -1..1 (or as that network wants them) and answers.
+writes `model.ckpt` of random weights, and `numbers.npz` with images 0..255 and what the network answers.
 """
 
+import importlib
 import os
 import re
 import sys
@@ -25,6 +26,8 @@ sys.path.insert(0, str(Path(object_detection.__file__).parent))  # where its cop
 import tf_slim as slim
 
 tf.disable_v2_behavior()
+for kind in ("", ".base", ".convolutional", ".core", ".normalization", ".pooling"):  # where TensorFlow looks for them
+    sys.modules[f"tf_keras.legacy_tf_layers{kind}"] = importlib.import_module(f"tf_keras.src.legacy_tf_layers{kind}")
 SIDE, OUTPUTS = 96, 7
 INCEPTION_SIDE = 299  # smaller ones change a kernel of the second head
 

@@ -1,6 +1,6 @@
 """Backbones of keras.applications inside a detector's graph, with the detector's settings.
 
-The Object Detection API builds its own from the same networks of Keras and changes some layers on the way; so does this.
+The Object Detection API builds its own from the same networks and changes some layers on the way; so does this.
 """
 
 from collections.abc import Iterable
@@ -97,7 +97,7 @@ class Adaptation:
         return {"padding": "same"} if self.is_api else {}
 
     def _depth(self, name: str, filters: int) -> int:
-        """Return a convolution's channels: with the multiplier where keras.applications leaves it out, and the minimum."""
+        """Return a convolution's channels: with the multiplier where keras.applications lacks it, and the minimum."""
         backbone = self.backbone
         multiplier = backbone.depth_multiplier
         if self.is_resnet:

@@ -12,7 +12,7 @@ ACTIVATIONS = {"relu6": 6.0, "relu": None}  # where ReLU ends
 
 
 class BatchNorm(keras.layers.BatchNormalization):
-    """Batch norm whose moving variance is that of the population, not of the batch, as TensorFlow's fused one has it."""
+    """Batch norm whose moving variance is that of the population, not of the batch, as in TensorFlow's fused one."""
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Tensor:
         if not (training and self.trainable):

@@ -37,8 +37,8 @@ VARIABLES = {  # patterns over `variable.path`
 class Backbone:
     """The network of keras.applications that a detector sees through, as `like` has changed it.
 
-    `api` is the Object Detection API's for TensorFlow 2. `keras` leaves paddings, activations, colours and biases as they
-    are in keras.applications, and multiplies depths as it does.
+    `api` is the Object Detection API's for TensorFlow 2. `keras` leaves paddings, activations, colours and biases as
+    they are in keras.applications, and multiplies depths as it does.
     """
 
     name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50"] = "mobilenet_v2"
