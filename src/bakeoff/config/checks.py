@@ -19,7 +19,7 @@ from bakeoff.records.record import TRAIN
 from bakeoff.run.options import SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
-from bakeoff.training.origin import RUN_ID, origin_of
+from bakeoff.training.origin import RUN_ID, find_place, origin_of
 from bakeoff.training.settings import Init, Train
 from bakeoff.training.variant import Span
 from bakeoff.workspace import RAW, WEIGHTS
@@ -126,7 +126,7 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
             problems.add(key, rule)
             return
         check_first_weights(init, problems)
-    start = Path(init.weights).expanduser()
+    start = find_place(init.weights)
     state = (start if start.is_dir() else start.parent) / "state.json"
     if not state.is_file():
         return
@@ -153,7 +153,7 @@ def check_data_path(path: str, problems: Problems, key: str = "data.path") -> No
 
 def check_first_weights(init: Init, problems: Problems) -> None:
     """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
-    path = Path(init.weights).expanduser()
+    path = find_place(init.weights)
     is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
     if init.weights not in NO_FILE and not is_run:
         _require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
