@@ -2,12 +2,14 @@
 
 import errno
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import ConfigError, show
+from bakeoff.training.lineage import require_licence
 from bakeoff.training.settings import Init
 from bakeoff.workspace import WEIGHTS
 
@@ -16,6 +18,7 @@ RUN_ID = re.compile(r"[0-9a-f]{32}")
 KEY = "train.init.weights"
 PACKED = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz")
 SAME_ARCHIVE = "the checkpoint of the same archive: checkpoint/ckpt-0 or model.ckpt, with its .index and .data files"
+TABLE = bytes.fromhex("57fb808b247547db")
 STATE = re.compile(r'^model_checkpoint_path: *"(.+)"$', re.MULTILINE)
 
 
@@ -50,6 +53,9 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
         path = _in_folder(path)
     if path.is_file() and path.suffix != ".index":
         _require_weights(path)
+        require_licence(path, KEY)
+        if _is_old_checkpoint(path):
+            return Origin(path, _digest([path, *_tables(init)]), is_tf_checkpoint=True)
         require_no_table(init)
         return Origin(path, _digest([path]))
     prefix = path.with_suffix("") if path.suffix == ".index" else path
@@ -57,9 +63,22 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
         parts = sorted(prefix.parent.glob(f"{_literal(prefix.name)}.*"))
         if not any(part.name.startswith(f"{prefix.name}.data-") for part in parts):
             raise ConfigError(f"{KEY}: {prefix.as_posix()}.index has no {prefix.name}.data-… beside it; copy that, too")
-        tables = [Path(init.names)] if init.names is not None else []
-        return Origin(prefix, _digest([*parts, *tables]), is_tf_checkpoint=True)
+        require_licence(prefix, KEY)
+        return Origin(prefix, _digest([*parts, *_tables(init)]), is_tf_checkpoint=True)
     raise _not_there(init)
+
+
+def _tables(init: Init) -> list[Path]:
+    return [Path(init.names)] if init.names is not None else []
+
+
+def _is_old_checkpoint(path: Path) -> bool:
+    """Whether it is one of TensorFlow's first kind, a single file: a table of LevelDB, by its last bytes."""
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < len(TABLE):
+            return False
+        file.seek(-len(TABLE), os.SEEK_END)
+        return file.read() == TABLE
 
 
 def find_place(weights: str) -> Path:
@@ -70,6 +89,11 @@ def find_place(weights: str) -> Path:
 
 
 def _not_there(init: Init) -> ConfigError:
+    if name := init.weights.removeprefix("zoo/").strip("/") if init.weights.startswith("zoo/") else "":
+        return ConfigError(
+            f"{KEY}: {init.weights} is not here; `bakeoff weights get {name}` brings it into {(WEIGHTS / 'zoo').as_posix()}/, "
+            "or say `init: {weights: none}` to start from random weights"
+        )
     return ConfigError(
         f"{KEY}: must be none, imagenet, a file of Keras weights, the folder of another run, the id of an MLflow run, "
         "the prefix or the folder of a TensorFlow checkpoint, or zoo/<name> for one of data/weights/zoo, "
@@ -108,6 +132,9 @@ def _in_folder(folder: Path) -> Path:
     for place in (folder, folder / "checkpoint"):
         if place.is_dir() and (newest := _newest_checkpoint(place)):
             return newest
+    alone = [*folder.glob("*.h5"), *folder.glob("*.ckpt")]
+    if len(alone) == 1:
+        return alone[0]
     if (folder / "saved_model.pb").is_file() or (folder / "saved_model").is_dir():
         raise ConfigError(
             f"{KEY}: {folder.as_posix()} holds a SavedModel, which cannot be trained on; take {SAME_ARCHIVE}"
