@@ -15,8 +15,12 @@ from unittest.mock import MagicMock
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "TF2_BEHAVIOR": "0"}
 os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = "python"  # its protos are of an older protobuf
-for unused in ("tensorflow_io", "official.vision.image_classification.efficientnet", "official.modeling.optimization"):
-    sys.modules[unused] = MagicMock()
+UNUSED = (
+    "tensorflow_io", "official.vision.image_classification.efficientnet", "official.modeling.optimization",
+    "tensorflow.contrib", "tensorflow.contrib.image", "tensorflow.contrib.image.python",
+    "tensorflow.contrib.image.python.ops",
+)  # fmt: skip
+sys.modules |= {name: MagicMock() for name in UNUSED}
 
 import numpy as np
 import object_detection
@@ -28,6 +32,7 @@ import tf_slim as slim
 tf.disable_v2_behavior()
 for kind in ("", ".base", ".convolutional", ".core", ".normalization", ".pooling"):  # where TensorFlow looks for them
     sys.modules[f"tf_keras.legacy_tf_layers{kind}"] = importlib.import_module(f"tf_keras.src.legacy_tf_layers{kind}")
+np.int, np.float, np.bool = int, float, bool  # that code is of an older numpy
 SIDE, OUTPUTS = 96, 7
 INCEPTION_SIDE = 299  # smaller ones change a kernel of the second head
 

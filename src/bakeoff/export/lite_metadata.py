@@ -1,4 +1,4 @@
-"""What a .tflite says of itself: TensorFlow Lite's metadata, by the field numbers of its published schema (1.1.0).
+"""What a .tflite says of itself: TensorFlow Lite's metadata, by the field numbers of its published schema (1.2.0).
 
 Readers such as the Task Library find there how pixels become inputs, what each output is, and the file of labels, which
 is packed in behind the model. Writing and reading it needs no TensorFlow.
@@ -17,6 +17,8 @@ from bakeoff.errors import DataError
 from bakeoff.export.flat_tables import Byte, FlatTable, Int32, Numbers, Table, finish
 
 MODEL_IDENTIFIER, IDENTIFIER, PARSER = b"TFL3", b"M001", "1.0.0"
+PARSER_OF_GROUPS = "1.2.0"  # the first that knows groups of outputs
+DETECTION, GROUP = ("boxes", "classes", "scores"), "detection_result"  # outputs whose rows belong together
 METADATA = "TFLITE_METADATA"  # the name of the model's buffer that holds it
 LABELS = "labels.txt"
 VIEW = "view.json"  # beside the labels: what the network is to be shown of an image
@@ -42,8 +44,12 @@ def write_metadata(name: str, description: str, outputs: Sequence[str], *, is_qu
             5: Table({0: [highest], 1: [lowest]}),
         }
     )
-    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs]})
-    return finish(Table({0: name, 1: description, 3: [subgraph], 7: PARSER}), IDENTIFIER)
+    is_detector = all(output in outputs for output in DETECTION)
+    names = [_OUTPUTS[output].fields[0] for output in DETECTION]
+    groups = [Table({0: GROUP, 1: names})] if is_detector else None
+    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs], 8: groups})
+    parser = PARSER_OF_GROUPS if groups else PARSER
+    return finish(Table({0: name, 1: description, 3: [subgraph], 7: parser}), IDENTIFIER)
 
 
 def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:

@@ -91,7 +91,6 @@ class DetectionLoss:
     matched_from: float = 0.5  # overlap (intersection over union) from which an anchor stands for a box
     background_below: float | None = None  # between this and `matched_from` an anchor is asked nothing; null: no gap
     match_every_box: bool = True  # the best anchor stands for a box though it overlaps less than `matched_from`
-    next_best: bool = True  # of two boxes with the same best anchor one gets its next best; false: none for it
     divide_by_matches: bool = True
     divide_boxes_by_code_size: bool = False  # the loss on boxes is the mean of the four numbers, not their sum
 

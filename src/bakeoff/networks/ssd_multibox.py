@@ -66,7 +66,8 @@ class SsdMultibox(BackboneDetector):
     loss: DetectionLoss = field(default_factory=DetectionLoss)
     mining: HardExamples | None = None
     suppression: Suppression = field(default_factory=Suppression)
-    resizing: Resizing = "smooth"
+    resizing: Resizing = "legacy_bilinear"
+    next_best: bool = False  # of two boxes with the same best anchor one gets its next best; false: none, as in the API
 
     def __post_init__(self) -> None:
         name = self.backbone.name

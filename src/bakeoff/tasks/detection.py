@@ -51,6 +51,7 @@ class Detection:
         self.model, self.classes = model, tuple(classes)
         self.judgement = BoxJudge(self.classes)
         self.anchors = tf.constant(model.anchor_boxes())
+        self.next_best: bool = getattr(model, "next_best", True)
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
@@ -58,7 +59,7 @@ class Detection:
         rule = self.model.loss
         overlap = boxes.overlaps(self.anchors, truth)
         matched = match(  # (anchors,)
-            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=rule.next_best
+            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self.next_best
         )
         # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)

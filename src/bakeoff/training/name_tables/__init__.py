@@ -71,7 +71,7 @@ def _find(layers: Collection[Layer], kind: Kind, root: str, keys: Collection[str
 
 
 def _read_rows(kind: Kind, root: str, layers: Collection[str]) -> list[tuple[str, str]]:
-    rows = list(read_table(HERE / kind.name / "detectors.tsv"))
+    rows = [row for file in sorted((HERE / kind.name).glob("*.tsv")) for row in read_table(file)]
     for file in sorted((HERE / kind.name / "backbones").glob("*.tsv")):
         backbone = list(read_table(file))
         if all(any(_pattern(ours).fullmatch(name) for name in layers) for ours, _ in backbone):
