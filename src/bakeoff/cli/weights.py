@@ -45,7 +45,16 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     size = format_size(entry.size) if entry.size else "?"
     licence = (entry.licence or "?") + (f", not for {entry.forbids}" if entry.forbids else "")
     here = "here" if _is_here(entry) else ""
-    return (entry.name, here, entry.score or "?", entry.speed or "?", size, licence, entry.data, ", ".join(entry.models))
+    return (
+        entry.name,
+        here,
+        entry.score or "?",
+        entry.speed or "?",
+        size,
+        licence,
+        entry.data,
+        ", ".join(entry.models),
+    )
 
 
 def _is_here(entry: "Entry") -> bool:

@@ -55,12 +55,24 @@ def check(
     if draft.train and (lacks := draft.train.init.lacks):
         rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
         problems.warn("train.init.weights", rule)
+    if draft.train:
+        _check_nothing_lost(draft.train.init, problems, is_set)
     if draft.train and draft.model and facts:
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
             _check_start(draft.train.init, draft.model, facts, manifest, problems)
     if draft.model and records.boxes is not None and (advice := advise(draft.model, records.boxes)):
         problems.warn("model.anchors", advice)
+
+
+def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
+    """Who says `weights: none` means it, whatever the recipe would load; who says nothing may have forgotten them."""
+    if init.weights != "none" or is_set("train.init.weights"):
+        return
+    if init.warm_start:
+        problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
+    if init.names is not None:
+        problems.add("train.init.names", f"must be null while init.weights is none, got {init.names!r}")
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:

@@ -31,8 +31,18 @@ RGB, BOUNDARIES = 1, 1
 LEFT_TOP_RIGHT_BOTTOM = (1, 0, 3, 2)  # where they stand in ymin xmin ymax xmax
 
 
-def write_metadata(name: str, description: str, outputs: Sequence[str], *, is_quantized: bool) -> bytes:
+@dataclass(frozen=True)
+class Told:
+    """What is not in the network."""
+
+    name: str  # of the variant
+    origin: str = "random weights"  # what training started from
+    licences: str = ""  # of that; nothing if it is of no one else
+
+
+def write_metadata(about: Told, kind: str, outputs: Sequence[str], *, is_quantized: bool) -> bytes:
     """Describe a file by our names of its outputs, in their order."""
+    description = f"{kind}; trained from {about.origin}"
     normalization = Table({0: [MEAN], 1: [DEVIATION]})
     lowest, highest = (0.0, 255.0) if is_quantized else (-1.0, 1.0)
     image = Table(
@@ -49,7 +59,9 @@ def write_metadata(name: str, description: str, outputs: Sequence[str], *, is_qu
     groups = [Table({0: GROUP, 1: names})] if is_detector else None
     subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs], 8: groups})
     parser = PARSER_OF_GROUPS if groups else PARSER
-    return finish(Table({0: name, 1: description, 3: [subgraph], 7: parser}), IDENTIFIER)
+    return finish(
+        Table({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}), IDENTIFIER
+    )
 
 
 def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:

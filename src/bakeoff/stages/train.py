@@ -33,6 +33,8 @@ from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_
 from bakeoff.training.fingerprint import identity, name_of
 from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, describe_end, write_plots, write_state
+from bakeoff.training.lineage import Lineage, in_words, licences_of, lineage_of, own_entry, starts_of_work
+from bakeoff.training.lineage import keep as keep_lineage
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
 from bakeoff.training.work import SAMPLES, Found, Work
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from bakeoff.training.showing import Show
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
+STARTS_TAG, LICENCES_TAG = "bakeoff.first_weights", "bakeoff.first_weights_licences"
 IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
@@ -55,6 +58,8 @@ class Start:
     fingerprint: str
     origin: Origin
     parent: Parent | None
+    starts: Lineage
+    own: dict[str, Any]  # what it adds to the lineage of those that start from it
 
     @classmethod
     def of(cls, run: Run, manifest: Manifest) -> "Start":
@@ -62,7 +67,12 @@ class Start:
         parent = parent_of(run.train, workspace.runs(), own_id)
         others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
         itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
-        return cls(itself, name_of(itself), origin, parent)
+        name = name_of(itself)
+        starts = (
+            starts_of_work(parent.folder) if parent else lineage_of(run.train.init.weights, origin.path, origin.digest)
+        )
+        own = own_entry(name, manifest.digest, run.derived.train_examples, manifest.classes)
+        return cls(itself, name, origin, parent, starts, own)
 
     @property
     def folder(self) -> Path:
@@ -135,7 +145,8 @@ def _train(
     from bakeoff.training.loop import Rhythm
     from bakeoff.training.rig import Rig
     from bakeoff.training.showing import EVENTS, Show, events_of, keep_samples
-    from bakeoff.training.starting import in_words, load_first_weights, write_report
+    from bakeoff.training.starting import in_words as started_in_words
+    from bakeoff.training.starting import load_first_weights, write_report
 
     rig = Rig.of(run, manifest, records, desk.bad)
     require_gpu_room_for(run, rig.replicas)
@@ -144,13 +155,14 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    found = _take_up(run, start, work, in_words(first, run.train.init))
+    found = _take_up(run, start, work, [*started_in_words(first, run.train.init), *_remark(start)])
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         _introduce(copy, run, manifest, records)
+        copy.tags({STARTS_TAG: in_words(start.starts), LICENCES_TAG: ", ".join(licences_of(start.starts)) or "none"})
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
@@ -190,6 +202,7 @@ def _train(
 def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
     """Find where the run goes on, and say it after the remarks."""
     write_identity(start.identity, start.folder)
+    keep_lineage(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
     found, more = taken_up(start.parent, work, run.train, start.identity, ends)
     for line in [*remarks, *more, *found.describe(run.derived.steps, work.folder)]:
@@ -212,9 +225,13 @@ def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Pa
     return outcome.summary(rig.headline, plan_phases(run)) | facts
 
 
+def _remark(start: Start) -> list[str]:
+    return [f"  {in_words(start.starts)}"] if start.starts else []
+
+
 def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
     before = {"started_from": source, "first_weights": start.origin.digest, "parents": found.facts["parents"]}
-    return {"fingerprint": start.fingerprint} | before
+    return {"fingerprint": start.fingerprint} | before | {"starts": start.starts, "own": start.own}
 
 
 def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict[str, Any]:

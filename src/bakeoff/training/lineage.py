@@ -78,9 +78,11 @@ def keep(starts: Lineage, own: Mapping[str, Any], folder: Path) -> None:
     write_whole(folder / FILE, json.dumps({"starts": starts, "own": own}, indent=1) + "\n", lasting=True)
 
 
-def starts_of_work(folder: Path) -> Lineage | None:
-    """Return what the run in a folder of work started from; None of one from before this was kept."""
-    return _read_json(folder / FILE)["starts"] if (folder / FILE).is_file() else None
+def starts_of_work(folder: Path) -> Lineage:
+    """Return what the run in a folder of work started from."""
+    if (folder / FILE).is_file():
+        return list(_read_json(folder / FILE)["starts"])
+    return [{"name": f"whatever run {folder.name[:8]} started from", "licence": None, "data": None}]
 
 
 def starts_of(state: Mapping[str, Any]) -> Lineage:

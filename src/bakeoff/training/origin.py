@@ -16,6 +16,7 @@ from bakeoff.workspace import WEIGHTS
 BEST, FINAL = "best.weights.h5", "final.weights.h5"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 KEY = "train.init.weights"
+ZOO = "zoo/"
 PACKED = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz")
 SAME_ARCHIVE = "the checkpoint of the same archive: checkpoint/ckpt-0 or model.ckpt, with its .index and .data files"
 TABLE = bytes.fromhex("57fb808b247547db")
@@ -83,16 +84,17 @@ def _is_old_checkpoint(path: Path) -> bool:
 
 def find_place(weights: str) -> Path:
     """Return the path that a text means; `zoo/<name>` is a folder or file of `data/weights/zoo`."""
-    if weights.startswith("zoo/") and not Path(weights).exists():
+    if weights.startswith(ZOO) and not Path(weights).exists():
         return WEIGHTS / weights
     return Path(weights).expanduser()
 
 
 def _not_there(init: Init) -> ConfigError:
-    if name := init.weights.removeprefix("zoo/").strip("/") if init.weights.startswith("zoo/") else "":
+    if init.weights.startswith(ZOO):
+        name = init.weights.removeprefix(ZOO)
         return ConfigError(
-            f"{KEY}: {init.weights} is not here; `bakeoff weights get {name}` brings it into {(WEIGHTS / 'zoo').as_posix()}/, "
-            "or say `init: {weights: none}` to start from random weights"
+            f"{KEY}: {(WEIGHTS / init.weights).as_posix()} is not there; `bakeoff weights get {name}` brings it, or "
+            "`init: {weights: none}` starts from random weights"
         )
     return ConfigError(
         f"{KEY}: must be none, imagenet, a file of Keras weights, the folder of another run, the id of an MLflow run, "

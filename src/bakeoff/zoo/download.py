@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
@@ -178,10 +178,10 @@ def _validator(headers: Message) -> str | None:
     return tag if tag.startswith('"') else headers.get("Last-Modified")
 
 
-def _receive(answer: IO[bytes], part: Path, begin: int, total: int | None) -> None:
+def _receive(answer: http.client.HTTPResponse, part: Path, begin: int, total: int | None) -> None:
     received = begin
     with part.open("ab" if begin else "wb") as file, _bar(part.name, total, begin) as advance:
-        while piece := answer.read(PIECE):
+        while piece := answer.read1(PIECE):  # what is here, or a stall would lose it
             file.write(piece)
             received += len(piece)
             advance(len(piece))

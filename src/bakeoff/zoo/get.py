@@ -15,7 +15,7 @@ from bakeoff.files import building
 from bakeoff.training.lineage import CARD
 from bakeoff.zoo.archive import unpack
 from bakeoff.zoo.catalogue import Entry
-from bakeoff.zoo.download import Patience, copy, download, drop, shown
+from bakeoff.zoo.download import PIECE, Patience, copy, download, drop, shown
 
 MIRROR = "BAKEOFF_WEIGHTS"
 ADDRESSES = ("http://", "https://")
@@ -91,16 +91,18 @@ def _check(part: Path, entry: Entry, came_from: str) -> str:
     """Return the file's SHA-256."""
     if entry.size is not None and part.stat().st_size != entry.size:
         raise DataError(f"{came_from}: must have {entry.size:,} bytes, has {part.stat().st_size:,}; nothing is kept")
-    sums = {}
-    for name, said in (("sha256", entry.sha256), ("md5", entry.md5)):
-        with part.open("rb") as file:
-            sums[name] = hashlib.file_digest(file, lambda name=name: hashlib.new(name, usedforsecurity=False)).hexdigest()
-        if said is not None and sums[name] != said:
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    with part.open("rb") as file:
+        while piece := file.read(PIECE):
+            sha256.update(piece)
+            md5.update(piece)
+    for name, said, found in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
+        if said is not None and found.hexdigest() != said:
             raise DataError(
-                f"{came_from}: must have the {name.upper()} {said}, has {sums[name]}; it is damaged or another file, "
+                f"{came_from}: must have the {name} {said}, has {found.hexdigest()}; it is damaged or another file, "
                 "and nothing is kept"
             )
-    return sums["sha256"]
+    return sha256.hexdigest()
 
 
 def _card(entry: Entry, found: Fetched, licence_accepted: bool) -> str:
