@@ -155,14 +155,13 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    found = _take_up(run, start, work, [*started_in_words(first, run.train.init), *_remark(start)])
+    found = _take_up(run, start, work, started_in_words(first, run.train.init))
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
-        _introduce(copy, run, manifest, records)
-        copy.tags({STARTS_TAG: in_words(start.starts), LICENCES_TAG: ", ".join(licences_of(start.starts)) or "none"})
+        _introduce(copy, run, manifest, records, start.starts)
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
@@ -205,7 +204,7 @@ def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
     keep_lineage(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
     found, more = taken_up(start.parent, work, run.train, start.identity, ends)
-    for line in [*remarks, *more, *found.describe(run.derived.steps, work.folder)]:
+    for line in [*remarks, *_remark(start), *more, *found.describe(run.derived.steps, work.folder)]:
         say(f"train: {line}")
     return found
 
@@ -252,13 +251,14 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict
     }
 
 
-def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:
+def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: Lineage) -> None:
     """Tell what is trained, on what, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")
     counts = {split: manifest.splits[split].examples for split in SEEN}
     copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
+    copy.tags({STARTS_TAG: in_words(starts), LICENCES_TAG: ", ".join(licences_of(starts)) or "none"})
     copy.changes()
 
 
