@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.terminal import format_size, say_columns
+from bakeoff.cli.terminal import format_names, format_size, say_columns
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _row(entry: "Entry") -> tuple[str, ...]:
         size,
         licence,
         entry.data,
-        ", ".join(entry.models),
+        format_names(entry.models, 2),
     )
 
 
