@@ -23,7 +23,7 @@ MOST = {
     "variables": 0, "spread at the start": 0.05, "others at the start": 0, "resized pixels": 1e-3, "anchors": 1e-6,
     "codes": 5e-4, "logits": 5e-4, "detections": 2e-5,
     "targets": 1e-4, "loss on classes": 1e-5, "loss on boxes": 1e-5, "weight penalty": 1e-5,
-    "slope of the penalty": 1e-7, "one step, weights": 0.1, "one step, heads": 1e-3, "one step, statistics": 1e-3,
+    "slope of the penalty": 1e-7, "one step, weights": 0.25, "one step, heads": 1e-3, "one step, statistics": 1e-3,
 }  # fmt: skip
 NETWORKS_THERE = (
     "ssd_mobilenet_v2_320",
