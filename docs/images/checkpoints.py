@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from browser import chromium
@@ -21,8 +22,9 @@ LINES = {
     "train": "train: {use: smoke, steps: 200000, batch_size: 16, log_every_steps: 20, validate_every_steps: 100, "
     "checkpoint_every_steps: 400}",
 }
-WIDTH, HEIGHT, MENU = 1300, 420, 48
-NEWEST, BEST = "checkpoint-", "best-so-far"
+WIDTH, HEIGHT, MENU = 2100, 430, 48
+SHOWN = 0.75  # of these pixels, in the picture
+CHECKPOINTS = 6  # told by then, of which superseded ones are removed again
 
 
 def main() -> None:
@@ -36,6 +38,8 @@ def main() -> None:
             [sys.executable, "-m", "bakeoff.stages.train"], cwd=clone, env=environment(), stdout=sys.stderr
         )
         try:
+            while len(list(clone.glob("mlartifacts/models/*"))) < CHECKPOINTS:
+                time.sleep(1)
             with ui(clone) as address:
                 asyncio.run(_draw(address, picture))
                 assert training.poll() is None, "the training ended before the picture was made"
@@ -47,15 +51,13 @@ def main() -> None:
 
 async def _draw(address: str, picture: Path) -> None:
     async with chromium(WIDTH, HEIGHT) as page:
-        for _ in range(60):  # until the store has two checkpoints and the best weights
-            await page.call("Page.navigate", url=f"{address}/#/experiments/1/models")
-            await asyncio.sleep(3)
-            text = await page.see("document.body.innerText") or ""
-            if text.count(NEWEST) >= 2:
-                break
-        print(text, file=sys.stderr)
+        await page.call("Page.navigate", url=f"{address}/#/experiments/1/models")
+        await page.click("document.querySelector('button[aria-label=\"Toggle sidebar\"]')")
+        text = "document.body.innerText"
+        await page.wait_for(f"{text}.match(/checkpoint-\\d+/) && {text}.includes('best-so-far')")
+        await asyncio.sleep(2)
         image = await page.picture(x=MENU, y=0, width=WIDTH - MENU, height=HEIGHT)
-        image.save(picture, optimize=True)
+        image.resize((round(image.width * SHOWN), round(image.height * SHOWN))).save(picture, optimize=True)
 
 
 if __name__ == "__main__":
