@@ -118,6 +118,16 @@ def test_first_weights_in_a_file_are_taken_as_they_are(commit: str) -> None:
     ]
 
 
+def test_published_weights_are_taken_from_where_they_lie(commit: str) -> None:
+    kept = Path("data/weights/zoo/net/weights.h5")
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"weights")
+    said, there = brought({"train": {"init": {"weights": "zoo/net"}}}, commit, kept.as_posix())
+    assert there == [True] and said[0][0].startswith(
+        "data/weights/zoo/net: what its first weights come from is neither"
+    )
+
+
 @pytest.mark.parametrize("named", ["0a1b", "0a1b2c3d4e5f6071", "4e" * 16])
 def test_the_run_that_it_continues_comes_along(commit: str, named: str) -> None:
     work = Path(".bakeoff/runs/0a1b2c3d4e5f6071")

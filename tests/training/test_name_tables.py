@@ -177,6 +177,19 @@ def test_a_folder_means_its_newest_checkpoint(tmp_path: Path) -> None:
     assert load(tmp_path)[1]["source"].endswith("/ckpt-2")
 
 
+def test_a_checkpoint_of_one_file_as_the_first_tensorflow_wrote_it_is_one(tmp_path: Path) -> None:
+    """TF-Slim's archives of 2016 hold such a file, and nothing else."""
+    arrays = arrays_of("maps")
+    tf.raw_ops.Save(filename=str(tmp_path / "net.ckpt"), tensor_names=list(arrays), data=list(arrays.values()))
+    assert [path.name for path in tmp_path.iterdir()] == ["net.ckpt"]
+    network, report = load(tmp_path)
+    assert report["source"].endswith("/net.ckpt") and len(report["loaded"]) == len(network.weights)
+    data = (tmp_path / "net.ckpt").read_bytes()
+    (tmp_path / "net.ckpt").write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match=r"net\.ckpt: cannot be read as weights \(.*it is truncated or no file of"):
+        load(tmp_path)
+
+
 def test_zoo_names_a_folder_of_the_workspace(zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data/weights/zoo").mkdir(parents=True)
     (tmp_path / "data/weights/zoo/ssd").symlink_to(zoo)

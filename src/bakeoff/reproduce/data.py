@@ -10,6 +10,7 @@ from bakeoff import dvc
 from bakeoff.reproduce.fresh import has_remote, run_command
 from bakeoff.reproduce.missing import Lack
 from bakeoff.tracking.result import parse_yaml, read_text
+from bakeoff.training.origin import ZOO, find_place
 from bakeoff.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 
 BUILT_IN = ("none", "imagenet")  # of train.init.weights: nothing that lies here
@@ -21,7 +22,7 @@ def bring(
 ) -> list[Lack]:
     """Bring everything that can be brought; name what cannot, and what is not surely as it was."""
     paths = _data_paths(run_yaml, workspace)
-    init = (run_yaml.get("train") or {}).get("init") or {}
+    init = _start_of(run_yaml)
     files = [str(init[key]) for key in ("weights", "names") if init.get(key)]
     why_not = _pull([*paths, *files], workspace, show)
     return [
@@ -29,6 +30,14 @@ def bring(
         *_first_weights(init, workspace, why_not),
         *_parent(run_yaml, state, workspace),
     ]
+
+
+def _start_of(run_yaml: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `train.init` with published weights under the path where they lie."""
+    init = dict((run_yaml.get("train") or {}).get("init") or {})
+    if str(init.get("weights")).startswith(ZOO):
+        init["weights"] = find_place(init["weights"]).as_posix()
+    return init
 
 
 def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) -> str:
