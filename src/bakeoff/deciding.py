@@ -19,8 +19,8 @@ ACCOMPANYING = (
     "sweep", "tracking", "zoo",
 )  # fmt: skip
 GROUND = (
-    "__init__", "deciding", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress", "quiet",
-    "workspace",
+    "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",
+    "quiet", "workspace",
 )  # fmt: skip
 
 _LEARNING = ("run", "training", "tasks", "input", "networks", "records", "metrics", "lr")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
 
+from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.errors import WorkspaceError
 from bakeoff.mending import OBJECTS, keep_lock, mend, settle
 from bakeoff.workspace import PARAMS, main_workspace
@@ -121,6 +122,7 @@ def main() -> None:
     from dvc.cli import main as run_dvc
 
     code = 255
+    begin_command()
     try:
         code = run_dvc()
     finally:
@@ -129,6 +131,8 @@ def main() -> None:
                 settle(cache())
                 if code == 0:
                     keep_lock()
+                    if "repro" in sys.argv[1:2] and "--dry" not in sys.argv:
+                        end_command(DVC)
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 V1_LIMITS = "memory/"  # where version 1 mounts its controller
 SECONDS_FOR_GPUS = 10
+VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"  # by which NVIDIA's libraries hide some; all, if it is empty or -1
 
 
 def available_memory() -> int:
@@ -52,14 +53,29 @@ def oom_kills() -> int | None:
 
 def free_on_gpus() -> list[int] | None:
     """Bytes by GPU that a program may see, as NVIDIA's own tool tells them; None where it does not answer."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    chosen = [f"--id={visible}"] if visible else []
-    command = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits", *chosen]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_GPUS, check=True)
-        return [int(line) * 2**20 for line in done.stdout.split()]
+        return [int(line) * 2**20 for line in _ask_gpus("memory.free")]
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
+
+
+def gpu_names() -> list[str]:
+    """Names of the GPUs that a program may see, as NVIDIA's own tool tells them; none where it does not answer."""
+    if os.environ.get(VISIBLE_GPUS) in ("", "-1"):
+        return []
+    try:
+        return _ask_gpus("name")
+    except (OSError, subprocess.SubprocessError):
+        return []
+
+
+def _ask_gpus(what: str) -> list[str]:
+    """Return NVIDIA's answer for each GPU."""
+    visible = os.environ.get(VISIBLE_GPUS)
+    chosen = [f"--id={visible}"] if visible else []
+    command = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits", *chosen]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_GPUS, check=True)
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
 def _available_to_the_system() -> int:

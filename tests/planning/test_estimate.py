@@ -1,41 +1,52 @@
 """Time, memory and disk of one variant and of several together, by hand."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff.planning import estimate as estimating
-from bakeoff.planning.estimate import Estimate, OnDisk, together
-from bakeoff.planning.pace import Pace
+from bakeoff.planning.estimate import Estimate, OnDisk, cores_of_each, together
+from bakeoff.planning.whole import ROUGH
 from bakeoff.training.settings import Phase, Train
 
 
-def test_time_is_shared_out_and_memory_is_of_those_side_by_side() -> None:
-    estimates = [Estimate(60.0, 5, 100), Estimate(None, 7, 10), Estimate(0.0, 0, 0), Estimate(30.0, 3, 1)]
-    one, two = together(estimates, 1), together(estimates, 2)
-    assert (one.seconds, one.unknown, one.memory_bytes, one.disk_bytes) == (90.0, 1, 7, 111)
-    assert (two.seconds, two.unknown, two.memory_bytes, two.disk_bytes) == (45.0, 1, 12, 111)
+def test_each_begins_in_its_order_as_soon_as_there_is_a_seat() -> None:
+    estimates = [
+        Estimate(60.0, 5, 100),
+        Estimate(None, 7, 10, at_least=20.0),
+        Estimate(4.0, 0, 0),
+        Estimate(30.0, 3, 1),
+    ]
+    one, two, many = together(estimates, 1), together(estimates, 2), together(estimates, 9)
+    assert (one.seconds, one.unknown, one.memory_bytes, one.disk_bytes) == (114.0, 1, 7, 111)
+    assert (two.seconds, two.unknown, two.memory_bytes, two.disk_bytes) == (60.0, 1, 12, 111)  # 20, 4, 30 beside 60
+    assert (many.seconds, many.memory_bytes) == (60.0, 15)
+    assert together([], 2).seconds == 0.0
 
 
-def test_what_dvc_has_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_wait_for_memory_and_for_one_that_trains_the_same() -> None:
+    large, small = Estimate(10.0, 8, 0), Estimate(3.0, 2, 0)
+    assert together([large, large, small], 2).seconds == 13.0
+    assert together([large, large, small], 2, memory_bytes=10).seconds == 20.0  # the small one beside the first
+    assert together([large, large], 2, memory_bytes=1).seconds == 20.0  # one by itself always
+    same = [Estimate(10.0, 1, 0, training="a"), Estimate(4.0, 0, 0, training="a"), Estimate(7.0, 1, 0, training="b")]
+    assert together(same, 2).seconds == 14.0  # a and b, then the second of a
+
+
+def test_jobs_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating.machine, "cores", lambda: 6)
+    assert [cores_of_each(jobs) for jobs in (1, 2, 4, 9)] == [None, 3, 1, 1]
+
+
+def test_what_dvc_has_takes_no_more_than_the_job_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(estimating, "known_pace", lambda run, cores: None)
     nothing: Any = None
-    for stages in ({"train": "from the cache"}, {"train": "unchanged"}, {"render_config": "runs"}):
-        assert Estimate.of(nothing, stages) == Estimate(0.0, 0, 0)
-
-
-def test_each_leg_takes_its_steps_at_its_own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    from types import SimpleNamespace as Made
-
-    spans = [Made(name="head", steps=10), Made(name="whole", steps=4)]
-    derived = Made(phases=spans, parameters=100, memory_estimate_bytes=7)
-    train = Made(ema_decay=0.0, phases=("head", "whole"), max_minutes=None)
-    run: Any = Made(train=train, derived=derived)
-    monkeypatch.setattr(estimating, "known_pace", lambda run: Pace({"head": 0.5, "whole": 2.0}, "before"))
-    # Bytes: three checkpoints of 100 weights of 4 bytes and two numbers of the optimizer each, another at the end of
-    # the first phase, three sets of best weights, and two sets that stay.
-    assert Estimate.of(run, {"train": "runs"}) == Estimate(13.0, 7, 4 * 1200 + 3 * 400 + 2 * 400)
-    monkeypatch.setattr(estimating, "known_pace", lambda run: None)
-    assert Estimate.of(run, {"train": "runs"}).seconds is None
+    for stages in ({"train": "from the cache"}, {"train": "unchanged"}):
+        found = Estimate.of(nothing, stages)
+        assert (found.seconds, found.memory_bytes, found.disk_bytes) == (ROUGH["job"], 0, 0)
+    assert Estimate.of(nothing, {"render_config": "runs"}).seconds == ROUGH["job"] + ROUGH["render_config"]
 
 
 def test_three_checkpoints_of_weights_and_two_optimizer_numbers_and_two_best_weights() -> None:

@@ -179,6 +179,22 @@ def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[...
     assert found["memory_budget_bytes"] == 4 * 10**9 and len(found["classes"]) == 10 and found["background"]
 
 
+def test_plan_counts_each_stage_as_it_took_and_what_dvc_took(built: Workspace, bakeoff: Callable[..., Any]) -> None:
+    told = [json.loads(line) for line in (built.folder / ".bakeoff/durations.jsonl").read_text().splitlines()]
+    fingerprint = built.state()["lineage"]["fingerprint"]
+    assert [row["what"] for row in told if row.get("run") == fingerprint] == ["train", "evaluate", "export"]
+    last = {row["what"]: row["seconds"] for row in told}
+    assert min(last.values()) > 0
+    found = bakeoff(built, "plan", "--json", "seed=7")
+    assert list(found["stage_seconds"]) == ["render_config", "train", "evaluate", "export", "dvc"]
+    assert {name: found["stage_seconds"][name] for name in ("train", "evaluate", "export")} == {
+        name: last[name] for name in ("train", "evaluate", "export")
+    }
+    assert found["seconds"] == pytest.approx(sum(found["stage_seconds"].values()))
+    assert bakeoff(built, "plan", "--json")["stage_seconds"].keys() == {"dvc"}
+    assert bakeoff(built, "plan", "--json", "train.steps=3")["seconds"] is None  # two steps tell no pace
+
+
 def test_a_rate_in_the_chosen_option_trains_again_and_rebuilds_nothing(workspace: Workspace) -> None:
     workspace.edit("conf/lr/cosine.yaml", "kind: cosine", "kind: cosine\nhold_steps: 1")
     assert workspace.repro("render_config") == {"render_config"}

@@ -59,7 +59,7 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(),
     )  # fmt: skip
     monkeypatch.setattr(preflight, "preflight", lambda points, until: [job])
-    monkeypatch.setattr(Estimate, "of", lambda run, stages: Estimate(30.0, 10, 5))
+    monkeypatch.setattr(Estimate, "of", lambda run, stages, cores: Estimate(30.0, 10, 5))
     return job
 
 
@@ -128,7 +128,7 @@ def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespac
         "there are no more than 6 points, so these are all, instead of 20",
         "warning: nothing is pruned, for training has no looks at validation/loss on its way",
     ])  # fmt: skip
-    assert "time    about 90 s of training" in out  # 6 trials of 30 s, two at a time
+    assert "time    about 90 s for all stages, 2 side by side" in out  # 6 trials of 30 s, two at a time
     assert sorted(line.split("seed=")[1] for line in out.splitlines()[-6:]) == list("012345")
     corners.run.train.validate_every_steps = 10
     out = bakeoff("--search", "tpe", "--dry-run", WORD, "--search-seed", "4")[1]

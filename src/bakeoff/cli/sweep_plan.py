@@ -74,8 +74,8 @@ def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
     from bakeoff.planning.estimate import together
 
     at_a_time = min(side_by_side, len(estimates))
-    sum_of_all = together(estimates, at_a_time)
-    _show_sum(sum_of_all, at_a_time)
+    sum_of_all = together(estimates, at_a_time, machine.available_memory())
+    _show_sum(sum_of_all, at_a_time, max((estimate.said for estimate in estimates), key=len))
     return sum_of_all
 
 
@@ -91,7 +91,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
     rows = [("", "point", "variant", "steps", "time", "stages")]
     for job in jobs:
         seconds = job.estimate.seconds
-        time = "?" if seconds is None else format_duration(seconds) if seconds else "-"
+        time = f"over {format_duration(job.estimate.at_least)}" if seconds is None else format_duration(seconds)
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
@@ -106,10 +106,11 @@ def _show_warnings(jobs: Iterable["Job"]) -> None:
         say(f"warning: {warning}")
 
 
-def _show_sum(sum_of_all: "Together", side_by_side: int) -> None:
-    known = f"about {format_duration(sum_of_all.seconds)} of training"
-    unknown = f"{sum_of_all.unknown} not known yet" if sum_of_all.unknown else ""
-    time = ", ".join(filter(None, [known if sum_of_all.seconds or not unknown else "", unknown]))
+def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:
+    seats = f", {side_by_side} side by side" if side_by_side > 1 else ""
+    unknown = f"; the steps of {sum_of_all.unknown} are not known yet" if sum_of_all.unknown else ""
+    about = f"{'at least' if unknown else 'about'} {format_duration(sum_of_all.seconds)} for all stages{seats}{unknown}"
+    time = f"{about} ({known_from})" if known_from else about
     together = f" for {side_by_side} side by side" if side_by_side > 1 else ""
     memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(machine.total_memory())}"
     say_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])
@@ -145,7 +146,7 @@ class SearchPlan:
             stages=stages_of(middle),
             trials=int(min(trials, self.space.size)),
         )
-        self.asked_for = trials
+        self.asked_for, self.side_by_side = trials, arguments.jobs
         self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:
@@ -178,10 +179,10 @@ class SearchPlan:
     def estimates(self) -> "list[Estimate]":
         """Of trials as long as the one in the middle, and as large as the largest of the corners."""
         from bakeoff.planning.ahead import RUNS
-        from bakeoff.planning.estimate import TRAIN, Estimate
+        from bakeoff.planning.estimate import Estimate, cores_of_each
 
-        stages = {TRAIN: RUNS} if TRAIN in self.search.stages else {}
-        each = [Estimate.of(job.run, stages) for job in self.corners]
+        stages, cores = dict.fromkeys(self.search.stages, RUNS), cores_of_each(self.side_by_side)
+        each = [Estimate.of(job.run, stages, cores=cores) for job in self.corners]
         largest = replace(each[0], memory_bytes=max(estimate.memory_bytes for estimate in each))
         return [largest] * self.search.trials
 

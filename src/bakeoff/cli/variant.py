@@ -54,9 +54,27 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
     yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
     yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
     yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
-    time = "not known" if plan.seconds is None else f"about {format_duration(plan.seconds)} of training"
-    yield "time", f"{time} ({plan.seconds_from})"
+    if plan.seconds_per_step:
+        paces = plan.seconds_per_step.items()
+        yield (
+            "pace",
+            ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
+        )
+    yield "time", f"{describe_time(plan)} ({plan.seconds_from})"
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
+
+
+def describe_time(plan: "Plan") -> str:
+    """Return the sum and its parts."""
+    from bakeoff.planning.whole import NAMES, TRAIN
+
+    open_end = {TRAIN: " and its steps"} if plan.seconds is None else {}
+    parts = [
+        f"{NAMES.get(name, name)} {format_duration(seconds)}{open_end.get(name, '')}"
+        for name, seconds in plan.stage_seconds.items()
+    ]
+    about = "about" if plan.seconds is not None else "at least"
+    return f"{about} {format_duration(sum(plan.stage_seconds.values()))}: {', '.join(parts)}"
 
 
 def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:

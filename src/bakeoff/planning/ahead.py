@@ -83,6 +83,16 @@ def _outcome(
     return RUNS, nothing
 
 
+def asked_of(name: str, known: Known, files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what a stage and those that it needs read of run.yaml. Of two variants with the same, on the same records
+    and code, the second finds the stage's result in the cache."""
+    read = {}
+    for stage in _in_order(known.stages, [name]):
+        keys = _params(known.stages[stage]).get(workspace.RUN.as_posix(), [])
+        read[stage] = {key: _value_at(files[workspace.RUN.as_posix()], key) for key in keys}
+    return json.dumps(read, sort_keys=True)
+
+
 def _read_made(file: str, known: Known, made: Mapping[str, str | None]) -> Mapping[str, Any]:
     """Return a JSON file of an output as it is; nothing if its stage is to make another one."""
     upstream = next(out for out in made if file == out or file.startswith(f"{out}/"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bakeoff import workspace
+from bakeoff import machine, workspace
 from bakeoff.files import append_line
 from bakeoff.networks.network import Network
 from bakeoff.quiet import load_tensorflow
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
 MOST_SECONDS = 8.0  # of measuring, for each phase
 MOST_STEPS = 50
+BEFORE = "as such steps took here before"
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,32 @@ class Pace:
     known_from: str
 
 
-def seconds_of(run: Variant, pace: Pace | None) -> float | None:
-    """Return how long a training takes, which its own limit may cut short; None where neither is known."""
+def seconds_of(run: Variant, pace: Pace | None, looks: float = 0.0) -> float | None:
+    """Return how long a training's steps and its looks at validation take, which its own limit may cut short; None
+    where neither is known."""
     limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
     if pace is None:
         return limit
-    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases)
+    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases) + looks
     return whole if limit is None else min(whole, limit)
 
 
-def known_pace(run: Variant) -> Pace | None:
-    """Return None unless a run like this one was trained here before."""
-    seconds = {leg.span.name: known_seconds(run, leg) for leg in plan_phases(run)}
-    known = {name: found for name, found in seconds.items() if found is not None}
-    return Pace(known, "as such steps took here before") if known.keys() == seconds.keys() else None
+def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
+    """Return None unless a run like this one was trained here before, by so many cores, or by all: then fewer take as
+    much longer as they are fewer."""
+    there = machine.cores()
+    for used in dict.fromkeys([cores or there, there]):
+        seconds = {leg.span.name: known_seconds(run, leg, used) for leg in plan_phases(run)}
+        slower = max(1.0, used / (cores or there))
+        known = {name: found * slower for name, found in seconds.items() if found is not None}
+        if known.keys() == seconds.keys():
+            return Pace(known, BEFORE)
+    return None
 
 
-def known_seconds(run: Variant, leg: TrainingPhase) -> float | None:
+def known_seconds(run: Variant, leg: TrainingPhase, cores: int | None = None) -> float | None:
     """Return how long such steps took here before; None if there were none."""
-    return remembered(workspace.paces(), _key_of(run, leg))
+    return remembered(workspace.paces(), _key_of(run, leg, cores))
 
 
 def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
@@ -80,12 +88,18 @@ def remember_paces(run: Variant, history: Sequence[str]) -> None:
             remember(workspace.paces(), _key_of(run, leg), seconds)
 
 
-def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase) -> str:
+def keys_of(run: Variant) -> list[str]:
+    """Return the key of each phase, whatever number of cores it has: equal for trainings of equally long steps."""
+    return [_key_of(run, leg, 0) for leg in plan_phases(run)]
+
+
+def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase, cores: int = 0) -> str:
     """Return a key that is equal for steps that take equally long on one machine. Which patterns are trained counts,
     the rate does not."""
     parts: list[Any] = [
         platform.node(), repr(model), num_classes, leg.span.batch_size, sorted(leg.trainable),
         train.accumulate_batches, train.mixed_precision, train.devices, train.ema_decay > 0, repr(train.augment),
+        cores,
     ]  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -115,8 +129,8 @@ def remembered(file: Path, key: str) -> float | None:
     return found
 
 
-def _key_of(run: Variant, leg: TrainingPhase) -> str:
-    return pace_key(run.model, run.derived.num_classes, run.train, leg)
+def _key_of(run: Variant, leg: TrainingPhase, cores: int | None = None) -> str:
+    return pace_key(run.model, run.derived.num_classes, run.train, leg, machine.cores() if cores is None else cores)
 
 
 def _measure_step(leg: TrainingPhase, step: "Step", feed: "Feed") -> float:

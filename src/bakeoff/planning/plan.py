@@ -1,5 +1,6 @@
 """The workspace and a few overrides -> the numbers that one wants to see before a variant runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
 from bakeoff.planning.estimate import OnDisk
-from bakeoff.planning.pace import Pace, known_pace, measure_pace, seconds_of
+from bakeoff.planning.pace import BEFORE, Pace, known_pace, measure_pace, seconds_of
+from bakeoff.planning.whole import TRAIN, Whole
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.training.variant import TrainingPhase, plan_phases
@@ -47,8 +49,10 @@ class Plan:
     memory_budget_bytes: int
     memory_parts: dict[str, int]  # of the estimate
     disk_bytes: int
-    seconds: float | None  # of training; None where nothing is known
+    seconds: float | None  # of `dvc repro` with all the stages that run; None where the training's pace is not known
     seconds_from: str
+    stage_seconds: dict[str, float]  # of each stage that runs, and of DVC itself; without steps whose pace is not known
+    seconds_per_step: dict[str, float] | None  # by phase
     stages: dict[str, str]
     warnings: list[str]
 
@@ -70,6 +74,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
     stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}, known)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
+    whole = Whole.of(run, stages, pace)
     because = derived.batch_size_because
     # Detectors answer it for every anchor, as the absence of all classes or as a class of its own.
     has_background = run.model.task == "detection" or bool(getattr(run.model, "background", False))
@@ -83,7 +88,8 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
-        seconds=seconds_of(run, pace), seconds_from=_name_source(run, pace),
+        seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=whole.stages,
+        seconds_per_step=dict(pace.seconds_per_step) if pace else None,
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
     )  # fmt: skip
 
@@ -99,11 +105,15 @@ def check_best_by(variant: Variant) -> None:
         variant.problems.add("train.best_by", f"no such metric {run.train.best_by!r}; {known}")
 
 
-def _name_source(run: Run, pace: Pace | None) -> str:
-    known = pace.known_from if pace else "no earlier run on this machine; --probe measures a few steps"
-    seconds = seconds_of(run, pace)
-    is_cut_short = seconds is not None and run.train.max_minutes is not None and seconds >= 60 * run.train.max_minutes
-    return f"train.max_minutes ends it; {known}" if is_cut_short else known
+def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
+    if TRAIN not in whole.stages:
+        return whole.said
+    known = "no such steps on this machine yet; --probe measures a few"
+    if whole.has_steps:
+        known = f"steps {pace.known_from}" if pace and pace.known_from != BEFORE else ""
+    limit = math.inf if run.train.max_minutes is None else 60 * run.train.max_minutes
+    is_cut_short = (seconds_of(run, pace) or 0.0) >= limit and whole.stages[TRAIN] >= limit
+    return "; ".join(filter(None, ["train.max_minutes ends it" if is_cut_short else "", known, whole.said]))
 
 
 def _warnings(stages: Mapping[str, str]) -> list[str]:

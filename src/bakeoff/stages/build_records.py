@@ -9,6 +9,7 @@ from bakeoff.building.report import Findings
 from bakeoff.building.writing import make_records
 from bakeoff.errors import said_plainly
 from bakeoff.machine import cores
+from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import say
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import Source
@@ -47,6 +48,7 @@ def main() -> None:
         for line in (*findings.split, *findings.warnings, *findings.reasons):
             say(f"  {line}")
         say(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
+        keep_stage("build_records")
 
 
 if __name__ == "__main__":

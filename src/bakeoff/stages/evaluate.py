@@ -6,6 +6,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
+from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
@@ -87,6 +88,7 @@ def main() -> None:
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
             say(f"  {page.FILE} with run, commit and date: {name}")
+        keep_stage("evaluate", run, state=read_state(workspace.TRAINED))
 
 
 if __name__ == "__main__":

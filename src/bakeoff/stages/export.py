@@ -9,6 +9,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
+from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -119,6 +120,7 @@ def main() -> None:
         for line in rest:
             say(f"  {line}")
         say(f"  these, labels.txt, label_map.pbtxt and {REPORT}: {workspace.EXPORTED.as_posix()}/")
+        keep_stage("export", run, state=read_state(workspace.TRAINED))
 
 
 if __name__ == "__main__":

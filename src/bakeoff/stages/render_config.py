@@ -10,6 +10,7 @@ from bakeoff.errors import said_plainly
 from bakeoff.files import sync, write_whole
 from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.planning.plan import check_best_by
+from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import say
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.file import write
@@ -49,6 +50,7 @@ def main() -> None:
         classes = f"{numbers.num_classes} {'class' if numbers.num_classes == 1 else 'classes'}"
         say(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
         say(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
+        keep_stage("render_config", key="network built" if "tensorflow" in sys.modules else "")
 
 
 if __name__ == "__main__":

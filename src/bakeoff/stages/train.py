@@ -13,12 +13,14 @@ from bakeoff.files import building
 from bakeoff.input.store import BadRecords
 from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.planning.room import require_gpu_room_for, require_room_for
+from bakeoff.planning.whole import Looks
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import SEEN
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
+from bakeoff.runs.device import say_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
@@ -92,6 +94,7 @@ class Desk:
     report: Report
     footprint: Footprint
     bad: BadRecords
+    looks: Looks
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Followers:
         return self.shortage.explained(key, batch_size)
 
 
-def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
     start = Start.of(run, manifest)
@@ -133,7 +136,8 @@ def train(run: Run, records: Path, out: Path) -> tuple[dict[str, Any], dict[str,
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
             load_tensorflow()
-            return _train(run, manifest, records, out, start, Desk(work, stop, report, Footprint(), BadRecords()))
+            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks())
+            return _train(run, manifest, records, out, start, desk)
 
 
 def _train(
@@ -150,6 +154,7 @@ def _train(
 
     rig = Rig.of(run, manifest, records, desk.bad)
     require_gpu_room_for(run, rig.replicas)
+    say_device(rig.replicas)
     first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
     desk.footprint.mark(BUILT)
     desk.bad.keep_in(start.folder)
@@ -173,7 +178,7 @@ def _train(
             desk.report.running(found.position.step, found.facts["seconds"])
             show = Show(rig.learner.kept, samples, events, rig.headline, with_gradients=run.train.gradient_histograms)
             course = Course(
-                rig.learner, rig.feed(), desk.footprint.around(validation), rig.headline,
+                rig.learner, rig.feed(), desk.footprint.around(desk.looks.timed(validation)), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
             )  # fmt: skip
@@ -283,8 +288,8 @@ def main() -> None:
     with said_plainly():
         read_options(stage_parser("train", __doc__))
         workspace.require_own_code()
-        run = load(workspace.RUN)
-        state, measured = train(run, workspace.RECORDS, workspace.TRAINED)
+        run, looks = load(workspace.RUN), Looks()
+        state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":
@@ -293,6 +298,7 @@ def main() -> None:
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
         say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
+        looks.keep(run, state, measured)
 
 
 if __name__ == "__main__":

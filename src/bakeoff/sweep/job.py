@@ -18,6 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bakeoff import dvc, machine, workspace
+from bakeoff.durations import JOB, begin_command, end_command
 from bakeoff.errors import said_plainly
 from bakeoff.files import write_whole
 from bakeoff.sweep import session
@@ -109,7 +110,10 @@ def main() -> None:
             os.environ |= {NOTE_VARIABLE: manifest.note} if manifest.note else {}  # for the stage that trains
             code = 1
             try:
+                begin_command()
                 code = run_job(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
+                if code == 0:
+                    end_command(JOB)
             finally:
                 files.write_outcome(code)
     except Timeout:

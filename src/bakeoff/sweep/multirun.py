@@ -25,6 +25,7 @@ from omegaconf import open_dict
 from bakeoff import workspace
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import BakeoffError, ConfigError, one_line
+from bakeoff.planning.estimate import cores_of_each
 from bakeoff.run.settings import as_tree
 from bakeoff.sweep.hydra_launch import LaunchByHydra, run_one
 from bakeoff.sweep.launch import Launch
@@ -171,7 +172,7 @@ class Multirun:
         return Point(tuple(plain), tuple(word for word in plain if self._fixed.get(key_of(word)) is None))
 
     def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
-        jobs = preflight(points, until=self._settings.until)
+        jobs = preflight(points, until=self._settings.until, cores=cores_of_each(self._settings.jobs))
         self._door.show(jobs, len(points), self._settings, ask=manifest is None)
         if self._settings.dry_run:
             raise Enough

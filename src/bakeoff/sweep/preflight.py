@@ -15,9 +15,10 @@ from bakeoff import workspace
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.metrics.catalogue import judgement_of
-from bakeoff.planning.ahead import UNCHANGED, Known, read_known, stages_ahead
+from bakeoff.planning.ahead import CACHED, RUNS, UNCHANGED, Known, asked_of, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
 from bakeoff.planning.plan import check_best_by
+from bakeoff.planning.whole import TRAIN
 from bakeoff.progress import progress
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import read_mapping
@@ -29,6 +30,8 @@ from bakeoff.sweep.snapshot import require_capturable, take_snapshot
 from bakeoff.training.variant import Derived
 
 RECORDS_STAGE = "build_records"
+BY_PARAMS = (RECORDS_STAGE, "render_config")  # whatever run.yaml says
+NOTHING = Estimate(0.0, 0, 0)
 NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
 
 
@@ -41,11 +44,11 @@ class Job:
     options: tuple[str, ...]  # of `dvc exp run -S`
     stages: dict[str, str]  # what each would do
     warnings: tuple[str, ...]
-    estimate: Estimate
+    estimate: Estimate = NOTHING
 
 
-def preflight(points: Sequence[Point], *, until: str | None = None) -> list[Job]:
-    """Raises ConfigError with all the mistakes of all points."""
+def preflight(points: Sequence[Point], *, until: str | None = None, cores: int | None = None) -> list[Job]:
+    """Raises ConfigError with all the mistakes of all points. Times are for jobs of so many cores each."""
     require_capturable()
     known = read_known()
     if until is not None and until not in known.stages:
@@ -65,7 +68,23 @@ def preflight(points: Sequence[Point], *, until: str | None = None) -> list[Job]
             bar.advance()
     if mistakes:
         raise ConfigError("\n".join(f"{_name(where, points)}{line}" for line, where in mistakes.items()))
-    return list(jobs.values())
+    return _estimated(list(jobs.values()), known, cores)
+
+
+def _estimated(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]:
+    """Add what each takes; what an earlier one makes comes from the cache."""
+    found, made = [], set[tuple[str, str]]()
+    for job in jobs:
+        files = {workspace.RUN.as_posix(): as_tree(job.run)}
+        asked = {stage: (stage, asked_of(stage, known, files)) for stage in job.stages if stage not in BY_PARAMS}
+        stages = {
+            stage: CACHED if outcome == RUNS and asked.get(stage) in made else outcome
+            for stage, outcome in job.stages.items()
+        }
+        made |= set(asked.values())
+        estimate = replace(Estimate.of(job.run, stages, cores=cores), training=asked.get(TRAIN, ("", ""))[1])
+        found.append(replace(job, stages=stages, estimate=estimate))
+    return found
 
 
 def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None) -> Job:
@@ -90,7 +109,7 @@ def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, unti
     stages = stages_ahead(files, known, until=until)
     return Job(
         number, (point,), run, run.derived, tuple(set_options(now, wanted)), stages,
-        tuple(variant.problems.warnings), Estimate.of(run, stages),
+        tuple(variant.problems.warnings),
     )  # fmt: skip
 
 

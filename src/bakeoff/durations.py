@@ -1,0 +1,81 @@
+"""How long stages, DVC and the jobs of sweeps took on this machine, from the start of a process to its end.
+
+    {"what": "evaluate", "key": "5f0c...", "seconds": 9.31, "cores": 2, "command": "4711-93.5", "run": "a1b2..."}
+
+The lines stand in `.bakeoff/durations.jsonl`, and `bakeoff plan` and `bakeoff sweep` count with them. `command` says
+which stages ran below one `dvc repro`; what that took besides is DVC's own.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff import machine, workspace
+from bakeoff.files import append_line
+
+COMMAND = "BAKEOFF_COMMAND"  # the variable by which a stage knows below which command it runs
+DVC, JOB = "dvc", "job"  # beside the names of stages: what neither stage nor plan can see of a command and of a job
+
+
+@dataclass(frozen=True)
+class Duration:
+    what: str
+    key: str
+    seconds: float
+    cores: int
+    command: str = ""
+    rest: float | None = None  # of a training: seconds without its steps and looks; None: their pace is not known
+    look: float = 0.0  # seconds of one look at validation
+    steps: float = 0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Duration":
+        """Raises an error of several kinds where a line holds anything else."""
+        rest = None if row.get("rest") is None else float(row["rest"])
+        numbers = [float(row["seconds"]), rest or 0.0, float(row.get("look", 0)), float(row.get("steps", 0))]
+        if not all(0 <= number < math.inf for number in numbers) or int(row["cores"]) < 1:
+            raise ValueError(row)
+        seconds, _, look, steps = numbers
+        words = {name: str(row[name]) for name in ("what", "key", "command")}
+        return cls(**words, seconds=seconds, cores=int(row["cores"]), rest=rest, look=look, steps=steps)
+
+
+def seconds_here() -> float:
+    """Of this process so far, with the start of Python and everything that it loaded."""
+    import psutil
+
+    return max(0.0, time.time() - float(psutil.Process().create_time()))
+
+
+def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
+    """Note it for plans. A result is worth more than that: a disk that is full, or read only, is no failure."""
+    row = {"what": what, "key": key, "seconds": round(seconds, 3), "cores": machine.cores()}
+    row |= {"command": os.environ.get(COMMAND, "")} | more
+    with suppress(OSError):
+        append_line(workspace.durations(), json.dumps(row))
+
+
+def read_durations() -> list[Duration]:
+    """Return them in their order; lines that a crash cut off, or that hold no time, are passed over."""
+    file, found = workspace.durations(), list[Duration]()
+    for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
+        with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            found.append(Duration.of(json.loads(line)))
+    return found
+
+
+def begin_command() -> None:
+    """Let the stages that this process runs say that they run below it."""
+    os.environ[COMMAND] = f"{os.getpid()}-{time.time():.3f}"
+
+
+def end_command(what: str) -> None:
+    """Note what it took besides those stages. The key is their number, for DVC does its part for each."""
+    name = os.environ.pop(COMMAND)
+    below = [row.seconds for row in read_durations() if row.command == name]
+    keep_duration(what, str(len(below)), max(0.0, seconds_here() - sum(below)))

@@ -1,0 +1,183 @@
+"""How long a command or a job takes as a whole: each stage that runs, TensorFlow's start in it, and what DVC does.
+
+What was measured on this machine counts first: of a stage like it, then of the same stage of other variants. Where
+there is neither, `ROUGH` stands for it: what the stages of the demo took on two cores of an ordinary machine.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, TypeVar
+
+from bakeoff import machine
+from bakeoff.durations import DVC, JOB, Duration, keep_duration, read_durations, seconds_here
+from bakeoff.planning.ahead import RUNS
+from bakeoff.planning.pace import Pace, keys_of, known_pace, seconds_of
+from bakeoff.run.settings import Run
+
+TRAIN = "train"
+# Seconds; of train what is no step and no look at validation.
+ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 10.0}
+ROUGH_OF_ANY_OTHER, ROUGH_LOOK = 10.0, 2.0
+HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
+NAMES = {DVC: "DVC", JOB: "the job itself"}
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Seconds of each stage that runs and of what runs them, and what they are known from."""
+
+    parts: Mapping[str, tuple[float, str]]
+    has_steps: bool  # without them it is what there is besides the steps, whose pace is not known
+
+    @property
+    def stages(self) -> dict[str, float]:
+        return {name: seconds for name, (seconds, _) in self.parts.items()}
+
+    @property
+    def at_least(self) -> float:
+        return sum(self.stages.values())
+
+    @property
+    def seconds(self) -> float | None:
+        return self.at_least if self.has_steps else None
+
+    @property
+    def said(self) -> str:
+        """What the parts are known from."""
+        by_kind = {
+            kind: [NAMES.get(name, name) for name, (_, its) in self.parts.items() if its == kind]
+            for kind in (HERE, OTHERS, BY_RULE)
+        }
+        kinds = [kind for kind, names in by_kind.items() if names]
+        return kinds[0] if len(kinds) == 1 else "; ".join(f"{', '.join(by_kind[kind])} {kind}" for kind in kinds)
+
+    @classmethod
+    def of(
+        cls, run: Run, ahead: Mapping[str, str], pace: Pace | None, *, by: str = DVC, cores: int | None = None
+    ) -> "Whole":
+        """Return it for a variant whose stages are to do this, each by so many cores; by `dvc repro`, or as a job."""
+        told = Told(read_durations(), cores or machine.cores())
+        running, has_steps = [name for name, outcome in ahead.items() if outcome == RUNS], True
+        parts = {name: told.seconds(name, stage_key(name, run)) for name in running}
+        if TRAIN in parts:
+            parts[TRAIN], has_steps = _training(run, pace, told)
+        return cls(parts | {by: told.besides(by, len(running))}, has_steps)
+
+
+@dataclass(frozen=True)
+class Told:
+    rows: Sequence[Duration]
+    cores: int  # that what is asked for may use
+
+    def latest(self, what: str, key: str | None = None) -> Duration | None:
+        """Return the last of this kind; rather one that had as many cores."""
+        rows = [row for row in self.rows if row.what == what and key in (None, row.key)]
+        return next(iter([row for row in rows if row.cores == self.cores][-1:] or rows[-1:]), None)
+
+    def seconds(
+        self, what: str, key: str, part: Callable[[Duration], float] = lambda row: row.seconds
+    ) -> tuple[float, str]:
+        for row, known_from in ((self.latest(what, key), HERE), (self.latest(what), OTHERS)):
+            if row is not None:
+                return part(row) * self._slower(row), known_from
+        return ROUGH.get(what, ROUGH_OF_ANY_OTHER), BY_RULE
+
+    def _slower(self, row: Duration) -> float:
+        """Fewer cores take as much longer as they are fewer, until something by so few is measured."""
+        return max(1.0, row.cores / self.cores)
+
+    def besides(self, by: str, stages: int) -> tuple[float, str]:
+        """Return what a command takes besides so many stages; rather than none, one with another number of them."""
+        counts = {row.key for row in self.rows if row.what == by and row.key.isdigit()}
+        nearest = min(counts, key=lambda count: abs(int(count) - stages), default="")
+        seconds, known_from = self.seconds(by, nearest)
+        return seconds, OTHERS if counts and nearest != str(stages) else known_from
+
+
+def stage_key(stage: str, run: Run) -> str:
+    """Return a key that is equal for variants of which the stage takes equally long."""
+    parts: list[object]
+    match stage:
+        case "train":
+            parts = [*keys_of(run)]
+        case "evaluate":
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.evaluate]
+        case "export":
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.export]
+        case _:
+            return ""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def looks_of(run: Run) -> int:
+    """Return how many looks at validation a training to its end takes; the last step of a phase has one always."""
+    train, looks = run.train, 0
+    for span in run.derived.phases:
+        every = train.validate_every_steps
+        if train.validate_every_epochs:
+            examples = train.validate_every_epochs * run.derived.train_examples
+            every = max(1, math.ceil(round(examples / (span.batch_size * train.accumulate_batches), 6)))
+        looks += math.ceil(span.steps / every) if every else 1
+    return looks
+
+
+def keep_stage(stage: str, run: Run | None = None, *, key: str = "", state: Mapping[str, Any] | None = None) -> None:
+    """Note how long this process has run as a stage, and for which result; the last thing that a stage does."""
+    more = {"run": (state.get("lineage") or {}).get("fingerprint")} if state else {}
+    keep_duration(stage, stage_key(stage, run) if run else key, seconds_here(), **more)
+
+
+class Looks:
+    """How long looks at validation take while a stage trains."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+
+    def timed(self, look: Callable[[], Result]) -> Callable[[], Result]:
+        def timed() -> Result:
+            began = time.monotonic()
+            result = look()
+            self._seconds.append(time.monotonic() - began)
+            return result
+
+        return timed
+
+    def keep(self, run: Run, state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+        """Note how long the training took: what of it were steps and looks, and what was neither. One that this process
+        did not begin and end tells that of no other."""
+        lineage = state["lineage"]
+        is_part = not self._seconds or state["state"] == "STOPPED" or measured["resumed_at_steps"]
+        if is_part or lineage["parents"]:
+            keep_stage(TRAIN, key="in part", state=state)
+            return
+        pace, done, more = known_pace(run), state["step"], dict[str, Any]()
+        seconds, look = seconds_here(), median(self._seconds) if self._seconds else 0.0
+        if pace is not None:
+            steps = sum(
+                pace.seconds_per_step[span.name] * max(0, min(done, span.end_step) - span.first_step)
+                for span in run.derived.phases
+            )
+            more = {"rest": round(max(0.0, seconds - steps - look * len(self._seconds)), 3), "look": round(look, 3)}
+        more |= {"steps": done, "run": lineage["fingerprint"]}
+        keep_duration(TRAIN, stage_key(TRAIN, run), seconds, **more)
+
+
+def _training(run: Run, pace: Pace | None, told: Told) -> tuple[tuple[float, str], bool]:
+    """Return the time of steps by their pace, of looks and of the rest by an earlier training, and whether the steps
+    are in it. Of a variant that logs too little to tell its pace, an earlier one stands for all, if it was as long."""
+    key = stage_key(TRAIN, run)
+    same = told.latest(TRAIN, key)
+    if pace is None and same is not None and same.steps >= run.derived.steps:
+        return told.seconds(TRAIN, key), True
+    split = replace(told, rows=[row for row in told.rows if row.rest is not None])
+    rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
+    has_look = split.latest(TRAIN) is not None
+    look = split.seconds(TRAIN, key, lambda row: row.look)[0] if has_look else ROUGH_LOOK
+    looks = looks_of(run) * look
+    steps = seconds_of(run, pace, looks)
+    return (rest + (looks if steps is None else steps), known_from), steps is not None

@@ -1,0 +1,24 @@
+"""What `make` says and shows while it sets up the environment."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from imports import ROOT
+
+SIZES = "0.9 GB to download, 3.4 GB on disk"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("uv", ["", "uv 0.9"])
+def test_setting_up_says_how_much_it_is_and_shows_its_progress(uv: str) -> None:
+    words = ["make", "-n", "-W", "requirements.lock", f"UV={uv}", ".venv/ready"]
+    lines = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0] == f'echo "setting up .venv: about {SIZES}; later calls find it ready"'
+    [install] = [line for line in lines if "--requirement requirements.lock" in line]
+    assert "--quiet" not in install and install.startswith("uv pip" if uv else ".venv/")
+
+
+def test_the_readme_says_the_same_sizes() -> None:
+    assert "The set-up downloads 0.9 GB and takes 3.4 GB on disk" in (ROOT / "README.md").read_text(encoding="utf-8")
