@@ -163,7 +163,7 @@ def test_plan_names_the_command_that_brings_the_weights_of_a_recipe(
     )
     code, said, errors = run_bakeoff(monkeypatch, capsys, *recipe, "train.init.weights=none")
     assert (code, errors) == (0, "")
-    assert "warning: train.init.weights: is none, so the network starts from random weights; this recipe was" in said
+    assert "train.init.weights: is none, so the network starts from random weights; this recipe was" in said
 
 
 def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:

@@ -30,13 +30,12 @@ from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measure
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
+from bakeoff.training import lineage
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
 from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_peak_bytes, peak_memory_bytes, warning
 from bakeoff.training.history import History, describe_end, write_plots, write_state
-from bakeoff.training.lineage import Lineage, in_words, licences_of, lineage_of, own_entry, starts_of_work
-from bakeoff.training.lineage import keep as keep_lineage
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
 from bakeoff.training.work import SAMPLES, Found, Work
@@ -60,7 +59,7 @@ class Start:
     fingerprint: str
     origin: Origin
     parent: Parent | None
-    starts: Lineage
+    starts: lineage.Lineage
     own: dict[str, Any]  # what it adds to the lineage of those that start from it
 
     @classmethod
@@ -70,10 +69,9 @@ class Start:
         others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
         itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
         name = name_of(itself)
-        starts = (
-            starts_of_work(parent.folder) if parent else lineage_of(run.train.init.weights, origin.path, origin.digest)
-        )
-        own = own_entry(name, manifest.digest, run.derived.train_examples, manifest.classes)
+        before = parent.folder if parent else None
+        starts = lineage.find_starts(run.train.init.weights, origin.path, origin.digest, before)
+        own = lineage.own_entry(name, manifest.digest, run.derived.train_examples, manifest.classes)
         return cls(itself, name, origin, parent, starts, own)
 
     @property
@@ -149,8 +147,7 @@ def _train(
     from bakeoff.training.loop import Rhythm
     from bakeoff.training.rig import Rig
     from bakeoff.training.showing import EVENTS, Show, events_of, keep_samples
-    from bakeoff.training.starting import in_words as started_in_words
-    from bakeoff.training.starting import load_first_weights, write_report
+    from bakeoff.training.starting import in_words, load_first_weights, write_report
 
     rig = Rig.of(run, manifest, records, desk.bad)
     require_gpu_room_for(run, rig.replicas)
@@ -160,7 +157,7 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    found = _take_up(run, start, work, started_in_words(first, run.train.init))
+    found = _take_up(run, start, work, in_words(first, run.train.init))
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
@@ -206,10 +203,10 @@ def _train(
 def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
     """Find where the run goes on, and say it after the remarks."""
     write_identity(start.identity, start.folder)
-    keep_lineage(start.starts, start.own, start.folder)
+    lineage.keep(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
     found, more = taken_up(start.parent, work, run.train, start.identity, ends)
-    for line in [*remarks, *_remark(start), *more, *found.describe(run.derived.steps, work.folder)]:
+    for line in [*remarks, *lineage.remarks(start.starts), *more, *found.describe(run.derived.steps, work.folder)]:
         say(f"train: {line}")
     return found
 
@@ -227,10 +224,6 @@ def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Pa
     write_plots(out, rig.headline)
     facts = {"steps": run.derived.steps, "parameters": kept.count_params(), "weights_sha256": digest}
     return outcome.summary(rig.headline, plan_phases(run)) | facts
-
-
-def _remark(start: Start) -> list[str]:
-    return [f"  {in_words(start.starts)}"] if start.starts else []
 
 
 def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
@@ -256,14 +249,15 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict
     }
 
 
-def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: Lineage) -> None:
+def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
     """Tell what is trained, on what, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")
     counts = {split: manifest.splits[split].examples for split in SEEN}
     copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
-    copy.tags({STARTS_TAG: in_words(starts), LICENCES_TAG: ", ".join(licences_of(starts)) or "none"})
+    licences = ", ".join(lineage.licences_of(starts)) or "none"
+    copy.tags({STARTS_TAG: lineage.in_words(starts), LICENCES_TAG: licences})
     copy.changes()
 
 

@@ -38,6 +38,11 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
     return [{"name": weights, "licence": None, "data": None} | card | {"digest": digest}]
 
 
+def find_starts(weights: str, path: Path | None, digest: str, gone_on_from: Path | None) -> Lineage:
+    """Of a run that goes on from another, what the other started from; its folder of work is `gone_on_from`."""
+    return starts_of_work(gone_on_from) if gone_on_from else lineage_of(weights, path, digest)
+
+
 def read_card(path: Path) -> dict[str, Any]:
     """Return what is said of a file or a checkpoint, in its folder or, of `checkpoint/ckpt-0`, in the folder around."""
     folder = path.parent.parent if path.parent.name == "checkpoint" else path.parent
@@ -102,6 +107,11 @@ def licences_of(starts: Lineage) -> list[str]:
 
 def in_words(starts: Lineage) -> str:
     return "; then ".join(map(_describe, starts)) or "random weights"
+
+
+def remarks(starts: Lineage) -> list[str]:
+    """For the screen; of random weights nothing."""
+    return [f"  {in_words(starts)}"] if starts else []
 
 
 def _describe(one: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib import request
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from bakeoff.errors import DataError, WorkspaceError, one_line
 from bakeoff.files import write_whole
@@ -100,8 +100,8 @@ def copy(source: Path, part: Path) -> None:
 
 def shown(address: str) -> str:
     """Return an address without the password in it."""
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    place = urlsplit(address).netloc
+    return address.replace(place, place.rpartition("@")[2], 1)
 
 
 def _length(part: Path) -> int:
