@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.training.lineage import FILE, in_words, licences_of, lineage_of, starts_of, starts_of_work
+from bakeoff.training.lineage import FILE, find_starts, in_words, licences_of, lineage_of, starts_of, starts_of_work
 from bakeoff.training.origin import origin_of
 from bakeoff.training.settings import Init
 
@@ -68,7 +68,8 @@ def test_a_run_that_is_gone_on_from_gives_its_own_start(tmp_path: Path) -> None:
     work.mkdir()
     assert in_words(starts_of_work(work)).startswith("whatever run 1356d7d3 started from, trained on data that is not")
     (work / FILE).write_text(json.dumps({"starts": [COCO], "own": RUN}), encoding="utf-8")
-    assert starts_of_work(work) == [COCO]
+    assert find_starts("none", None, "none", work) == [COCO]
+    assert find_starts("none", None, "none", None) == []
 
 
 BAD: dict[str, tuple[str, str]] = {

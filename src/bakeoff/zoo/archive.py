@@ -1,5 +1,6 @@
 """A fetched file -> a folder with what training starts from: a checkpoint or HDF5, and nothing of an archive's rest."""
 
+import gzip
 import re
 import shutil
 import tarfile
@@ -20,7 +21,15 @@ WANTED = re.compile(r".*(\.index|\.data-\d{5}-of-\d{5}|\.ckpt|\.h5|\.config)|che
 STARTS = re.compile(r".*(\.index|\.ckpt|\.h5)")  # of which one must be there
 LARGEST = 2**34  # bytes, unpacked
 SHOWN = 5
-TRUNCATED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ def unpack(file: Path, folder: Path) -> None:
             _unpack(archive, file.name, folder)
     except DataError:
         raise
-    except TRUNCATED as error:
+    except DAMAGE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{file.name}: cannot be unpacked ({reason}); it is truncated or damaged") from None
 
