@@ -38,10 +38,10 @@ def test_a_file_of_which_nothing_is_said_is_not_known(tmp_path: Path) -> None:
 
 
 def test_the_card_of_a_checkpoint_stands_in_the_folder_of_its_archive(tmp_path: Path) -> None:
-    weights_in(tmp_path, "name: net\nlicence: MIT\ndata: COCO 2017\n")
+    weights_in(tmp_path, "name: net\nlicence: MIT\ndata: COCO 2017\ncame_from: /home/me/mirror\n")
     (tmp_path / "checkpoint").mkdir()
     [found] = lineage_of("zoo/net", tmp_path / "checkpoint/ckpt-0", "77")
-    assert (found["name"], found["licence"], found["digest"]) == ("net", "MIT", "77")
+    assert found == {"name": "net", "licence": "MIT", "data": "COCO 2017", "digest": "77"}
 
 
 def test_the_state_of_a_run_of_before_names_what_it_started_from() -> None:

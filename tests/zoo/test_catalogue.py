@@ -85,7 +85,7 @@ def test_the_command_lists_and_fetches_from_a_folder(
     run("get", "s3dg_kinetics_600")
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"weights: data/weights/zoo/s3dg_kinetics_600/ from {tmp_path}/mirror/s3dg_kinetics_600.tar.gz"
-    assert said[2].startswith("  nobody has published a sum to check this by")
+    assert said[2].startswith("  no published sum is known to check it by; all else is taken from ")
     assert said[3] == "  trained on Kinetics 600, licence not known"
     assert said[4].startswith("  params.yaml: train: {init: {weights: zoo/s3dg_kinetics_600}}; ")
     assert not list((tmp_path / ".bakeoff/zoo").glob("*.gz"))

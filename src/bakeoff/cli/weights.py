@@ -81,8 +81,8 @@ def _describe(entry: "Entry", found: "Fetched") -> Iterator[str]:
     yield f"weights: {folder}/ from {found.came_from}"
     yield f"  SHA-256 {found.sha256}"
     if found.is_verified:
-        yield f"  as published by {entry.sum_from}; all else is taken from the page of {entry.page.name}, not verified"
+        yield f"  as published by {entry.sum_from}; all else is taken from {entry.page.name}, not verified"
     else:
-        yield f"  nobody has published a sum to check this by: what is said of it is the page of {entry.page.name}'s"
+        yield f"  no published sum is known to check it by; all else is taken from {entry.page.name}, not verified"
     yield f"  trained on {entry.data}, licence {entry.licence or 'not known'}"
     yield f"  params.yaml: train: {{init: {{weights: zoo/{entry.name}}}}}; for sweeps and clones: `dvc add {folder}`"

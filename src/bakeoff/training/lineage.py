@@ -35,6 +35,7 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
     if (work := path.parent.parent / FILE).is_file():
         return [*_read_json(work)["starts"], _read_json(work)["own"]]
     card = read_card(path)
+    card.pop("came_from", None)  # which may be a folder or server that is nobody else's business
     return [{"name": weights, "licence": None, "data": None} | card | {"digest": digest}]
 
 
