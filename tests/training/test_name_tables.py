@@ -15,7 +15,8 @@ from bakeoff.networks.detector import Backbone, DetectionLoss
 from bakeoff.networks.network import Network
 from bakeoff.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.networks.ssd_multibox import BoxPredictor, SsdMultibox
-from bakeoff.training.name_tables import HERE, KINDS, Kind, find_names, read_table
+from bakeoff.training.name_tables import HERE, KINDS, Kind, find_differences, find_names, read_table
+from bakeoff.training.starting import in_words
 from bakeoff.training.tf_checkpoint import layers_of
 from first_weights import start
 from unfilled import unfilled
@@ -195,6 +196,34 @@ def test_zoo_names_a_folder_of_the_workspace(zoo: Path, tmp_path: Path, monkeypa
     (tmp_path / "data/weights/zoo/ssd").symlink_to(zoo)
     monkeypatch.chdir(tmp_path)
     assert load(Path("zoo/ssd"))[1]["source"] == "data/weights/zoo/ssd/checkpoint/ckpt-0"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("maps", []),
+        ("pyramid of v1", ["under TensorFlow 1 a pyramid passes"]),
+        ("pyramid of resnet", ["under TensorFlow 1 a pyramid passes", "TF-Slim's ResNet-50 strides"]),
+    ],
+)
+def test_what_loads_from_tensorflow_1_and_computes_something_else_is_said(name: str, said: list[str]) -> None:
+    network = built(name)
+    keys = keys_of(network, TF1, "FeatureExtractor/")
+    if name == "pyramid of resnet":  # the scope that the API gives to it
+        assert all("resnet_v1_50/" in key for path, key in keys.items() if path.startswith("conv"))
+    assert [words[: len(start)] for words, start in zip(find_differences(keys.values()), said, strict=True)] == said
+    assert find_differences(keys_of(network, TF2, TF2.roots[0]).values()) == []
+
+
+def test_a_start_from_tensorflow_1_says_on_the_screen_what_differs(tmp_path: Path) -> None:
+    keys, random = keys_of(built("pyramid of v1"), TF1, "FeatureExtractor/"), np.random.default_rng(0)
+    arrays = {keys[one.path]: random.normal(size=one.shape) for one in built("pyramid of v1").weights}
+    path = write(tmp_path / "model.ckpt", {key: array.astype(np.float32) for key, array in arrays.items()})
+    _, report = load(path, V1)
+    assert report["left_random"] == [] and len(report["differs"]) == 1
+    assert in_words(report)[-1].startswith("  under TensorFlow 1 a pyramid passes the sum of a level on, here the")
+    _, report = load(path, V1, warm_start=("backbone",))  # no pyramid is taken
+    assert report["differs"] == []
 
 
 # What bad input gets.

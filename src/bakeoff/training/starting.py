@@ -1,7 +1,7 @@
 """First weights from elsewhere: what is loaded, what is skipped, what stays random (`init.json`).
 
 {"source": "weights.h5", "loaded": ["Conv1/kernel", …], "skipped": [{"name": "logits/kernel", "here": [1280, 5],
- "there": [1280, 19]}], "left_random": ["logits/bias"], "unused": ["predictions/kernel"]}
+ "there": [1280, 19]}], "left_random": ["logits/bias"], "unused": ["predictions/kernel"], "differs": []}
 """
 
 import json
@@ -27,7 +27,7 @@ def load_first_weights(network: keras.Model, model: Network, init: Init, origin:
     """Into the network; returns what `init.json` holds."""
     if init.weights == "none":
         everything = [weight.path for weight in network.weights]
-        return {"source": init.weights, "loaded": [], "skipped": [], "left_random": everything}
+        return {"source": init.weights, "loaded": [], "skipped": [], "left_random": everything, "differs": []}
     wanted = _wanted(network, model, init)
     source = (origin.path or Path(init.weights)).as_posix()
     with open_stock(network, model, init, origin) as stock:
@@ -61,7 +61,7 @@ def in_words(report: Mapping[str, Any], init: Init) -> list[str]:
         if names:
             more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             lines.append(f"  {len(names)} {what}: {'; '.join(names[:SHOWN])}{more}")
-    return lines
+    return [*lines, *(f"  {words}" for words in report["differs"])]
 
 
 def _wanted(network: keras.Model, model: Network, init: Init) -> set[str]:
@@ -91,7 +91,8 @@ def _load(network: keras.Model, stock: Stock, wanted: set[str]) -> dict[str, Any
             weight.assign(_finite(found.read(), weight.path))
             loaded.append(weight.path)
     unused = [name for name in stock.names if name not in used]
-    return {"loaded": loaded, "skipped": skipped, "left_random": left, "unused": unused}
+    differs = stock.differences(loaded)
+    return {"loaded": loaded, "skipped": skipped, "left_random": left, "unused": unused, "differs": differs}
 
 
 def _finite(array: np.ndarray, path: str) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What a start finds: which of the arrays in a file or a checkpoint is for which variable of the network."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.networks.network import Network, Pretrained, select
+from bakeoff.training.name_tables import find_differences
 from bakeoff.training.origin import KEY, Origin
 from bakeoff.training.settings import Init
 from bakeoff.training.tf_checkpoint import Checkpoint
@@ -25,6 +26,10 @@ class Stock:
         """`names`: of variables of the network, by their paths."""
         self._arrays, self._names, self._head = arrays, names, head
         self.names = list(arrays)
+
+    def differences(self, paths: Iterable[str]) -> list[str]:
+        """Say what else these variables' layers compute here than where they come from."""
+        return find_differences([self._names[path] for path in paths])
 
     def name_of(self, path: str) -> str | None:
         return self._names.get(path)

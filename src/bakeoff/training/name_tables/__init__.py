@@ -34,6 +34,20 @@ class Kind:
         return f"{scope}/{SLIM.get(variable, variable) if self.name == 'tf1' else variable}{self.suffix}"
 
 
+# What loads and then computes something else here: a key that tells it, and how.
+DIFFERENCES = (
+    (
+        re.compile(r"/fpn/smoothing_2/"),
+        "under TensorFlow 1 a pyramid passes the sum of a level on, here the smoothed one: its finest level answers "
+        "otherwise until it is trained",
+    ),
+    (
+        re.compile(r"(^|/)resnet_v1_50/"),
+        "TF-Slim's ResNet-50 strides in the last unit of a block, here in the first: it answers otherwise until it is "
+        "trained",
+    ),
+)
+
 KINDS = (
     Kind(
         "tf2",
@@ -54,6 +68,12 @@ def find_names(layers: Collection[Layer], keys: Collection[str]) -> dict[str, st
     """Return the key of each variable that one way of naming finds in a checkpoint; the way that finds most."""
     ways = [_find(layers, kind, root, keys) for kind in KINDS for root in kind.roots]
     return max(ways, key=len)
+
+
+def find_differences(keys: Iterable[str]) -> list[str]:
+    """Say what else the layers compute here that are filled from these keys."""
+    every = list(keys)
+    return [words for pattern, words in DIFFERENCES if any(pattern.search(key) for key in every)]
 
 
 def _find(layers: Collection[Layer], kind: Kind, root: str, keys: Collection[str]) -> dict[str, str]:
