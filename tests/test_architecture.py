@@ -21,7 +21,7 @@ LAYERS = (
     {"stages"},
     {"judging"},
     {"compare", "pipeline_import", "reproduce", "sweep"},
-    {"effects", "planning", "predict"},
+    {"effects", "planning", "predict", "zoo"},
     {"runs"},
     {"tracking"},
     {"pipeline_config"},

@@ -55,6 +55,7 @@ results = _below_in_flight(
     "results"
 )  # what the clock and the machine decided of each run; they stay when work in flight is cleared
 fetched = _below_in_flight("fetched")  # weights of runs elsewhere
+zoo_parts = _below_in_flight("zoo")  # what a break left of downloads
 
 
 judged_records = _below_in_flight("judged")  # records of other data, that runs were judged on

@@ -97,7 +97,7 @@ def test_the_phases_of_s3dg_are_logits_at_a_tenth_and_then_everything_more_and_m
 def test_inceptions_recipe_starts_both_heads_afresh_and_averages_its_weights(tmp_path: Path) -> None:
     run: Any = draft(tmp_path, "experiment: inception_flowers\ndata: digits_single\nseed: 0\n")
     assert (run.train.init.weights, run.train.init.warm_start, run.train.ema_decay) == (
-        "imagenet",
+        "zoo/keras_inception_v3",
         ("backbone",),
         0.9999,
     )

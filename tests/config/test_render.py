@@ -530,11 +530,23 @@ def test_a_recipe_made_for_trained_weights_says_that_they_are_missing(
         "train.init.weights: is none, so the network starts from random weights; this recipe was made to start from "
         "a detector's weights from COCO\n"
     )
-    assert load(render({"train": "train: {use: frc, batch_size: 8, steps: 2000}"})).train.init.meant
+    frc = "train: {{use: frc, batch_size: 8, steps: 2000, init: {{{}}}}}"
+    assert load(render({"train": frc.format("weights: none")})).train.init.meant
     assert capsys.readouterr().err.endswith(remark)
-    render({"train": "train: {use: frc, batch_size: 8, steps: 2000, init: {meant: null}}"})
+    render({"train": frc.format("weights: none, meant: null")})
     render({"train": "train: {use: demo, steps: 400}"})
     assert "random weights" not in capsys.readouterr().err
+
+
+def test_a_recipe_that_names_its_weights_is_refused_without_them(render: Render) -> None:
+    message = (
+        "params.yaml:6: train.init.weights: data/weights/zoo/ssd_mobilenet_v2_coco_2018_03_29 is not there; `bakeoff "
+        "weights get ssd_mobilenet_v2_coco_2018_03_29` brings it, or `init: {weights: none}` starts from random weights"
+    )
+    with pytest.raises(ConfigError) as refused:
+        render({"train": "train: {use: frc, batch_size: 8, steps: 2000}"})
+    assert str(refused.value) == message.replace("params.yaml:6", "conf/train/frc.yaml:6")
+    assert not Path("out").exists()
 
 
 def test_the_anchors_that_a_warning_names_fit_more_boxes(render: Render, capsys: pytest.CaptureFixture[str]) -> None:

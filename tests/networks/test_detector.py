@@ -65,8 +65,8 @@ from bakeoff.networks.ssd_multibox import BoxPredictor, SsdMultibox
         ),
         (
             SsdMultibox,
-            {"backbone": Backbone(name="mobilenet_v1"), "input_size": 300},
-            r"^input_size: must be a multiple of 32 for mobilenet_v1, got 300$",
+            {"backbone": Backbone(name="mobilenet_v1", like="keras"), "input_size": 300},
+            r"^input_size: must be a multiple of 32 for a mobilenet_v1 like that of keras, got 300$",
         ),
         (Pyramid, {"min_level": 1}, r"^min_level: must be between 2 and 5, got 1$"),
         (Pyramid, {"max_level": 4}, r"^max_level: must be between 5 and 9, got 4$"),

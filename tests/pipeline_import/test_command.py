@@ -87,7 +87,7 @@ def test_an_option_says_only_what_is_not_the_default(workspace: Path) -> None:
         "input_size": 320,
         "pyramid": {"depth": 128, "depthwise": True},
         "predictor": {"depth": 128, "depthwise": True, "share_tower": True},
-        "loss": {"divide_boxes_by_code_size": True},
+        "loss": {"background_logit": True, "divide_boxes_by_code_size": True},
         "suppression": {"min_score": 1e-8, "max_overlap": 0.6, "max_detections": 100},
     }
     assert Path("conf/model/coco.yaml").read_text().startswith("# From tf2.config, by `bakeoff import-config`.\n")

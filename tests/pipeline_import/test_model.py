@@ -15,7 +15,7 @@ Variant = Callable[..., Run]
 OLD = {  # a change of tf1.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2'", "type: 'ssd_mobilenet_v1_ppn'"): (
         "feature_extractor.type: there is no 'ssd_mobilenet_v1_ppn' here; ssd_multibox with mobilenet_v1 stands",
-        lambda model: model["backbone"]["name"] == "mobilenet_v1" and model["input_size"] == 288,
+        lambda model: model["backbone"]["name"] == "mobilenet_v1" and model["input_size"] == 300,
     ),
     ("type: 'ssd_mobilenet_v2'", "type: 'ssd_resnet50_v1_ppn'"): (
         "feature_extractor.type: there is no 'ssd_resnet50_v1_ppn' here; ssd_multibox with mobilenet_v2 stands",

@@ -77,7 +77,7 @@ def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
     }  # fmt: skip
     train = found.settings["train"]
     assert "steps" not in train
-    assert train["init"] == {"weights": "ssd_mobilenet_v2_coco/model.ckpt", "warm_start": ["backbone", "neck"]}
+    assert train["init"] == {"weights": "zoo/ssd_mobilenet_v2_coco", "warm_start": ["backbone", "neck"]}
     assert train["ema_decay"] == 0.9999
 
 

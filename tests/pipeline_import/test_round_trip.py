@@ -153,12 +153,12 @@ TRAINING: dict[str, dict[str, Any]] = {
     "rmsprop": {"optimizer": {"kind": "rmsprop", "rho": 0.8, "momentum": 0.7, "epsilon": 0.1}},
     "clipped": {"optimizer": {"kind": "momentum", "nesterov": False, "momentum": 0.8, "clip_norm": 10.0}},
     "averaged": {"train": {"batch_size": 4, "steps": 500, "ema_decay": 0.999}, "lr": {"kind": "constant", "peak": 0.1}},
-    "from a checkpoint": {"train": {"batch_size": 4, "steps": 5000, "init": {"weights": "zoo/ckpt-0"}}},
+    "from a checkpoint": {"train": {"batch_size": 4, "steps": 5000, "init": {"weights": "zoo/ckpt-0", "warm_start": ["backbone", "neck", "head"]}}},
     "from a checkpoint's backbone": {
-        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "model.ckpt-7", "warm_start": ["backbone"]}}
+        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "data/weights/model.ckpt-7", "warm_start": ["backbone"]}}
     },
     "from a checkpoint's backbone and neck": {
-        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "ckpt-1", "warm_start": ["backbone", "neck"]}}
+        "train": {"batch_size": 4, "steps": 5000, "init": {"weights": "zoo/ssd/ckpt-1", "warm_start": ["backbone", "neck"]}}
     },
     "changed colours and crops": {
         "train": {

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bakeoff import workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import read_metadata
+from bakeoff.export.lite_metadata import Told, read_metadata
 from bakeoff.predict.choice import Trained, chosen
 from bakeoff.predict.model import opened
 from bakeoff.run.options import Export
@@ -29,7 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = write_files(
         network, MODELS["detection"], task, CLASSES,
         Export(formats=("saved_model", "float32"), per_class_suppression=True),
-        name="test", representative=lambda: iter(()), folder=folder / "export",
+        about=Told("test"), representative=lambda: iter(()), folder=folder / "export",
     )  # fmt: skip
     assert list(files) == ["saved_model", "float32"]
     return folder

@@ -118,6 +118,42 @@ def test_first_weights_in_a_file_are_taken_as_they_are(commit: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("weights", ["zoo/ssd", "zoo/ssd/ckpt-0", "data/weights/zoo/ssd/ckpt-0.index"])
+def test_a_checkpoint_of_the_zoo_comes_along_whole(commit: str, weights: str) -> None:
+    folder = Path("data/weights/zoo/ssd")
+    folder.mkdir(parents=True)
+    parts = [f"{folder}/ckpt-0{end}" for end in (".data-00000-of-00001", ".index")]
+    for part in parts:
+        Path(part).write_bytes(b"weights")
+    said, there = brought({"train": {"init": {"weights": weights}}}, commit, *parts)
+    assert there == [True, True]
+    named = [folder.as_posix()] if weights == "zoo/ssd" else parts
+    assert [(text.split(":")[0], is_fatal) for text, is_fatal in said] == [(name, False) for name in named]
+
+
+def test_a_checkpoint_of_the_zoo_that_dvc_tracks_is_asked_of_dvc(commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("data/weights/zoo").mkdir(parents=True)
+    Path("data/weights/zoo/ssd.dvc").write_text("outs:\n- md5: 0f.dir\n  path: ssd\n", encoding="utf-8")
+    git("add", "--force", "--all", "data")
+    git("commit", "--quiet", "--message", "weights")
+
+    def checkout(command: list[str], folder: Path, show: object) -> tuple[int, list[str]]:
+        assert command[3:] == ["checkout", "data/weights/zoo/ssd.dvc"]
+        (folder / "data/weights/zoo/ssd").mkdir()
+        (folder / "data/weights/zoo/ssd/ckpt-0.index").write_bytes(b"weights")
+        return 0, []
+
+    monkeypatch.setattr(data, "run_command", checkout)
+    found = brought({"train": {"init": {"weights": "zoo/ssd"}}}, git("rev-parse", "HEAD"),
+                    "data/weights/zoo/ssd/ckpt-0.index")  # fmt: skip
+    assert found == ([], [True])
+
+
+def test_first_weights_in_the_home_of_nobody_are_said_to_be_missing(commit: str) -> None:
+    [(said, is_fatal)], _ = brought({"train": {"init": {"weights": "~nobody-of-that-name/ckpt-0"}}}, commit)
+    assert is_fatal and said.startswith("~nobody-of-that-name/ckpt-0: what its first weights come from is neither in")
+
+
 @pytest.mark.parametrize("named", ["0a1b", "0a1b2c3d4e5f6071", "4e" * 16])
 def test_the_run_that_it_continues_comes_along(commit: str, named: str) -> None:
     work = Path(".bakeoff/runs/0a1b2c3d4e5f6071")

@@ -168,6 +168,28 @@ def test_config_compares_with_what_mlflow_has_of_a_run(workspace: Workspace, bak
     assert bakeoff(workspace, "config", "--json", run, "seed=7") == {"seed": {run: 0, "workspace": 7}}
 
 
+def test_mlflow_says_what_a_run_started_from(built: Workspace) -> None:
+    with closing(sqlite3.connect(built.folder / "mlflow.db")) as store:
+        tags = dict(store.execute("SELECT key, value FROM tags WHERE key LIKE 'bakeoff.first_weights%'").fetchall())
+    assert tags == {"bakeoff.first_weights": "random weights", "bakeoff.first_weights_licences": "none"}
+
+
+def test_plan_names_the_command_that_brings_the_weights_of_a_recipe(
+    built: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built.folder)
+    recipe = ("plan", "train=ftc_ssd_mobilenet_v2_fpnlite_320", "train.batch_size=4")
+    code, said, errors = run_bakeoff(monkeypatch, capsys, *recipe)
+    name = "ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8"
+    assert (code, said) == (2, "") and errors.endswith(
+        f"train.init.weights: data/weights/zoo/{name} is not there; `bakeoff weights get {name}` brings it, or "
+        "`init: {weights: none}` starts from random weights\n"
+    )
+    code, said, errors = run_bakeoff(monkeypatch, capsys, *recipe, "train.init.weights=none")
+    assert (code, errors) == (0, "")
+    assert "train.init.weights: is none, so the network starts from random weights; this recipe was" in said
+
+
 def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:
     found = bakeoff(built, "plan", "--json")
     state = built.state()

@@ -17,6 +17,7 @@ from PIL import Image
 
 from bakeoff.config.variant import choose_source
 from bakeoff.errors import DataError, TryAgainLater
+from bakeoff.export.flat_tables import FlatTable
 from bakeoff.run.file import load
 from bakeoff.run.options import SAVED_MODEL
 from bakeoff.runs.known import known_runs
@@ -295,3 +296,54 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
         train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_go_on()) == (State.TRY_AGAIN_LATER, False)
+
+
+CARD_THERE = "name: net\nlicence: CC-BY-4.0\ndata: COCO 2017\nverified: false\n"
+PUBLISHED = "net, trained on COCO 2017, licence CC-BY-4.0, not verified"
+
+
+def start_from(weights: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    line = f"train: {{use: smoke, steps: 1, batch_size: 4, init: {{weights: {weights}}}}}"
+    monkeypatch.setitem(VARIANTS["classification"], "train", line)
+    render("classification")
+    return train(load(RUN), RECORDS, out)[0]
+
+
+def test_whose_weights_a_run_starts_from_is_followed_through_runs(
+    enter_trained: Enter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A published file, a run from it, a run from that run's folder, and one from its work in flight."""
+    folder, (random, _) = enter_trained("classification")
+    assert random["lineage"]["starts"] == []
+    zoo = Path("data/weights/zoo/net")  # as `bakeoff weights get` leaves it
+    zoo.mkdir(parents=True)
+    shutil.copy(folder / "trained/best.weights.h5", zoo / "weights.h5")
+    (zoo / "about.yaml").write_text(CARD_THERE, encoding="utf-8")
+    first = start_from("zoo/net", folder / "data/weights/first", monkeypatch)
+    assert f"train:   {PUBLISHED}\n" in capsys.readouterr().out
+    [published] = first["lineage"]["starts"]
+    assert (published["licence"], published["data"], published["verified"]) == ("CC-BY-4.0", "COCO 2017", False)
+    second = start_from("data/weights/first", folder / "second", monkeypatch)
+    name, records = first["lineage"]["fingerprint"], first["lineage"]["own"]["records"]
+    own = {"run": name, "data": "12 examples of 10 classes", "records": records}
+    assert second["lineage"]["starts"] == [published, own | {"steps": 1}]
+    shutil.copytree(folder / ".bakeoff/runs" / name, "data/weights/flight")
+    third = start_from("data/weights/flight", folder / "third", monkeypatch)
+    assert third["lineage"]["starts"] == [published, own]
+    evaluate(load(RUN), RECORDS, folder / "second", folder / "judged")
+    told = f"{PUBLISHED}; then run {name[:8]}: 1 steps on 12 examples of 10 classes"
+    assert told in (folder / "judged/report.html").read_text(encoding="utf-8")
+    report, _ = export(load(RUN), RECORDS, folder / "second", folder / "exported")
+    assert report["lineage"]["starts"] == second["lineage"]["starts"]
+    [model] = (folder / "exported").glob("*.tflite")
+    assert texts_of_metadata(model) == (f"classification, float32; trained from {told}", "CC-BY-4.0")
+
+
+def texts_of_metadata(model: Path) -> tuple[str, str]:
+    """Description and licence, by their numbers in the published schema."""
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    read = schema.ModelT.InitFromPackedBuf(model.read_bytes())
+    [buffer] = [entry.buffer for entry in read.metadata if entry.name == b"TFLITE_METADATA"]
+    table = FlatTable.root(bytes(read.buffers[buffer].data))
+    return table.text(1), table.text(5)

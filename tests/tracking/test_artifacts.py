@@ -1,6 +1,7 @@
 """Weights of another run, fetched by its id."""
 
 import hashlib
+import json
 import shutil
 import warnings
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from bakeoff.tracking.artifacts import fetch_weights
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_files import kept_weights
 from bakeoff.tracking.target import Target, place_in
+from bakeoff.training.lineage import lineage_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
@@ -90,3 +92,17 @@ def test_a_run_that_is_not_there_or_of_another_project_is_named(settings: Mlflow
 def test_without_tracking_there_is_no_run_to_fetch_from() -> None:
     with pytest.raises(ConfigError, match=r"looks like the id of an MLflow run, but track is none$"):
         fetch_weights(Untracked(), "0f" * 16)
+
+
+def test_what_a_run_started_from_comes_along_with_its_weights(settings: Mlflow, sent: Callable[..., str]) -> None:
+    starts = [{"name": "net", "licence": "MIT", "data": "COCO 2017"}]
+    own = {"run": "2f", "data": "6 examples of 2 classes"}
+    Path("state.json").write_text(json.dumps({"step": 3, "lineage": {"starts": starts, "own": own}}), encoding="utf-8")
+
+    def tell(journal: Journal) -> None:
+        weights(journal)
+        journal.file(Path("state.json"), "train/state.json")
+
+    sent("2f" * 16, tell)
+    path = fetch_weights(settings, "2f" * 16)
+    assert lineage_of("2f" * 16, path, "77") == [*starts, own | {"steps": 3}]

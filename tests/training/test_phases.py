@@ -77,9 +77,6 @@ def test_presets_train_what_is_new_then_everything_then_everything_slowly(
         ),
         (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, or all, got 0$"),
         (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
-        (Init, {"warm_start": ("head",)},
-         r"^warm_start: must be empty while init\.weights is none, got \['head'\]$"),
-        (Init, {"names": "names.tsv"}, r"^names: must be null while init\.weights is none, got 'names\.tsv'$"),
     ],
 )  # fmt: skip
 def test_senseless_phases_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import h5py
 import keras
 import pytest
 
@@ -11,7 +12,7 @@ from bakeoff.training import starting
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.settings import Init
 from bakeoff.training.starting import in_words
-from first_weights import BACKBONE, HEAD, SAVED, Famous, Small, firsts, numbered, own_checkpoint, start
+from first_weights import BACKBONE, HEAD, SAVED, Famous, Small, firsts, numbered, own_checkpoint, start, whole_model
 
 
 @pytest.mark.parametrize("name", SAVED)
@@ -20,7 +21,7 @@ def test_weights_load_by_layer_name(name: str, tmp_path: Path) -> None:
     network, report = start(tmp_path / name)
     assert firsts(network) == {path: number for number, path in enumerate(BACKBONE + HEAD, start=1)}
     assert sorted(report["loaded"]) == sorted(BACKBONE + HEAD)
-    assert (report["skipped"], report["left_random"], report["unused"]) == ([], [], 0)
+    assert (report["skipped"], report["left_random"], report["unused"]) == ([], [], [])
 
 
 @pytest.mark.parametrize("name", SAVED)
@@ -43,11 +44,11 @@ def test_only_what_is_named_is_loaded_and_statistics_come_along(tmp_path: Path) 
     network, report = start(tmp_path / "one.weights.h5", warm_start=("bn_Conv1/gamma",))
     assert sorted(report["loaded"]) == ["bn_Conv1/gamma", "bn_Conv1/moving_mean", "bn_Conv1/moving_variance"]
     assert firsts(network)["bn_Conv1/moving_variance"] == 5.0 and firsts(network)["Conv1/kernel"] != 1.0
-    assert "Conv1/kernel" in report["left_random"] and report["unused"] == 4
-    assert (
-        in_words(report, Init("one.weights.h5"))[1]
-        == "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more"
-    )
+    assert "Conv1/kernel" in report["left_random"] and len(report["unused"]) == 4
+    assert in_words(report, Init("one.weights.h5"))[1:] == [
+        "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more",
+        "  4 not used: bn_Conv1/1; Conv1/0; logits/0, and 1 more",
+    ]
 
 
 def test_what_is_named_must_fit(tmp_path: Path) -> None:
@@ -81,6 +82,44 @@ def test_a_head_that_happens_to_fit_makes_no_file_one_of_this_architecture(tmp_p
     assert start(tmp_path / "one.weights.h5", warm_start=("head",))[1]["loaded"] == HEAD
 
 
+def test_a_layer_that_the_file_has_only_in_part_is_refused(tmp_path: Path) -> None:
+    """As a file of Keras 2 lost its depthwise kernels, and a training went on with random ones."""
+    whole_model(tmp_path / "one.h5", numbered(Small().build(3)))
+    with h5py.File(tmp_path / "one.h5", "a") as file:
+        file["model_weights/outer"].attrs["weight_names"] = [
+            name for name in file["model_weights/outer"].attrs["weight_names"] if "bn_Conv1/beta" not in str(name)
+        ]
+    message = (
+        r"/one\.h5: holds no bn_Conv1/beta, of the 5 variables of this network's backbone, which would stay random; "
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.h5")
+    with pytest.raises(DataError, match=r"/one\.h5: holds no bn_Conv1/beta, which train\.init\.warm_start names"):
+        start(tmp_path / "one.h5", warm_start=("bn_Conv1",))
+
+
+def test_a_head_without_its_bias_is_refused(tmp_path: Path) -> None:
+    network = Small().build(3)
+    given = keras.Input((4,))
+    head = keras.layers.Dense(3, use_bias=False, name="logits")
+    layers = [*network.layers[:-1], keras.Model(given, head(given)).layers[-1]]
+    keras.Sequential(layers).save_weights(tmp_path / "one.weights.h5")
+    message = (
+        r"holds no logits/bias, but the rest of the layer: weights of another architecture, or of a part that train\."
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+
+
+def test_a_variable_of_a_shared_layer_that_finds_no_place_is_refused(tmp_path: Path) -> None:
+    image = keras.Input((8, 8, 3))
+    x = keras.layers.Conv2D(4, 3, name="Conv1")(image)  # with a bias
+    keras.Model(image, keras.layers.BatchNormalization(name="bn_Conv1")(x)).save_weights(tmp_path / "one.weights.h5")
+    message = r"/one\.weights\.h5: holds Conv1/1, which the network's layer has no place for: weights of another arch"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+
+
 def test_what_is_named_must_be_there(tmp_path: Path) -> None:
     given = keras.Input((8, 8, 3))
     keras.Model(given, keras.layers.Conv2D(4, 3, use_bias=False, name="Conv1")(given)).save_weights(
@@ -111,7 +150,10 @@ def test_work_in_flight_means_the_best_weights_of_its_last_leg(tmp_path: Path) -
 
 
 def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"holds no best\.weights\.h5, final\.weights\.h5 or work in flight"):
+    message = (
+        r"holds no best\.weights\.h5, final\.weights\.h5, work in flight or TensorFlow checkpoint \(\.index\); name"
+    )
+    with pytest.raises(ConfigError, match=message):
         start(tmp_path)
 
 

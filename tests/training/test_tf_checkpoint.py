@@ -63,8 +63,16 @@ def test_a_wrong_line_of_the_table_is_named(
         start(tf_checkpoint, names=table(tmp_path, row))
 
 
-def test_a_tensorflow_checkpoint_needs_a_table_and_others_need_none(tf_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^train\.init\.names: must be a table of names, for .*model\.ckpt-500 is a"):
+def test_an_unknown_tensorflow_checkpoint_needs_a_table_and_other_files_need_none(
+    tf_checkpoint: Path, tmp_path: Path
+) -> None:
+    message = (
+        r"/model\.ckpt-500: holds no names that are known of this network \(it holds "
+        r"Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights\): weights of another "
+        r"architecture, or name the variables in a table, "
+        r"train\.init\.names$"
+    )
+    with pytest.raises(DataError, match=message):
         start(tf_checkpoint)
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
     with pytest.raises(ConfigError, match=r"^train\.init\.names: must be null, for .* is no TF checkpoint, got '"):

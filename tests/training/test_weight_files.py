@@ -4,16 +4,19 @@ import json
 import pickle
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import h5py
+import keras
 import numpy as np
 import pytest
 
 from bakeoff.errors import DataError
+from bakeoff.networks.applications import InceptionV3, MobileNetV2
 from bakeoff.training import weight_files
-from first_weights import SAVED, Small, numbered, start, whole_model
+from first_weights import SAVED, Small, firsts, numbered, start, whole_model
 
 
 @pytest.mark.parametrize("name", ["one.weights.h5", "one.keras", "one.h5"])
@@ -128,3 +131,49 @@ class Touches:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open, (str(self.path), "w")
+
+
+# Files of Keras 2.
+
+
+def write_keras_2(path: Path, network: keras.Model, rename: Callable[[str], str] = str) -> None:
+    """As `save_weights` of TensorFlow 2.15 writes it: variables by name, a depthwise kernel under a name of its own."""
+    with h5py.File(path, "w") as file:
+        layers = [layer for layer in network.layers if layer.weights]
+        file.attrs["layer_names"] = [rename(layer.name).encode() for layer in layers]
+        for layer in layers:
+            group = file.create_group(rename(layer.name))
+            depthwise = isinstance(layer, keras.layers.DepthwiseConv2D)
+            names = [name.replace("kernel", "depthwise_kernel") if depthwise else name for name in variables_of(layer)]
+            group.attrs["weight_names"] = [f"{rename(layer.name)}/{name}:0".encode() for name in names]
+            for name, weight in zip(names, layer.weights, strict=True):
+                group[f"{rename(layer.name)}/{name}:0"] = weight.numpy()
+
+
+def variables_of(layer: keras.layers.Layer) -> list[str]:
+    return [weight.path.rpartition("/")[2] for weight in layer.weights]
+
+
+def test_depthwise_kernels_of_keras_2_are_loaded(tmp_path: Path) -> None:
+    model = MobileNetV2(input_size=32, width=0.35)
+    write_keras_2(tmp_path / "one.h5", numbered(model.build(3)))
+    network, report = start(tmp_path / "one.h5", model=model)
+    depthwise = [path for path in firsts(network) if "depthwise/" in path]
+    assert len(depthwise) == 17 and set(depthwise) <= set(report["loaded"])
+    assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
+    assert firsts(network) == {path: float(n) for n, path in enumerate(firsts(network), start=1)}
+
+
+def test_layers_that_keras_numbered_late_in_a_process_are_counted_from_0(tmp_path: Path) -> None:
+    model = InceptionV3(input_size=75, auxiliary_weight=0.0)
+
+    def late(name: str) -> str:
+        kind, _, number = name.rpartition("_")
+        if name in ("conv2d", "batch_normalization"):
+            return f"{name}_1"
+        return f"{kind}_{int(number) + 1}" if kind in ("conv2d", "batch_normalization") else name
+
+    write_keras_2(tmp_path / "one.h5", numbered(model.build(3)), late)
+    network, report = start(tmp_path / "one.h5", model=model)
+    assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
+    assert firsts(network) == {path: float(n) for n, path in enumerate(firsts(network), start=1)}

@@ -24,6 +24,7 @@ from bakeoff.cli import (
     track,
     ui,
     variant,
+    weights,
 )
 from bakeoff.cli.parser import Parser
 from bakeoff.errors import said_plainly
@@ -71,7 +72,7 @@ def _take_note(words: list[str]) -> tuple[list[str], str | None]:
 COMMANDS = (
     _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
     status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to,
-    track.add_track,
+    track.add_track, weights.add_to,
     import_config.add_to, ui.add_to,
 )  # fmt: skip
 

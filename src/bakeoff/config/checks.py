@@ -19,7 +19,7 @@ from bakeoff.records.record import TRAIN
 from bakeoff.run.options import SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
-from bakeoff.training.origin import RUN_ID, origin_of
+from bakeoff.training.origin import RUN_ID, find_place, origin_of
 from bakeoff.training.settings import Init, Train
 from bakeoff.training.variant import Span
 from bakeoff.workspace import RAW, WEIGHTS
@@ -55,12 +55,24 @@ def check(
     if draft.train and (lacks := draft.train.init.lacks):
         rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
         problems.warn("train.init.weights", rule)
+    if draft.train:
+        _check_nothing_lost(draft.train.init, problems, is_set)
     if draft.train and draft.model and facts:
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
             _check_start(draft.train.init, draft.model, facts, manifest, problems)
     if draft.model and records.boxes is not None and (advice := advise(draft.model, records.boxes)):
         problems.warn("model.anchors", advice)
+
+
+def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
+    """Who says `weights: none` means it, whatever the recipe would load; who says nothing may have forgotten them."""
+    if init.weights != "none" or is_set("train.init.weights"):
+        return
+    if init.warm_start:
+        problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
+    if init.names is not None:
+        problems.add("train.init.names", f"must be null while init.weights is none, got {init.names!r}")
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
@@ -126,7 +138,7 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
             problems.add(key, rule)
             return
         check_first_weights(init, problems)
-    start = Path(init.weights).expanduser()
+    start = find_place(init.weights)
     state = (start if start.is_dir() else start.parent) / "state.json"
     if not state.is_file():
         return
@@ -153,7 +165,7 @@ def check_data_path(path: str, problems: Problems, key: str = "data.path") -> No
 
 def check_first_weights(init: Init, problems: Problems) -> None:
     """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
-    path = Path(init.weights).expanduser()
+    path = find_place(init.weights)
     is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
     if init.weights not in NO_FILE and not is_run:
         _require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)

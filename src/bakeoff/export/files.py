@@ -20,7 +20,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
-from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, pack_files, write_metadata
+from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, Told, pack_files, write_metadata
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -37,7 +37,7 @@ NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 def write_files(
     network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
-    name: str, representative: Representative, folder: Path,
+    about: Told, representative: Representative, folder: Path,
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each."""
     write_labels(classes, folder)
@@ -49,7 +49,7 @@ def write_files(
         if module is None or form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
         else:
-            metadata = write_metadata(name, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
+            metadata = write_metadata(about, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
             described = describe(convert(module, form, representative), outputs, metadata)
             (folder / file).write_bytes(pack_files(described, texts))
         yield form

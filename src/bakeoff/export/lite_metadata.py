@@ -1,4 +1,4 @@
-"""What a .tflite says of itself: TensorFlow Lite's metadata, by the field numbers of its published schema (1.1.0).
+"""What a .tflite says of itself: TensorFlow Lite's metadata, by the field numbers of its published schema (1.2.0).
 
 Readers such as the Task Library find there how pixels become inputs, what each output is, and the file of labels, which
 is packed in behind the model. Writing and reading it needs no TensorFlow.
@@ -17,6 +17,8 @@ from bakeoff.errors import DataError
 from bakeoff.export.flat_tables import Byte, FlatTable, Int32, Numbers, Table, finish
 
 MODEL_IDENTIFIER, IDENTIFIER, PARSER = b"TFL3", b"M001", "1.0.0"
+PARSER_OF_GROUPS = "1.2.0"  # the first that knows groups of outputs
+DETECTION, GROUP = ("boxes", "classes", "scores"), "detection_result"  # outputs whose rows belong together
 METADATA = "TFLITE_METADATA"  # the name of the model's buffer that holds it
 LABELS = "labels.txt"
 VIEW = "view.json"  # beside the labels: what the network is to be shown of an image
@@ -29,8 +31,18 @@ RGB, BOUNDARIES = 1, 1
 LEFT_TOP_RIGHT_BOTTOM = (1, 0, 3, 2)  # where they stand in ymin xmin ymax xmax
 
 
-def write_metadata(name: str, description: str, outputs: Sequence[str], *, is_quantized: bool) -> bytes:
+@dataclass(frozen=True)
+class Told:
+    """What is not in the network."""
+
+    name: str  # of the variant
+    origin: str = "random weights"  # what training started from
+    licences: str = ""  # of that; nothing if it is of no one else
+
+
+def write_metadata(about: Told, kind: str, outputs: Sequence[str], *, is_quantized: bool) -> bytes:
     """Describe a file by our names of its outputs, in their order."""
+    description = f"{kind}; trained from {about.origin}"
     normalization = Table({0: [MEAN], 1: [DEVIATION]})
     lowest, highest = (0.0, 255.0) if is_quantized else (-1.0, 1.0)
     image = Table(
@@ -42,8 +54,14 @@ def write_metadata(name: str, description: str, outputs: Sequence[str], *, is_qu
             5: Table({0: [highest], 1: [lowest]}),
         }
     )
-    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs]})
-    return finish(Table({0: name, 1: description, 3: [subgraph], 7: PARSER}), IDENTIFIER)
+    is_detector = all(output in outputs for output in DETECTION)
+    names = [_OUTPUTS[output].fields[0] for output in DETECTION]
+    groups = [Table({0: GROUP, 1: names})] if is_detector else None
+    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs], 8: groups})
+    parser = PARSER_OF_GROUPS if groups else PARSER
+    return finish(
+        Table({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}), IDENTIFIER
+    )
 
 
 def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:

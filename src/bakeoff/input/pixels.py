@@ -19,6 +19,7 @@ KERNELS = {
     "nearest": ("box", False),
     "bicubic": ("keyscubic", False),
     "area": ("box", True),
+    "legacy_bilinear": ("triangle", False),
 }
 MILD = 1.25
 
@@ -30,7 +31,8 @@ def fit(example: Example, view: View) -> Example:
     window = tf.constant([margin, margin, 1 - margin, 1 - margin])
     region, corners = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
     is_whole = view.central_crop == 1
-    image = resample_whole(region, view.size) if is_whole else resample(region, corners, view.size)
+    way = view.resizing
+    image = resample_whole(region, view.size, way) if is_whole else resample(region, corners, view.size, way)
     return _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
 
 
@@ -45,7 +47,7 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
     for name, move in augment.moves.items():
         scene = move.apply(scene, keys[name])
     region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
-    image, boxes = _resize(region, corners, view.size, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
+    image, boxes = _resize(region, corners, view, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
     for name in REPAINTS:
         image, boxes = getattr(augment, name).apply(image, boxes, keys[name])
     for name, change in augment.added.items():
@@ -55,14 +57,18 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
 
 
 def resample(frames: tf.Tensor, corners: tf.Tensor, size: int, method: str = "smooth") -> tf.Tensor:
-    """Bring a window (4,) in pixels of (t, h, w, 3) to (t, size, size, 3) float32; zero beside the frames."""
+    """Bring a window (4,) in pixels of (t, h, w, 3) to (t, size, size, 3) float32; zero beside the frames.
+
+    `legacy_bilinear` takes the corner of a pixel for its place, where the others take its centre.
+    """
     kernel, widens = KERNELS[method]
     scale = size / (corners[2:] - corners[:2])
+    shift = 0.5 - 0.5 * scale if method == "legacy_bilinear" else 0.0
     image = tf.raw_ops.ScaleAndTranslate(
         images=frames,
         size=[size, size],
         scale=scale,
-        translation=-corners[:2] * scale,
+        translation=shift - corners[:2] * scale,
         kernel_type=kernel,
         antialias=widens,
     )
@@ -81,10 +87,11 @@ def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth") -> tf.T
         return resample(frames, tf.cast(tf.concat([[0, 0], sides], axis=0), tf.float32), size, method)
 
     def resize_bilinear() -> tf.Tensor:
-        image = tf.raw_ops.ResizeBilinear(images=frames, size=[size, size], half_pixel_centers=True)
+        centres = method != "legacy_bilinear"
+        image = tf.raw_ops.ResizeBilinear(images=frames, size=[size, size], half_pixel_centers=centres)
         return tf.ensure_shape(image, [frames.shape[0], size, size, frames.shape[3]])
 
-    if method == "bilinear":
+    if method in ("bilinear", "legacy_bilinear"):
         return resize_bilinear()
     if method != "smooth":
         return resample_by_kernel()
@@ -123,17 +130,22 @@ def _decode_region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cut
     return region, corners - tf.tile(low, [2])
 
 
-def _resize(region: tf.Tensor, corners: tf.Tensor, size: int, augment: Augment, key: tf.Tensor) -> tf.Tensor:
-    """Resample in one of the ways that may be drawn, and fill what is beside the image."""
+def _resize(region: tf.Tensor, corners: tf.Tensor, view: View, augment: Augment, key: tf.Tensor) -> tf.Tensor:
+    """Resample in one of the ways that may be drawn, and fill what is beside the image.
+
+    `smooth` stands for the way of evaluation, whichever the network has.
+    """
+    size = view.size
+    methods = [view.resizing if method == "smooth" else method for method in augment.resize]
     fill = tf.zeros([3])
     if augment.shows_beyond:  # what is resampled is zero beside the image
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
     if augment.cuts or augment.shows_beyond:
-        ways = [lambda method=method: resample(region, corners, size, method) for method in augment.resize]
+        ways = [lambda method=method: resample(region, corners, size, method) for method in methods]
     else:
-        ways = [lambda method=method: resample_whole(region, size, method) for method in augment.resize]
+        ways = [lambda method=method: resample_whole(region, size, method) for method in methods]
     if len(ways) == 1:
         image = ways[0]()
     else:

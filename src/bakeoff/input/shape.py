@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from bakeoff.networks.network import Network, Sampling
+from bakeoff.networks.network import Network, Resizing, Sampling
 
 
 @dataclass(frozen=True)
@@ -11,10 +11,16 @@ class View:
     frames: int = 1  # 1 for images
     central_crop: float = 1.0  # share of each side that is looked at
     sampling: Sampling = field(default_factory=Sampling)
+    resizing: Resizing = "smooth"
 
     @classmethod
     def of(cls, network: Network) -> "View":
-        return cls(network.input_size, network.frames, network.central_crop, network.sampling)
+        return cls(network.input_size, network.frames, network.central_crop, network.sampling, resizing_of(network))
+
+
+def resizing_of(network: Network) -> Resizing:
+    """Return how a network's images are resized; one that states nothing is shown every pixel."""
+    return getattr(network, "resizing", "smooth")
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,8 @@ class Shape:
     several_labels: int = 0  # how many classes, if an example may have several of them; 0: each has one label
     central_crop: float = 1.0  # share of each side that is looked at outside training
     sampling: Sampling = field(default_factory=Sampling)
+    resizing: Resizing = "smooth"
 
     @property
     def view(self) -> View:
-        return View(self.size, self.frames, self.central_crop, self.sampling)
+        return View(self.size, self.frames, self.central_crop, self.sampling, self.resizing)

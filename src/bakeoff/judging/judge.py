@@ -107,7 +107,18 @@ class _Model:
         clip = CLIP if self.task == "video" else 1
         view = view_of(self._file) if isinstance(self._file, LiteModel) else View(PICTURE_SIDE, clip)
         several = len(self.labels) if multi_label else 0
-        shape = Shape(self.task, view.size, view.frames, BATCH, THREADS, 1, several, view.central_crop, view.sampling)
+        shape = Shape(
+            self.task,
+            view.size,
+            view.frames,
+            BATCH,
+            THREADS,
+            1,
+            several,
+            view.central_crop,
+            view.sampling,
+            view.resizing,
+        )
         given = answer_of(self._file, store)
         return given if self.task == "detection" else _name_as_asked(given, multi_label), shape
 

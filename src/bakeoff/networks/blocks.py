@@ -1,17 +1,29 @@
-"""Pieces that several networks are built from, as functions on Keras tensors; for detectors also whole backbones."""
+"""Pieces that several networks are built from, as functions on Keras tensors."""
 
-from collections.abc import Iterable
 from typing import TypeAlias
 
 import keras
 
-from bakeoff.networks.detector import Backbone, Convolutions
+from bakeoff.networks.detector import Convolutions
 
 Tensor: TypeAlias = keras.KerasTensor
 Sides: TypeAlias = int | tuple[int, int, int]  # one for both sides of an image, or time, height and width
 ACTIVATIONS = {"relu6": 6.0, "relu": None}  # where ReLU ends
-CAFFE_MEANS = (103.939, 116.779, 123.68)  # of ImageNet: blue, green, red
-LITE_DEPTHS = {"mobilenet_v1": {"conv_pw_12": 512, "conv_pw_13": 256}}  # of a backbone under a depthwise pyramid
+
+
+class BatchNorm(keras.layers.BatchNormalization):
+    """Batch norm whose moving variance is that of the population, not of the batch, as in TensorFlow's fused one."""
+
+    def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Tensor:
+        if not (training and self.trainable):
+            return super().call(inputs, training=training, mask=mask)
+        kept = self.momentum * self.moving_variance
+        outputs = super().call(inputs, training=training, mask=mask)
+        after = 1.0 * self.moving_variance
+        seen = keras.ops.cast(keras.ops.prod(keras.ops.stack(keras.ops.shape(inputs)[:-1])), after.dtype)
+        lacking = (after - kept) / keras.ops.maximum(seen - 1, 1)  # to n / (n - 1) of what this batch added
+        self.moving_variance.assign(after + keras.ops.where(seen > 1, lacking, 0.0))
+        return outputs
 
 
 def channels(number: int, width: float) -> int:
@@ -56,11 +68,7 @@ def convolution_layer(
     shape = {"kernel_size": kernel, "strides": strides, "padding": "same", "use_bias": False, "name": name}
     if depthwise:
         return keras.layers.SeparableConv2D(
-            filters,
-            depthwise_initializer=initializer(rule),
-            depthwise_regularizer=regularizer(rule),
-            pointwise_regularizer=regularizer(rule),
-            **shape,
+            filters, depthwise_initializer=initializer(rule), depthwise_regularizer=regularizer(rule), **shape
         )
     return keras.layers.Conv2D(
         filters, kernel_initializer=initializer(rule), kernel_regularizer=regularizer(rule), **shape
@@ -83,7 +91,7 @@ def answer_layer(filters: int, rule: Convolutions, *, name: str, kernel: int, bi
 def normalise(x: Tensor, rule: Convolutions, *, name: str) -> Tensor:
     """Add batch norm and activation."""
     momentum, epsilon = rule.batch_norm_momentum, rule.batch_norm_epsilon
-    x = keras.layers.BatchNormalization(momentum=momentum, epsilon=epsilon, name=f"{name}.norm")(x)
+    x = BatchNorm(momentum=momentum, epsilon=epsilon, name=f"{name}.norm")(x)
     return keras.layers.ReLU(ACTIVATIONS[rule.activation], name=f"{name}.relu")(x)
 
 
@@ -103,78 +111,6 @@ def convolve_by_rule(
 
 
 def convolve_depthwise(x: Tensor, rule: Convolutions, *, name: str, kernel: int = 3, strides: int = 1) -> Tensor:
-    """Add a depthwise convolution, batch norm and activation."""
-    layer = keras.layers.DepthwiseConv2D(
-        kernel,
-        strides,
-        padding="same",
-        use_bias=False,
-        depthwise_initializer=initializer(rule),
-        depthwise_regularizer=regularizer(rule),
-        name=f"{name}.conv",
-    )
+    """Add a depthwise convolution, batch norm and activation; the kernel starts and is kept as Keras does by itself."""
+    layer = keras.layers.DepthwiseConv2D(kernel, strides, padding="same", use_bias=False, name=f"{name}.conv")
     return normalise(layer(x), rule, name=name)
-
-
-def feature_maps(
-    image: Tensor, backbone: Backbone, rule: Convolutions, layers: Iterable[str], *, lite: bool = False
-) -> list[Tensor]:
-    """Return what the named layers give for images 0..255, shown to the backbone as its ImageNet weights expect them.
-
-    The backbone is one of keras.applications with the detector's own settings.
-    """
-    seen: dict[str, Tensor] = {}
-
-    def call(layer: keras.Operation, *args: Tensor, **kwargs: object) -> Tensor:
-        seen[layer.name] = layer(*args, **kwargs)
-        return seen[layer.name]
-
-    def adapt(layer: keras.Operation) -> keras.Operation:
-        return _adapt_layer(layer, backbone, rule, lite)
-
-    whole = keras_backbone(backbone, image.shape[1:])
-    keras.models.clone_model(whole, input_tensors=[image], clone_function=adapt, call_function=call)
-    return [seen[name] for name in layers]
-
-
-def keras_backbone(backbone: Backbone, shape: tuple[int, ...], *, weights: str | None = None) -> keras.Model:
-    """Return it as keras.applications has it; layers whose channels the settings changed will not fit ImageNet's."""
-    image = keras.Input(shape)
-    options = {"include_top": False, "weights": weights}
-    if backbone.name != "resnet50":
-        kinds = {"mobilenet_v1": keras.applications.MobileNet, "mobilenet_v2": keras.applications.MobileNetV2}
-        return kinds[backbone.name](alpha=backbone.depth_multiplier, input_tensor=to_unit_range(image), **options)
-    around_mean = keras.layers.Rescaling(1.0, offset=[-mean for mean in CAFFE_MEANS], name="around_mean")
-    return keras.applications.ResNet50(input_tensor=around_mean(keras.ops.flip(image, axis=-1)), **options)
-
-
-def _adapt_layer(layer: keras.Operation, backbone: Backbone, rule: Convolutions, lite: bool) -> keras.Operation:
-    """Copy the layer with other numbers; names stay, so that weights load by name."""
-    if not isinstance(layer, keras.layers.Layer):
-        return layer
-    config = layer.get_config()
-    own = backbone.override_hyperparameters
-    if isinstance(layer, keras.layers.BatchNormalization):
-        config["momentum"] = rule.batch_norm_momentum
-        config["epsilon"] = rule.batch_norm_epsilon if own else config["epsilon"]
-    elif isinstance(layer, keras.layers.DepthwiseConv2D):
-        config["depthwise_regularizer"] = regularizer(rule)
-        config["depthwise_initializer"] = initializer(rule) if own else config["depthwise_initializer"]
-    elif isinstance(layer, keras.layers.Conv2D):
-        config["filters"] = _depth(layer.name, config["filters"], backbone, lite)
-        config["kernel_regularizer"] = regularizer(rule)
-        config["kernel_initializer"] = initializer(rule) if own else config["kernel_initializer"]
-    return type(layer).from_config(config)
-
-
-def _depth(name: str, filters: int, backbone: Backbone, lite: bool) -> int:
-    """Return a convolution's channels: with the multiplier where keras.applications leaves it out, and the minimum."""
-    if backbone.name == "resnet50":
-        return backbone.depth(filters)
-    if lite and name in LITE_DEPTHS.get(backbone.name, {}):
-        return backbone.depth(LITE_DEPTHS[backbone.name][name])
-    if backbone.name == "mobilenet_v2" and name.endswith("expand"):
-        return max(filters, 6 * backbone.min_depth)  # six times what comes in
-    if name == "Conv_1" and backbone.depth_multiplier < 1:
-        filters = channels(filters, backbone.depth_multiplier)
-    return max(filters, backbone.min_depth)

@@ -35,12 +35,17 @@ VARIABLES = {  # patterns over `variable.path`
 
 @dataclass(frozen=True)
 class Backbone:
-    """The network of keras.applications that a detector sees through."""
+    """The network of keras.applications that a detector sees through, as `like` has changed it.
+
+    `api` is the Object Detection API's for TensorFlow 2. `keras` leaves paddings, activations, colours and biases as
+    they are in keras.applications, and multiplies depths as it does.
+    """
 
     name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50"] = "mobilenet_v2"
     depth_multiplier: float = 1.0  # of the channels, also of those that the detector adds
     min_depth: int = 16  # channels
-    override_hyperparameters: bool = True  # initialiser and epsilon of the detector, not of keras.applications
+    override_hyperparameters: bool = True  # kernels, norms and activations as `convolutions` says, not by themselves
+    like: Literal["api", "keras"] = "api"
 
     def __post_init__(self) -> None:
         require_width("depth_multiplier", self.depth_multiplier)
@@ -76,6 +81,7 @@ class DetectionLoss:
     """A loss on classes and the smooth L1 (Huber) loss on coded boxes, over the number of matched anchors."""
 
     classes: Literal["sigmoid_focal", "sigmoid", "softmax"] = "sigmoid_focal"  # softmax: class 0 is the background
+    background_logit: bool = False  # beside a sigmoid for each class one for the background, which is to be nothing
     focal_alpha: float = 0.25
     focal_gamma: float = 2.0
     smooth_l1_delta: float = 1.0
@@ -89,6 +95,8 @@ class DetectionLoss:
     divide_boxes_by_code_size: bool = False  # the loss on boxes is the mean of the four numbers, not their sum
 
     def __post_init__(self) -> None:
+        fits = not (self.background_logit and self.classes == "softmax")
+        require(fits, "background_logit", self.background_logit, "false for softmax, which has a number for it anyway")
         require(0 <= self.focal_alpha <= 1, "focal_alpha", self.focal_alpha, "between 0 and 1")
         require(self.focal_gamma >= 0, "focal_gamma", self.focal_gamma, "0 or more")
         require(self.smooth_l1_delta > 0, "smooth_l1_delta", self.smooth_l1_delta, "above 0")
@@ -106,9 +114,14 @@ class DetectionLoss:
         """What turns the network's answers into scores."""
         return "softmax" if self.classes == "softmax" else "sigmoid"
 
+    @property
+    def has_background(self) -> bool:
+        """Whether the first number of an anchor is the background's."""
+        return self.classes == "softmax" or self.background_logit
+
     def outputs(self, num_classes: int) -> int:
         """Numbers that an anchor answers for its class."""
-        return num_classes + 1 if self.classes == "softmax" else num_classes
+        return num_classes + self.has_background
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,7 @@ class BackboneDetector:
         return SMALLEST_INPUT[self.backbone.name]
 
     def imagenet(self) -> "keras.Model":
-        from bakeoff.networks.blocks import keras_backbone
+        from bakeoff.networks.backbones import keras_backbone
 
         return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
 

@@ -21,6 +21,10 @@ MOST_PIXELS = 4096  # of a side of the input
 LEAST_WIDTH = 0.01  # below, every layer has its least channels
 
 
+# How an image is brought to the input size: so that every pixel counts, or as TensorFlow 1 did it by default.
+Resizing: TypeAlias = Literal["smooth", "legacy_bilinear"]
+
+
 @dataclass(frozen=True)
 class Sampling:
     cover: Literal["whole", "part"] = "whole"  # frames evenly over the clip, or every `stride`-th from one on

@@ -18,7 +18,7 @@ from bakeoff.networks.detector import (
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import MOST_PIXELS, Parts
+from bakeoff.networks.network import MOST_PIXELS, Parts, Resizing
 
 if TYPE_CHECKING:
     import keras
@@ -78,6 +78,8 @@ class SsdFpn(BackboneDetector):
     loss: DetectionLoss = field(default_factory=DetectionLoss)
     mining: HardExamples | None = None
     suppression: Suppression = field(default_factory=Suppression)
+    resizing: Resizing = "legacy_bilinear"
+    next_best: bool = False  # of two boxes with the same best anchor one gets its next best; false: none, as in the API
 
     def __post_init__(self) -> None:
         size, step = self.input_size, 2**DEEPEST_LEVEL
@@ -117,7 +119,7 @@ class SsdFpn(BackboneDetector):
     def build(self, num_classes: int) -> "keras.Model":
         """Images 0..255 (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}.
 
-        With a softmax loss there are k + 1 numbers for the class, the background's first.
+        With a softmax loss or a background's logit there are k + 1 numbers for the class, the background's first.
         """
         from bakeoff.networks import ssd_fpn_graph
 

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import keras
 
+from bakeoff.networks.backbones import feature_maps
 from bakeoff.networks.blocks import (
     Tensor,
     answer_layer,
     convolution_layer,
     convolve_by_rule,
-    feature_maps,
     initializer,
     normalise,
     regularizer,
@@ -87,8 +87,6 @@ def _answer_layer(filters: int, ssd: "SsdFpn", *, name: str, bias: float) -> ker
         filters,
         predictor.kernel,
         padding="same",
-        depthwise_regularizer=regularizer(rule),
-        pointwise_regularizer=regularizer(rule),
         bias_initializer=keras.initializers.Constant(bias),
         name=name,
     )

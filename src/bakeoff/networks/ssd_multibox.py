@@ -17,7 +17,7 @@ from bakeoff.networks.detector import (
     Suppression,
     require_box_scales,
 )
-from bakeoff.networks.network import MOST_PIXELS, Parts
+from bakeoff.networks.network import MOST_PIXELS, Parts, Resizing
 
 if TYPE_CHECKING:
     import keras
@@ -66,14 +66,16 @@ class SsdMultibox(BackboneDetector):
     loss: DetectionLoss = field(default_factory=DetectionLoss)
     mining: HardExamples | None = None
     suppression: Suppression = field(default_factory=Suppression)
+    resizing: Resizing = "legacy_bilinear"
+    next_best: bool = False  # of two boxes with the same best anchor one gets its next best; false: none, as in the API
 
     def __post_init__(self) -> None:
         name = self.backbone.name
         require(name in MULTIBOX_LAYERS, "backbone.name", name, f"one of {', '.join(sorted(MULTIBOX_LAYERS))} here")
         require(self.input_size >= self.smallest_input, "input_size", self.input_size, f"{self.smallest_input} or more")
         # MobileNet v1 of keras.applications halves odd maps downwards, where the anchors expect upwards.
-        fits = name != "mobilenet_v1" or self.input_size % 32 == 0
-        require(fits, "input_size", self.input_size, "a multiple of 32 for mobilenet_v1")
+        fits = name != "mobilenet_v1" or self.backbone.like == "api" or self.input_size % 32 == 0
+        require(fits, "input_size", self.input_size, "a multiple of 32 for a mobilenet_v1 like that of keras")
         require(2 <= self.num_maps <= len(STRIDES), "num_maps", self.num_maps, f"between 2 and {len(STRIDES)}")
         require_at_most(self, input_size=MOST_PIXELS)
         require_box_scales(self.box_scales)
@@ -98,7 +100,7 @@ class SsdMultibox(BackboneDetector):
     def build(self, num_classes: int) -> "keras.Model":
         """Images 0..255 (batch, size, size, 3) -> {"boxes": (batch, anchors, 4), "classes": (batch, anchors, k)}.
 
-        With a softmax loss there are k + 1 numbers for the class, the background's first.
+        With a softmax loss or a background's logit there are k + 1 numbers for the class, the background's first.
         """
         from bakeoff.networks import ssd_multibox_graph
 

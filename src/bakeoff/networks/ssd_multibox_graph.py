@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.networks.blocks import Tensor, answer_layer, convolve_by_rule, convolve_depthwise, feature_maps, rows
+from bakeoff.networks.backbones import feature_maps
+from bakeoff.networks.blocks import Tensor, answer_layer, convolve_by_rule, convolve_depthwise, rows
 from bakeoff.networks.detector import MULTIBOX_LAYERS
 from bakeoff.networks.ssd_multibox import ADDED_DEPTHS
 

@@ -77,6 +77,7 @@ def describe_model(network: Detector, num_classes: int, *, count_background: boo
         "anchor_generator": _describe_anchors(network),
         "box_predictor": _describe_heads(network),
         "encode_background_as_zeros": rule.scores == "sigmoid",
+        "add_background_class": None if rule.has_background else False,
         **pick(rule, LOSS_BESIDE),
         "loss": _describe_loss(rule, network.mining),
         "post_processing": {

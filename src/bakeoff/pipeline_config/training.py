@@ -18,8 +18,12 @@ TF2_RMSPROP = (
     "Under TensorFlow 2 that API hands `decay` to Keras, which divides the rate by 1 + decay * step. Under "
     "TensorFlow 1 it is the memory of the mean square, as in bakeoff."
 )
-CHECKPOINT = re.compile(r"ckpt(-\d+)?(\.index)?$")
-CHECKPOINT_PARTS = {"classification": ("backbone",), "detection": ("backbone", "neck"), "full": ()}
+CHECKPOINT = re.compile(r"^zoo/|ckpt(-\d+)?(\.index)?$")
+CHECKPOINT_PARTS = {
+    "classification": ("backbone",),
+    "detection": ("backbone", "neck"),
+    "full": ("backbone", "neck", "head"),
+}
 IMAGENET = (
     "The variant's backbone starts from ImageNet's weights of keras.applications. That API wants a checkpoint of its "
     'own: set fine_tune_checkpoint to one, with fine_tune_checkpoint_type: "classification".'
@@ -115,7 +119,10 @@ def _describe_start(init: Init) -> Tree:
         )
         return {"fine_tune_checkpoint": Noted(note)}
     kind = next((kind for kind, parts in CHECKPOINT_PARTS.items() if set(parts) == set(init.warm_start)), None)
-    note = "" if kind else f"That API cannot load by pattern ({', '.join(init.warm_start)}); all is loaded."
+    note = ""
+    if not kind:
+        wanted = f"by pattern ({', '.join(init.warm_start)})" if init.warm_start else "whatever fits"
+        note = f"That API cannot load {wanted}; all is loaded."
     return {
         "fine_tune_checkpoint": Noted(note, init.weights.removesuffix(".index")),
         "fine_tune_checkpoint_type": kind or "full",

@@ -59,7 +59,6 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "TrainConfig.unpad_groundtruth_tensors": COMPUTING,
     "TrainConfig.use_bfloat16": "say train.mixed_precision: true if the machine gains from it",
     "TrainConfig.keep_checkpoint_every_n_hours": "train.checkpoint_every_steps decides that here",
-    "TrainConfig.load_all_detection_checkpoint_vars": COMPUTING,
     "TrainConfig.run_fine_tune_checkpoint_dummy_computation": COMPUTING,
 }
 DEPRECATED = f"deprecated: {UNREAD}"

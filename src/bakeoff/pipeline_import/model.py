@@ -10,7 +10,6 @@ from bakeoff.pipeline_import.block import Block, Report
 
 NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
 STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by kind of network
-MAPS_STEPS = {"mobilenet_v1": 32}  # of ssd_multibox, by backbone
 
 Settings = dict[str, Any]
 
@@ -53,7 +52,7 @@ def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
         backbone = next((ours for word, ours in NEAREST if word in plain and ours in known), "mobilenet_v2")
         report.change(extractor, "type", f"there is no {name!r} here; {kind} with {backbone} stands in its place")
     settings: Settings = {
-        "backbone": {"name": backbone} | extractor.take(names.BACKBONE),
+        "backbone": {"name": backbone} | extractor.take(names.BACKBONE),  # like that API's for TensorFlow 2
         "convolutions": _read_convolutions(extractor, report),
     }
     depthwise = extractor.get("use_depthwise")
@@ -140,7 +139,7 @@ def _read_size(ssd: Block, kind: str, backbone: str, report: Report) -> int:
         size = 300
         report.change(ssd, "image_resizer", f"images are brought to a square here; {size} x {size} for want of one")
         resizer.pass_over(chosen)
-    step = STEPS.get(kind) or MAPS_STEPS.get(backbone, 1)
+    step = STEPS.get(kind, 1)
     fitting = max(step, (size + step // 2) // step * step)
     if fitting != size:
         report.change(ssd, "image_resizer", f"{backbone} here wants a multiple of {step}: {fitting} for {size}")
@@ -248,8 +247,8 @@ def _read_loss(ssd: Block, report: Report) -> Settings:
     elif chosen:
         report.change(boxes, chosen, "there is no such loss on boxes here; weighted_smooth_l1 stands in its place")
         boxes.pass_over(chosen)
-    ssd.pass_over("add_background_class")  # whether that API keeps one number more that nothing reads
     softmax = settings.get("classes") == "softmax"
+    settings["background_logit"] = ssd.get("add_background_class") and not softmax
     if ssd.get("encode_background_as_zeros") == softmax:
         text = "with softmax the background is class 0" if softmax else "with sigmoids it is a row of zeros"
         report.change(ssd, "encode_background_as_zeros", f"the background is coded otherwise here: {text}")

@@ -7,6 +7,7 @@ from typing import Any
 from bakeoff.pipeline_config.training import ADAM_BETAS, CHECKPOINT_PARTS, VALIDATE_EVERY
 from bakeoff.pipeline_import.augmentation import read_augmentation
 from bakeoff.pipeline_import.block import Block, Report
+from bakeoff.workspace import WEIGHTS
 
 VALIDATE_EVERY_LINE = re.compile(rf"^ *# {re.escape(VALIDATE_EVERY)}: ([0-9]{{1,9}})$", re.MULTILINE)
 PLACEHOLDER = "TO_BE_CONFIGURED"
@@ -57,9 +58,25 @@ def _read_start(train: Block, report: Report) -> Settings:
             return {"weights": "imagenet"}
         report.drop(train, "fine_tune_checkpoint", "a placeholder; say train.init.weights where the checkpoint is")
         return {}
-    if kind not in CHECKPOINT_PARTS:
+    parts = CHECKPOINT_PARTS.get(kind, ())
+    if not parts:
         report.change(train, "fine_tune_checkpoint_type", f"no such type {kind!r} here; whatever fits is loaded")
-    return {"weights": path, "warm_start": list(CHECKPOINT_PARTS.get(kind, ()))}
+    elif kind == "detection" and train.get("load_all_detection_checkpoint_vars"):
+        parts = ()  # heads, too, as far as they fit
+    weights = _place_here(path)
+    if weights != path:
+        folder = WEIGHTS / weights
+        text = f"becomes {weights}: `cp -r` the folder of {path} to {folder.as_posix()}"
+        report.change(train, "fine_tune_checkpoint", text)
+    return {"weights": weights, "warm_start": list(parts)}
+
+
+def _place_here(path: str) -> str:
+    """Return what `train.init.weights` calls a checkpoint, whose path is one of the machine that the file is from."""
+    if path.startswith((f"{WEIGHTS.as_posix()}/", "zoo/")):
+        return path
+    folders = [part for part in path.split("/")[:-1] if part not in ("", ".", "..", "checkpoint")]
+    return f"zoo/{folders[-1] if folders else path.rpartition('/')[2]}"
 
 
 def _read_optimizer(train: Block, report: Report) -> tuple[Settings, Settings, float]:

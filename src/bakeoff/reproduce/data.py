@@ -1,5 +1,6 @@
 """What a run read besides its code -> the fresh workspace: from DVC's cache or remote, or as it is in this one."""
 
+import glob
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from bakeoff import dvc
 from bakeoff.reproduce.fresh import has_remote, run_command
 from bakeoff.reproduce.missing import Lack
 from bakeoff.tracking.result import parse_yaml, read_text
+from bakeoff.training.origin import find_place
 from bakeoff.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 
 BUILT_IN = ("none", "imagenet")  # of train.init.weights: nothing that lies here
@@ -22,8 +24,7 @@ def bring(
     """Bring everything that can be brought; name what cannot, and what is not surely as it was."""
     paths = _data_paths(run_yaml, workspace)
     init = (run_yaml.get("train") or {}).get("init") or {}
-    files = [str(init[key]) for key in ("weights", "names") if init.get(key)]
-    why_not = _pull([*paths, *files], workspace, show)
+    why_not = _pull([*paths, *_files_of(init)], workspace, show)
     return [
         *(lack for path in paths for lack in _as_it_is(path, workspace, "its data", why_not)),
         *_first_weights(init, workspace, why_not),
@@ -98,8 +99,25 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(kept, place, copy_function=_hard_link)
         return
-    for path in filter(None, (weights, init.get("names"))):
-        yield from _as_it_is(os.path.expanduser(str(path)), workspace, "what its first weights come from", why_not)
+    for path in _files_of(init):
+        yield from _as_it_is(path, workspace, "what its first weights come from", why_not)
+
+
+def _files_of(init: Mapping[str, Any]) -> list[str]:
+    """List the files and folders that `train.init` means; of a TensorFlow checkpoint, which is a prefix, its parts."""
+    found = []
+    for text in (str(init[key]) for key in ("weights", "names") if init.get(key)):
+        try:
+            path = find_place(text)
+        except RuntimeError:  # the home of somebody who is not known here
+            path = Path(text)
+        prefix = path.with_suffix("") if path.suffix == ".index" else path
+        here = main_workspace() / prefix
+        parts = [path]
+        if here.with_name(f"{here.name}.index").is_file():
+            parts = [prefix.with_name(part.name) for part in sorted(here.parent.glob(f"{glob.escape(here.name)}.*"))]
+        found += [part.as_posix() for part in parts]
+    return found
 
 
 def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:

@@ -18,6 +18,7 @@ from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.tracking.told_page import keep_page, tell_page
+from bakeoff.training import lineage
 from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER
 from bakeoff.training.history import read_history, read_state
 from bakeoff.training.variant import batch_shape
@@ -58,8 +59,9 @@ def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
         "data": f"digest {records[:12]}",
         "classes": f"{derived.num_classes:,}",
         "weights": describe_weights(run.evaluate.weights, state),
+        "trained from": lineage.in_words(lineage.starts_of(state)),
         "parameters": f"{derived.parameters:,}",
-        **({"fingerprint": lineage["fingerprint"]} if (lineage := state.get("lineage")) else {}),
+        **({"fingerprint": known["fingerprint"]} if (known := state.get("lineage")) else {}),
     }
 
 

@@ -19,6 +19,7 @@ from bakeoff.run.settings import Run
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import keep_measured, run_id_of
+from bakeoff.training import lineage
 from bakeoff.training.history import read_state
 from bakeoff.training.variant import batch_shape
 
@@ -30,6 +31,7 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
     from bakeoff.export.files import representative_of, write_files
+    from bakeoff.export.lite_metadata import Told
     from bakeoff.export.report import compare_files, require_parity, sample_of
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.tasks.task import task_of
@@ -47,11 +49,12 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
         with progress("convert", len(settings.formats), "files") as bar:
             for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                name=run.name, representative=representative, folder=partial,
+                about=Told(run.name, *_origin(state)), representative=representative, folder=partial,
             ):  # fmt: skip
                 bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
             report, timing = compare_files(network, task, settings, validation, shape, partial, bar.advance)
+            report |= {"lineage": {"starts": lineage.starts_of(state), "own": state["lineage"].get("own")}}
         for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
             (partial / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
         require_parity(report, settings.max_drop)
@@ -66,6 +69,12 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
     return report, timing
+
+
+def _origin(state: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what a file says of the weights that training started from, and of their licences."""
+    starts = lineage.starts_of(state)
+    return lineage.in_words(starts), ", ".join(lineage.licences_of(starts))
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -30,6 +30,7 @@ from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measure
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
+from bakeoff.training import lineage
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
 from bakeoff.training.fingerprint import identity, name_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from bakeoff.training.showing import Show
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
+STARTS_TAG, LICENCES_TAG = "bakeoff.first_weights", "bakeoff.first_weights_licences"
 IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
@@ -57,6 +59,8 @@ class Start:
     fingerprint: str
     origin: Origin
     parent: Parent | None
+    starts: lineage.Lineage
+    own: dict[str, Any]  # what it adds to the lineage of those that start from it
 
     @classmethod
     def of(cls, run: Run, manifest: Manifest) -> "Start":
@@ -64,7 +68,11 @@ class Start:
         parent = parent_of(run.train, workspace.runs(), own_id)
         others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
         itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
-        return cls(itself, name_of(itself), origin, parent)
+        name = name_of(itself)
+        before = parent.folder if parent else None
+        starts = lineage.find_starts(run.train.init.weights, origin.path, origin.digest, before)
+        own = lineage.own_entry(name, manifest.digest, run.derived.train_examples, manifest.classes)
+        return cls(itself, name, origin, parent, starts, own)
 
     @property
     def folder(self) -> Path:
@@ -155,7 +163,7 @@ def _train(
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
-        _introduce(copy, run, manifest, records)
+        _introduce(copy, run, manifest, records, start.starts)
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
@@ -196,9 +204,10 @@ def _train(
 def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
     """Find where the run goes on, and say it after the remarks."""
     write_identity(start.identity, start.folder)
+    lineage.keep(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
     found, more = taken_up(start.parent, work, run.train, start.identity, ends)
-    for line in [*remarks, *more, *found.describe(run.derived.steps, work.folder)]:
+    for line in [*remarks, *lineage.remarks(start.starts), *more, *found.describe(run.derived.steps, work.folder)]:
         say(f"train: {line}")
     return found
 
@@ -220,7 +229,7 @@ def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Pa
 
 def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
     before = {"started_from": source, "first_weights": start.origin.digest, "parents": found.facts["parents"]}
-    return {"fingerprint": start.fingerprint} | before
+    return {"fingerprint": start.fingerprint} | before | {"starts": start.starts, "own": start.own}
 
 
 def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took_steps: bool) -> dict[str, Any]:
@@ -249,13 +258,15 @@ def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> 
     return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
 
 
-def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path) -> None:
+def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
     """Tell what is trained, on what, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")
     counts = {split: manifest.splits[split].examples for split in SEEN}
     copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
+    licences = ", ".join(lineage.licences_of(starts)) or "none"
+    copy.tags({STARTS_TAG: lineage.in_words(starts), LICENCES_TAG: licences})
     copy.changes()
 
 

@@ -51,13 +51,16 @@ class Detection:
         self.model, self.classes = model, tuple(classes)
         self.judgement = BoxJudge(self.classes)
         self.anchors = tf.constant(model.anchor_boxes())
+        self.next_best: bool = getattr(model, "next_best", True)
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
         truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
         rule = self.model.loss
         overlap = boxes.overlaps(self.anchors, truth)
-        matched = match(overlap, rule.matched_from, rule.background_below, rule.match_every_box)  # (anchors,)
+        matched = match(  # (anchors,)
+            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self.next_best
+        )
         # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
         classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
@@ -131,7 +134,9 @@ class Detection:
 
     def class_scores(self, logits: tf.Tensor) -> tf.Tensor:
         """(batch, anchors, k), without the background."""
-        return tf.nn.softmax(logits)[..., 1:] if self.model.loss.scores == "softmax" else tf.sigmoid(logits)
+        rule = self.model.loss
+        scores = tf.nn.softmax(logits) if rule.scores == "softmax" else tf.sigmoid(logits)
+        return scores[..., 1:] if rule.has_background else scores
 
     def score(self) -> DetectionScore:
         return self.judgement.score()

@@ -8,7 +8,12 @@ BACKGROUND, IGNORED = -1, -2
 
 
 def match(
-    overlap: tf.Tensor, matched_from: float, background_below: float | None = None, every_box: bool = True
+    overlap: tf.Tensor,
+    matched_from: float,
+    background_below: float | None = None,
+    every_box: bool = True,
+    *,
+    next_best: bool = True,
 ) -> tf.Tensor:
     """Return which box each anchor stands for, BACKGROUND or IGNORED: (anchors, boxes) -> (anchors,) int64.
 
@@ -24,9 +29,18 @@ def match(
         best = tf.where((most >= background_below) & (most < matched_from), tf.constant(IGNORED, tf.int64), best)
     if not every_box:
         return best
+    if not next_best:
+        return _with_best_anchors(best, overlap)
     own = _own_anchors(overlap)  # (boxes,)
     given = own >= 0
     return tf.tensor_scatter_nd_update(best, own[given][:, None], tf.range(boxes)[given])
+
+
+def _with_best_anchors(best: tf.Tensor, overlap: tf.Tensor) -> tf.Tensor:
+    """Give each box the anchor that it overlaps most; the first of several boxes with the same one has it."""
+    wanted = tf.one_hot(tf.argmax(overlap, axis=0), tf.shape(overlap)[0])  # (boxes, anchors)
+    padded = tf.concat([wanted, tf.zeros([1, tf.shape(overlap)[0]])], axis=0)
+    return tf.where(tf.reduce_max(padded, axis=0) > 0, tf.argmax(padded, axis=0), best)
 
 
 def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
@@ -53,7 +67,8 @@ def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf
     if rule.classes == "softmax":
         asked = tf.maximum(truth, 0)  # what is asked nothing has no weight, whatever its loss
         return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
-    wanted = tf.one_hot(truth - 1, logits.shape[-1])  # the background is a row of zeros
+    first = 0 if rule.has_background else 1
+    wanted = tf.one_hot(tf.where(truth > 0, truth - first, -1), logits.shape[-1])  # the background is a row of zeros
     if rule.classes == "sigmoid":
         return tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     return _focal(logits, wanted, rule.focal_alpha, rule.focal_gamma)

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = f"{BEST}{SUFFIX}"
 AS_ARTIFACT = f"train/{WEIGHTS}"  # where runs of version 0.3.0 and before have it
+STATE = "train/state.json"
 CONFIG = "config/run.yaml"  # where train puts it among a run's artifacts
 
 
@@ -29,9 +31,12 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
     if not isinstance(settings, Mlflow):
         raise ConfigError(f"train.init.weights: {run_id!r} looks like the id of an MLflow run, but track is none")
     try:
-        return fetch_best(run_id, settings)
+        best = fetch_best(run_id, settings)
     except WorkspaceError as error:
         raise ConfigError(f"train.init.weights: {error}") from None
+    with suppress(WorkspaceError):  # without it nobody knows what that run started from, which is said
+        _fetch(run_id, STATE, lambda _, info: f"{info.artifact_uri}/{STATE}", settings)
+    return best
 
 
 def fetch_best(run_id: str, settings: Mlflow | None = None) -> Path:

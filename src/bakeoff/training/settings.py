@@ -34,16 +34,13 @@ class Init:
     """The weights that training starts from."""
 
     weights: str = "none"  # none, imagenet, a weights file, a folder of another run, an MLflow run id, a TF checkpoint
-    warm_start: tuple[str, ...] = ()  # patterns or part names of what is loaded; none: whatever fits
+    warm_start: tuple[str, ...] = ()  # patterns or part names of what is loaded, if anything is; none: whatever fits
     names: str | None = None  # a table `variable<TAB>name in the checkpoint`, for checkpoints of other programs
     # What the recipe was made to start from; it decides nothing, and is said where weights are random.
     meant: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         require(bool(self.weights.strip()), "weights", self.weights, "none, imagenet, a path or a run")
-        loads = self.weights != "none"
-        require(loads or not self.warm_start, "warm_start", list(self.warm_start), "empty while init.weights is none")
-        require(loads or self.names is None, "names", self.names, "null while init.weights is none")
         said = self.meant is None or (bool(self.meant.strip()) and len(self.meant) <= LONGEST_MEANT)
         require(said, "meant", self.meant, f"a text of at most {LONGEST_MEANT} letters, or null")
 

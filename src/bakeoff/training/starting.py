@@ -1,23 +1,22 @@
 """First weights from elsewhere: what is loaded, what is skipped, what stays random (`init.json`).
 
 {"source": "weights.h5", "loaded": ["Conv1/kernel", …], "skipped": [{"name": "logits/kernel", "here": [1280, 5],
- "there": [1280, 19]}], "left_random": ["logits/bias"], "unused": 4}
+ "there": [1280, 19]}], "left_random": ["logits/bias"], "unused": ["predictions/kernel"], "differs": []}
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from bakeoff.errors import ConfigError, DataError
-from bakeoff.networks.network import Network, Pretrained, select
+from bakeoff.errors import DataError
+from bakeoff.networks.network import Network, select
 from bakeoff.training.origin import KEY, Origin
 from bakeoff.training.settings import Init
-from bakeoff.training.weight_files import Layers, Stored, open_weights, read_table, stored_by_variable
+from bakeoff.training.stock import Stock, open_stock
 from bakeoff.training.weights import require_matches
 
 FILE = "init.json"
@@ -28,18 +27,20 @@ def load_first_weights(network: keras.Model, model: Network, init: Init, origin:
     """Into the network; returns what `init.json` holds."""
     if init.weights == "none":
         everything = [weight.path for weight in network.weights]
-        return {"source": init.weights, "loaded": [], "skipped": [], "left_random": everything}
+        return {"source": init.weights, "loaded": [], "skipped": [], "left_random": everything, "differs": []}
     wanted = _wanted(network, model, init)
-    with _stored(network, model, init, origin) as (stored, unused):
-        report = _load(network, stored, wanted)
     source = (origin.path or Path(init.weights)).as_posix()
-    if init.warm_start:
-        _require_what_was_asked(report, source, wanted)
-    if not report["loaded"]:
-        raise DataError(f"{source}: holds nothing that fits this network: weights of another architecture ({KEY})")
-    if not init.warm_start and not origin.is_tf_checkpoint:  # nothing says that a part was meant
-        _require_this_architecture(report, source, model)
-    return {"source": source, "digest": origin.digest} | report | {"unused": unused - len(report["loaded"])}
+    with open_stock(network, model, init, origin) as stock:
+        report = _load(network, stock, wanted)
+        if init.warm_start:
+            _require_what_was_asked(report, source, wanted)
+        if not report["loaded"]:
+            raise DataError(f"{source}: holds nothing that fits this network: weights of another architecture ({KEY})")
+        if not init.warm_start and init.names is None:  # nothing says that a part was meant
+            _require_this_architecture(report, source, model)
+        if init.names is None:
+            _require_partners(report, source, wanted, stock)
+    return {"source": source, "digest": origin.digest} | report
 
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
@@ -53,11 +54,14 @@ def in_words(report: Mapping[str, Any], init: Init) -> list[str]:
         return [made_for] if init.lacks else []
     lines = [f"first weights from {report['source']}: {len(report['loaded'])} variables loaded"]
     skipped = [f"{one['name']} {one['here']}, there {one['there']}" for one in report["skipped"]]
-    for what, names in (("skipped, another shape", skipped), ("left random", report["left_random"])):
+    named = (
+        ("skipped, another shape", skipped), ("left random", report["left_random"]), ("not used", report["unused"])
+    )  # fmt: skip
+    for what, names in named:
         if names:
             more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             lines.append(f"  {len(names)} {what}: {'; '.join(names[:SHOWN])}{more}")
-    return lines
+    return [*lines, *(f"  {words}" for words in report["differs"])]
 
 
 def _wanted(network: keras.Model, model: Network, init: Init) -> set[str]:
@@ -72,64 +76,23 @@ def _wanted(network: keras.Model, model: Network, init: Init) -> set[str]:
     return chosen | {path for path in statistics if path.rpartition("/")[0] in layers}
 
 
-@contextmanager
-def _stored(
-    network: keras.Model, model: Network, init: Init, origin: Origin
-) -> Iterator[tuple[Callable[[str, str, int], Stored | None], int]]:
-    """(path, layer, number in the layer) -> what is stored for a variable; and how much is stored."""
-    if origin.is_tf_checkpoint:
-        assert origin.path is not None and init.names is not None
-        table = read_table(Path(init.names), [weight.path for weight in network.weights])
-        by_variable = stored_by_variable(origin.path, table)
-        yield lambda path, layer, number: by_variable.get(path), len(by_variable)
-    elif origin.path is None:
-        layers = _of_imagenet(model)
-        yield _by_layer(layers), sum(map(len, layers.values()))
-    else:
-        with open_weights(origin.path) as layers:
-            yield _by_layer(layers), sum(map(len, layers.values()))
-
-
-def _by_layer(layers: Layers) -> Callable[[str, str, int], Stored | None]:
-    def find(path: str, layer: str, number: int) -> Stored | None:
-        variables = layers.get(layer, {})
-        return variables.get(path.rpartition("/")[2]) or variables.get(str(number))
-
-    return find
-
-
-def _of_imagenet(model: Network) -> Layers:
-    if not isinstance(model, Pretrained):
-        raise ConfigError(f"{KEY}: must not be imagenet, for Keras has no trained weights of {type(model).__name__}")
-    try:
-        trained = model.imagenet()
-    except Exception as error:  # Keras raises a bare one for whatever the network answers
-        reason = " ".join(str(error).split())[:200]
-        raise DataError(
-            f"{KEY}: ImageNet's weights could not be downloaded ({reason}); "
-            "connect to the internet, or name a file of weights"
-        ) from None
-    return {
-        layer.name: {
-            weight.path.rpartition("/")[2]: Stored(tuple(weight.shape), weight.numpy) for weight in layer.weights
-        }
-        for layer in trained._flatten_layers(include_self=False)
-    }
-
-
-def _load(network: keras.Model, stored: Callable[[str, str, int], Stored | None], wanted: set[str]) -> dict[str, Any]:
-    loaded, skipped, left = [], [], []
-    for layer in network._flatten_layers():
-        for number, weight in enumerate([*layer._trainable_variables, *layer._non_trainable_variables]):
-            found = stored(weight.path, layer.name, number) if weight.path in wanted else None
-            if found is None:
-                left.append(weight.path)
-            elif found.shape != tuple(weight.shape):
-                skipped.append({"name": weight.path, "here": list(weight.shape), "there": list(found.shape)})
-            else:
-                weight.assign(_finite(found.read(), weight.path))
-                loaded.append(weight.path)
-    return {"loaded": loaded, "skipped": skipped, "left_random": left}
+def _load(network: keras.Model, stock: Stock, wanted: set[str]) -> dict[str, Any]:
+    loaded, skipped, left, used = [], [], [], set()
+    for weight in network.weights:
+        name = stock.name_of(weight.path) if weight.path in wanted else None
+        if name is None:
+            left.append(weight.path)
+            continue
+        used.add(name)
+        found = stock.fitted(weight.path, tuple(weight.shape))
+        if found.shape != tuple(weight.shape):
+            skipped.append({"name": weight.path, "here": list(weight.shape), "there": list(found.shape)})
+        else:
+            weight.assign(_finite(found.read(), weight.path))
+            loaded.append(weight.path)
+    unused = [name for name in stock.names if name not in used]
+    differs = stock.differences(loaded)
+    return {"loaded": loaded, "skipped": skipped, "left_random": left, "unused": unused, "differs": differs}
 
 
 def _finite(array: np.ndarray, path: str) -> np.ndarray:
@@ -164,3 +127,30 @@ def _require_this_architecture(report: dict[str, Any], source: str, model: Netwo
             f"{source}: fits {fitting} of the {len(backbone)} variables of this network's backbone: weights of another "
             "architecture; if some are meant to be taken all the same, name them in train.init.warm_start"
         )
+    missing = [path for path in backbone if path in set(report["left_random"])]
+    if missing:
+        raise DataError(
+            f"{source}: holds no {missing[0]}{_more(missing)}, of the {len(backbone)} variables of this network's "
+            "backbone, which would stay random; take whole weights, or name what is meant in train.init.warm_start"
+        )
+
+
+def _require_partners(report: dict[str, Any], source: str, wanted: set[str], stock: Stock) -> None:
+    """A layer is loaded whole: what it lacks there, or has there and not here, would change what it computes."""
+    loaded = {path.rpartition("/")[0] for path in report["loaded"]}
+    alone = [path for path in report["left_random"] if path in wanted and path.rpartition("/")[0] in loaded]
+    if alone:
+        raise DataError(
+            f"{source}: holds no {alone[0]}{_more(alone)}, but the rest of the layer: weights of another architecture, "
+            "or of a part that train.init.warm_start has to leave out"
+        )
+    beside = stock.beside(loaded)
+    if beside:
+        raise DataError(
+            f"{source}: holds {beside[0]}{_more(beside)}, which the network's layer has no place for: weights of "
+            "another architecture"
+        )
+
+
+def _more(names: list[str]) -> str:
+    return f", and {len(names) - 1} more" if len(names) > 1 else ""

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from bakeoff.input.memory import Memory, Parts
 from bakeoff.input.order import Order
-from bakeoff.input.shape import Shape
+from bakeoff.input.shape import Shape, resizing_of
 from bakeoff.lr.schedule import Schedule
 from bakeoff.networks.network import Network
 from bakeoff.training.optimizers import Optimizer
@@ -122,4 +122,5 @@ def batch_shape(run: Variant, size: int) -> Shape:
         several_labels=derived.num_classes if derived.multi_label else 0,
         central_crop=model.central_crop,
         sampling=model.sampling,
+        resizing=resizing_of(model),
     )

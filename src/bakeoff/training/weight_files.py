@@ -2,26 +2,28 @@
 
 A `.weights.h5` of Keras 3 numbers a layer's variables; an older `.h5`, and that of a whole model, names them; a
 `.keras` holds the first kind in an archive. `stored[layer][variable]` finds each by its name or its number.
+Variables have the names of Keras 3, also in files of Keras 2, and numbered layers (`conv2d_17`) are counted from 0.
 """
 
+import re
 import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 import numpy as np
-import tensorflow as tf
 
-from bakeoff.errors import ConfigError, DataError, choices
+from bakeoff.errors import DataError
 from bakeoff.training import checkpoint
 
 LARGEST_MEMBER = 2**34  # bytes of weights in an archive
 MEMBER = "model.weights.h5"
+NUMBERED = re.compile(r"(conv2d|batch_normalization)(?:_(\d+))?")  # Keras counts them through the whole process
 UNREADABLE = (  # what h5py and zipfile raise for what a file may hold
     OSError, EOFError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -44,11 +46,12 @@ def open_weights(path: Path) -> Iterator[Layers]:
         with ExitStack() as files:
             if zipfile.is_zipfile(path):
                 folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-")))
-                yield _of_keras(files.enter_context(h5py.File(_unpacked(path, folder), "r")))
+                yield _count_from_0(_of_keras(files.enter_context(h5py.File(_unpacked(path, folder), "r"))))
             elif h5py.is_hdf5(path):
                 file = files.enter_context(h5py.File(path, "r"))
                 group = file["model_weights"] if file.get("model_weights", getlink=True) else file
-                yield _of_older_keras(group) if "layer_names" in group.attrs else _of_keras(file)
+                layers = _of_older_keras(group) if "layer_names" in group.attrs else _of_keras(file)
+                yield _count_from_0(layers)
             elif checkpoint.is_one(path):
                 yield _of_own(path)
             else:
@@ -99,7 +102,20 @@ def _of_older_keras(group: h5py.Group) -> Layers:
         for name in _texts(inside.attrs["weight_names"]):
             *above, variable = name.split(":")[0].split("/")
             layers.setdefault(above[-1] if above else outer, {})[variable] = _stored(inside, name)
+    for variables in layers.values():
+        if "depthwise_kernel" in variables and "pointwise_kernel" not in variables:  # Keras 2 of a DepthwiseConv2D
+            variables["kernel"] = variables.pop("depthwise_kernel")
     return layers
+
+
+def _count_from_0(layers: Layers) -> Layers:
+    """Name numbered layers as if the network had been the first of its process, as networks here do."""
+    names: dict[str, str] = {}
+    for kind in ("conv2d", "batch_normalization"):
+        matches = filter(None, map(NUMBERED.fullmatch, layers))
+        found = [(int(match[2] or 0), match[0]) for match in matches if match[1] == kind]
+        names |= {name: f"{kind}_{place}" if place else kind for place, (_, name) in enumerate(sorted(found))}
+    return {names.get(name, name): variables for name, variables in layers.items()}
 
 
 def _of_own(path: Path) -> Layers:
@@ -133,43 +149,3 @@ def _stored(group: h5py.Group, name: str) -> Stored:
 
 def _texts(names: np.ndarray) -> list[str]:
     return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
-
-
-def read_table(path: Path, variables: Iterable[str]) -> dict[str, str]:
-    """Variable of the network -> name in the checkpoint."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"train.init.names: {path.as_posix()} cannot be read ({error})") from None
-    variables, table = set(variables), {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        here, _, there = (part.strip() for part in line.partition("\t"))
-        if not there:
-            raise ConfigError(f"{path.as_posix()}:{number}: must be `variable<TAB>name there`, got {line!r}")
-        if here not in variables:
-            near = choices(here, variables).partition("one of:")[0].strip()
-            raise ConfigError(f"{path.as_posix()}:{number}: the network has no variable {here!r}{near and f'; {near}'}")
-        table[here] = there
-    return table
-
-
-def stored_by_variable(prefix: Path, table: dict[str, str]) -> dict[str, Stored]:
-    try:
-        reader = tf.train.load_checkpoint(str(prefix))
-        shapes = reader.get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError) as error:
-        raise DataError(
-            f"{prefix.as_posix()}: cannot be read as a TensorFlow checkpoint ({str(error).splitlines()[0]})"
-        ) from None
-    for here, there in table.items():
-        if there not in shapes:
-            near = choices(there, shapes).partition("one of:")[0].strip()
-            raise DataError(f"{prefix.as_posix()}: has no {there!r}, which train.init.names gives for {here!r}"
-                            f"{near and f'; {near}'}")  # fmt: skip
-
-    def stored(name: str) -> Stored:
-        return Stored(tuple(shapes[name]), lambda: reader.get_tensor(name))
-
-    return {here: stored(there) for here, there in table.items()}

@@ -44,7 +44,7 @@ class Augment:
     crop: Crop | SsdCrop | None = field(default=None, metadata={"kinds": CROPS})
     zoom: Zoom = field(default_factory=Zoom)
     fill: tuple[float, ...] = GREY  # red, green, blue beside a smaller image; empty: the image's average colour
-    resize: tuple[Method, ...] = ("smooth",)  # one of them is drawn; `smooth` is the one that evaluation has
+    resize: tuple[Method, ...] = ("smooth",)  # one of them is drawn; `smooth`: as evaluation does it
     turn: Turn = field(default_factory=Turn)
     colour: Colour = field(default_factory=Colour)
 

@@ -1,0 +1,88 @@
+"""`bakeoff weights`: what others have published for the networks here, and fetching it."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli.terminal import format_names, format_size, say_columns
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.zoo.catalogue import Entry
+    from bakeoff.zoo.get import Fetched
+
+ZOO = workspace.WEIGHTS / "zoo"
+
+
+def add_to(commands: Any) -> None:
+    weights = commands.add_parser("weights", help="weights that others have published, and fetching them")
+    verbs = weights.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = verbs.add_parser("list", help="what there is for each network of conf/model/")
+    listing.add_argument("--json", action="store_true", help="the same for scripts, with addresses and sums")
+    listing.set_defaults(run=show_list)
+    get = verbs.add_parser("get", help=f"fetch into {ZOO.as_posix()}/, from $BAKEOFF_WEIGHTS if that is set")
+    get.add_argument("name", metavar="NAME")
+    get.add_argument("--accept-licence", action="store_true", help="of weights whose licence forbids some uses")
+    get.set_defaults(run=get_weights)
+
+
+def show_list(arguments: argparse.Namespace) -> None:
+    from bakeoff.zoo.catalogue import read_catalogue
+
+    entries = list(read_catalogue().values())
+    if arguments.json:
+        print(json.dumps([asdict(entry) | {"is_here": _is_here(entry)} for entry in entries], indent=1))
+        return
+    say_columns([("name", "", "published", "speed", "size", "licence", "trained on", "for"), *map(_row, entries)])
+    say("taken from their publishers' pages (--json has the addresses) and not verified here")
+
+
+def _row(entry: "Entry") -> tuple[str, ...]:
+    size = format_size(entry.size) if entry.size else "?"
+    licence = (entry.licence or "?") + (f", not for {entry.forbids}" if entry.forbids else "")
+    here = "here" if _is_here(entry) else ""
+    return (
+        entry.name,
+        here,
+        entry.score or "?",
+        entry.speed or "?",
+        size,
+        licence,
+        entry.data,
+        format_names(entry.models, 2),
+    )
+
+
+def _is_here(entry: "Entry") -> bool:
+    return (ZOO / entry.name).is_dir()
+
+
+def get_weights(arguments: argparse.Namespace) -> None:
+    from bakeoff.zoo.catalogue import find_entry, read_catalogue
+    from bakeoff.zoo.get import MIRROR, Places, get
+
+    entry = find_entry(arguments.name, read_catalogue())
+    places = Places(ZOO, workspace.zoo_parts(), os.environ.get(MIRROR) or None)
+    found = get(entry, places, licence_accepted=arguments.accept_licence)
+    folder = (ZOO / entry.name).as_posix()
+    if found is None:
+        say(f"weights: {folder}/ is there already; remove it to fetch it again")
+        return
+    for line in _describe(entry, found):
+        say(line)
+
+
+def _describe(entry: "Entry", found: "Fetched") -> Iterator[str]:
+    folder = found.folder.as_posix()
+    yield f"weights: {folder}/ from {found.came_from}"
+    yield f"  SHA-256 {found.sha256}"
+    if found.is_verified:
+        yield f"  as published by {entry.sum_from}; all else is taken from {entry.page.name}, not verified"
+    else:
+        yield f"  no published sum is known to check it by; all else is taken from {entry.page.name}, not verified"
+    yield f"  trained on {entry.data}, licence {entry.licence or 'not known'}"
+    yield f"  params.yaml: train: {{init: {{weights: zoo/{entry.name}}}}}; for sweeps and clones: `dvc add {folder}`"

@@ -1,0 +1,1 @@
+"""Weights that others have published: what there is, and fetching it into `data/weights/zoo/`."""

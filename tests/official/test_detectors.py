@@ -1,0 +1,92 @@
+"""Detectors beside those of the Object Detection API: the same weights, the same images, the same numbers.
+
+`python -m pytest -m slow -s tests/official` prints the table of the largest differences.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.config.compose import compose
+from bakeoff.networks import NETWORKS, boxes
+from bakeoff.pipeline_config.messages import format_text
+from bakeoff.pipeline_config.model import describe_model
+from bakeoff.run.parse import parse_kind
+from imports import ROOT
+from official.detector_here import Settings, compare
+from official.environment import run_there
+
+CLASSES, IMAGES, BOXES = 3, 2, 4
+# The largest difference of each kind. Numbers are float32, and signals of a few units pass a hundred layers.
+MOST = {
+    "variables": 0, "spread at the start": 0.05, "others at the start": 0, "resized pixels": 1e-3, "anchors": 1e-6,
+    "codes": 5e-4, "logits": 5e-4, "detections": 2e-5,
+    "targets": 1e-4, "loss on classes": 1e-5, "loss on boxes": 1e-5, "weight penalty": 1e-5,
+    "slope of the penalty": 1e-7, "one step, weights": 0.25, "one step, heads": 1e-3, "one step, statistics": 1e-3,
+}  # fmt: skip
+NETWORKS_THERE = (
+    "ssd_mobilenet_v2_320",
+    "ssd_mobilenet_v2_300",
+    "ssd_mobilenet_v2_fpnlite_320",
+    "ssd_mobilenet_v2_fpnlite_640",
+    "ssd_mobilenet_v1_fpn_640",
+    "ssd_resnet50_fpn_640",
+)
+
+
+def settings_of(option: str, folder: Path) -> Settings:
+    lines = (ROOT / "params.yaml").read_text(encoding="utf-8").splitlines()
+    params = folder / "params.yaml"
+    text = "\n".join(f"model: {option}" if line.startswith("model:") else line for line in lines)
+    params.write_text(text + "\n", encoding="utf-8")
+    composed = compose(params, ROOT / "conf")
+    return parse_kind(NETWORKS, composed.tree["model"], "model", composed.problems)
+
+
+def write_inputs(settings: Settings, folder: Path, *, steps: int = 0, more_steps: int = 0) -> None:
+    random = np.random.default_rng(3)
+    patches = random.uniform(0, 255, (IMAGES, 12, 16, 3)).repeat(40, 1).repeat(40, 2)
+    images = np.clip(patches + random.normal(0, 20, patches.shape), 0, 255).astype(np.uint8)
+    truth = np.stack([draw_boxes(settings, random) for _ in range(IMAGES)])
+    np.savez(
+        folder / "inputs.npz",
+        images=images,
+        boxes=truth,
+        classes=random.integers(1, CLASSES + 1, (IMAGES, BOXES)),
+        num_classes=CLASSES,
+        steps=steps,
+        more_steps=more_steps,
+    )
+
+
+def draw_boxes(settings: Settings, random: np.random.Generator) -> np.ndarray:
+    """Boxes that no two anchors overlap equally: a rounding would choose between those."""
+    anchors = settings.anchor_boxes()
+    while True:
+        low = random.uniform(0, 0.6, (BOXES, 2))
+        drawn = np.concatenate([low, low + random.uniform(0.05, 0.4, (BOXES, 2))], -1).astype(np.float32)
+        overlaps = np.sort(boxes.overlaps(anchors, drawn).numpy(), axis=0)
+        if (overlaps[-1] - overlaps[-2]).min() > 1e-3 and (np.abs(overlaps - 0.5) > 1e-5).all():
+            return drawn
+
+
+def run_both(option: str, folder: Path, *, steps: int = 0, more_steps: int = 0) -> Settings:
+    """Let that API build the network of an option and write down its numbers; return the option's settings."""
+    settings = settings_of(option, folder)
+    described = {"model": describe_model(settings, CLASSES, count_background=False)}
+    (folder / "pipeline.config").write_text(format_text(described), encoding="utf-8")
+    write_inputs(settings, folder, steps=steps, more_steps=more_steps)
+    run_there("detector_there.py", folder / "pipeline.config", folder / "inputs.npz", folder)
+    return settings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", NETWORKS_THERE)
+def test_a_detector_is_the_one_of_that_api(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = run_both(option, tmp_path)
+    found = compare(settings, tmp_path)
+    with capsys.disabled():
+        print(f"\n{option}: " + ", ".join(f"{kind} {value:.2g}" for kind, value in found.items()))
+    assert set(found) == set(MOST)
+    assert {kind: value for kind, value in found.items() if not value <= MOST[kind]} == {}
