@@ -17,7 +17,6 @@ from bakeoff.planning.whole import Looks
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
-from bakeoff.records.record import SEEN
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.device import say_device
@@ -26,10 +25,11 @@ from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measured, read_measured
+from bakeoff.tracking.measured import describe_source, keep_measured, read_measured
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
+from bakeoff.tracking.training_told import introduce, tell_results
 from bakeoff.training import lineage
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from bakeoff.training.showing import Show
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
-STARTS_TAG, LICENCES_TAG = "bakeoff.first_weights", "bakeoff.first_weights_licences"
-IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ def _train(
     from bakeoff.training.footprint import explain_shortage
     from bakeoff.training.loop import Rhythm
     from bakeoff.training.rig import Rig
-    from bakeoff.training.showing import EVENTS, Show, events_of, keep_samples
+    from bakeoff.training.showing import Show, events_of, keep_samples
     from bakeoff.training.starting import in_words, load_first_weights, write_report
 
     rig = Rig.of(run, manifest, records, desk.bad)
@@ -163,7 +161,7 @@ def _train(
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
-        _introduce(copy, run, manifest, records, start.starts)
+        introduce(copy, run, manifest, records, start.starts)
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
@@ -192,12 +190,7 @@ def _train(
         measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
         measured |= _source_of(start, desk, found, tags)
         keep_measured(start.fingerprint, **measured)
-        told = state | measured
-        copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
-        copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))} if outcome.resumed_at else {})
-        copy.folder(out, "train")
-        copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
-        copy.weights(out, state)
+        tell_results(copy, start.folder, out, state, measured)
     return state, measured
 
 
@@ -256,18 +249,6 @@ def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> 
     if not found.is_over:
         return describe_source(tags)
     return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
-
-
-def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
-    """Tell what is trained, on what, by which code."""
-    copy.params(as_tree(run))
-    copy.folder(workspace.RUN.parent, "config")
-    copy.file(records / workspace.RECORDS_PAGE.name, "data")
-    counts = {split: manifest.splits[split].examples for split in SEEN}
-    copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
-    licences = ", ".join(lineage.licences_of(starts)) or "none"
-    copy.tags({STARTS_TAG: lineage.in_words(starts), LICENCES_TAG: licences})
-    copy.changes()
 
 
 def _count_devices(run: Run) -> int:

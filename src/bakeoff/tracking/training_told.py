@@ -1,0 +1,42 @@
+"""What trackers are told of a training besides its curves: before its first step what it is, at its end what it made."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff import workspace
+from bakeoff.records.manifest import Manifest
+from bakeoff.records.record import SEEN
+from bakeoff.run.settings import Run, as_tree
+from bakeoff.tracking.measured import RESUMED_TAG
+from bakeoff.tracking.tracker import Tracker
+from bakeoff.training import lineage
+
+STARTS_TAG, LICENCES_TAG = "bakeoff.first_weights", "bakeoff.first_weights_licences"
+IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seconds")
+
+
+def introduce(copy: Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
+    """Tell what is trained, on what, by which code."""
+    copy.params(as_tree(run))
+    copy.folder(workspace.RUN.parent, "config")
+    copy.file(records / workspace.RECORDS_PAGE.name, "data")
+    counts = {split: manifest.splits[split].examples for split in SEEN}
+    copy.dataset(run.variant["data"], manifest.digest, records.as_posix(), counts)
+    licences = ", ".join(lineage.licences_of(starts)) or "none"
+    copy.tags({STARTS_TAG: lineage.in_words(starts), LICENCES_TAG: licences})
+    copy.changes()
+
+
+def tell_results(
+    copy: Tracker, in_flight: Path, out: Path, state: Mapping[str, Any], measured: Mapping[str, Any]
+) -> None:
+    from bakeoff.training.showing import EVENTS
+
+    told = {**state, **measured}
+    copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
+    resumed = measured["resumed_at_steps"]
+    copy.tags({RESUMED_TAG: " ".join(map(str, resumed))} if resumed else {})
+    copy.folder(out, "train")
+    copy.folder(in_flight / EVENTS, f"train/{EVENTS}")
+    copy.weights(out, dict(state))
