@@ -188,12 +188,11 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit, took_steps=not found.is_over)
-        measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
+        measured = {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
+        measured |= _measure(run, desk, outcome, limit, took_steps=not found.is_over)
         measured |= _source_of(start, desk, found, tags)
         keep_measured(start.fingerprint, **measured)
-        told = state | measured
-        copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
+        copy.tags({f"bakeoff.{key}": str(value) for key, value in (state | measured).items() if key in IN_TAGS})
         copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))} if outcome.resumed_at else {})
         copy.folder(out, "train")
         copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
