@@ -26,7 +26,7 @@ from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import RESUMED_TAG, describe_source, keep_measured, read_measured
+from bakeoff.tracking.measured import RESUMED_TAG, keep_measured, trace
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
@@ -190,7 +190,7 @@ def _train(
             write_state(partial, state)
         measured = {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
         measured |= _measure(run, desk, outcome, limit, took_steps=not found.is_over)
-        measured |= _source_of(start, desk, found, tags)
+        measured |= trace(start.fingerprint, tags, is_over=found.is_over, had_ended=desk.report.has_succeeded)
         keep_measured(start.fingerprint, **measured)
         copy.tags({f"bakeoff.{key}": str(value) for key, value in (state | measured).items() if key in IN_TAGS})
         copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))} if outcome.resumed_at else {})
@@ -248,13 +248,6 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
         "memory_budget_bytes": derived.memory_budget_bytes,
         "device_estimate_bytes": derived.device_estimate_bytes,
     } | (of_memory if took_steps else {})
-
-
-def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> dict[str, Any]:
-    """Return by which code it was trained and when; where this process took no step, whatever was measured before."""
-    if not found.is_over:
-        return describe_source(tags)
-    return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
 
 
 def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
