@@ -109,6 +109,7 @@ def _run_tree(contender: Contender, shown: list[str]) -> dict[str, Any]:
         "cost": contender.cost.tree, "experiment": contender.experiment, "sweep": contender.sweep,
         "commit": contender.commit, "uncommitted_changes": contender.is_dirty, "records": contender.records,
         "began": None if contender.began is None else contender.began / 1000, "reused_from": contender.reused_from,
+        "note": contender.note,
         "mlflow": {
             "run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts,
             "page": contender.page,

@@ -25,7 +25,7 @@ from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import describe_source, keep_measured, read_measured
+from bakeoff.tracking.measured import keep_measured, trace
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
@@ -186,9 +186,9 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit, took_steps=not found.is_over)
-        measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
-        measured |= _source_of(start, desk, found, tags)
+        measured = {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
+        measured |= _measure(run, desk, outcome, limit, took_steps=not found.is_over)
+        measured |= trace(start.fingerprint, tags, is_over=found.is_over, had_ended=desk.report.has_succeeded)
         keep_measured(start.fingerprint, **measured)
         tell_results(copy, start.folder, out, state, measured)
     return state, measured
@@ -242,13 +242,6 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
         "memory_budget_bytes": derived.memory_budget_bytes,
         "device_estimate_bytes": derived.device_estimate_bytes,
     } | (of_memory if took_steps else {})
-
-
-def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> dict[str, Any]:
-    """Return by which code it was trained and when; where this process took no step, whatever was measured before."""
-    if not found.is_over:
-        return describe_source(tags)
-    return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
 
 
 def _count_devices(run: Run) -> int:

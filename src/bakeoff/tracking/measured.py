@@ -40,6 +40,14 @@ def describe_source(tags: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def trace(fingerprint: str, tags: Mapping[str, str], *, is_over: bool, had_ended: bool) -> dict[str, Any]:
+    """Return by which code a run was trained and when; of one that `is_over`, so that this process took no step,
+    whatever was measured before. If it `had_ended` before, today's code and date are none of its own."""
+    if not is_over:
+        return describe_source(tags)
+    return ({} if had_ended else describe_source(tags)) | read_measured(fingerprint)
+
+
 def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a `state.json` says, and what was measured of the run that wrote it."""
     return dict(state) | read_measured((state.get("lineage") or {}).get("fingerprint"))

@@ -1,4 +1,4 @@
-"""What trackers are told of a training besides its curves: before its first step what it is, at its end what it made."""
+"""What trackers are told of a training besides its curves: what it is before its first step, and what it made."""
 
 from collections.abc import Mapping
 from pathlib import Path
