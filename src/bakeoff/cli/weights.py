@@ -20,7 +20,7 @@ ZOO = workspace.WEIGHTS / "zoo"
 
 def add_to(commands: Any) -> None:
     weights = commands.add_parser("weights", help="weights that others have published, and fetching them")
-    verbs = weights.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = weights.add_commands()
     listing = verbs.add_parser("list", help="what there is for each network of conf/model/")
     listing.add_argument("--json", action="store_true", help="the same for scripts, with addresses and sums")
     listing.set_defaults(run=show_list)
