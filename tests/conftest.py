@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import fence
 from bakeoff.building.build import build
 from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 from bakeoff.records.manifest import Split
@@ -41,6 +42,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Side by side, long files must not begin last."""
     if hasattr(config, "workerinput"):
         sort_longest_first(items, load_durations())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _outside_of_the_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests run in an empty folder, unless they go elsewhere."""
+    with fence.put_up(), pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DVC_ROOT", raising=False)
+        patch.chdir(tmp_path_factory.mktemp("nowhere"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _sees_no_workspace() -> Iterator[None]:
+    yield
+    crossed = fence.crossed.copy()
+    fence.crossed.clear()
+    assert crossed == [], "the test sees the workspace that it is run in"
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,11 @@ def test_no_ground_module_imports_a_room() -> None:
     assert [(file.name, target) for file, target in ARROWS if room_of(file) in GROUND and target not in GROUND] == []
 
 
+def test_the_package_itself_reaches_for_nothing_but_what_it_gives_to_people_who_write_python() -> None:
+    reached = {name for name in imported_modules(SRC / "__init__.py") if name.startswith("bakeoff")}
+    assert reached == {"bakeoff.predict.loading", "bakeoff.predict.loading.load_network"}
+
+
 def test_no_deciding_room_imports_what_decides_nothing() -> None:
     wrong = [
         f"{file.relative_to(SRC).as_posix()} -> {target}"
@@ -158,6 +163,8 @@ def test_a_stage_is_told_of_every_key_of_the_variant_that_it_reads(stage: str) -
 
 def test_what_does_not_compute_does_not_import_tensorflow() -> None:
     modules = (
+        "bakeoff",
+        "bakeoff.predict.loading",
         "bakeoff.cli",
         "bakeoff.compare.verdict",
         "bakeoff.run.settings",

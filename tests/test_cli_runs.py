@@ -73,13 +73,13 @@ def test_status_is_a_table(runs: Path, bakeoff: Bakeoff) -> None:
         runs, "5d1c9a3e77", State.RUNNING, steps=2000, steps_done=1200, training_seconds=3725, seconds_left=48.4,
         examples_per_second=181.3, metrics=metrics, experiment="tall-kite",
     )  # fmt: skip
-    made(runs, "77aa000011", State.FAILED, ago=60, failure=Failure("disk", "No space left on device"))
+    disk = Failure("disk", "No space left on device")
+    made(runs, "77aa000011", State.FAILED, ago=60, failure=disk, metrics={"train/loss": 0.5})
     assert bakeoff("status").out.splitlines() == [
-        "run       variant                              state    steps           trained  left  examples/s",
-        "5d1c9a3e  ssd_tiny · cosine · low (tall-kite)  RUNNING  1,200 of 2,000  1:02:05  0:48  181         "
-        "loss 0.512, mAP 0.430",
-        "77aa0000  ssd_tiny · cosine · low              FAILED   50 of 200       0:00                       "
-        "disk: No space left on device",
+        "run       state    steps           left  metric      trained  examples/s  variant",
+        "5d1c9a3e  RUNNING  1,200 of 2,000  0:48  mAP 0.430   1:02:05  181         ssd_tiny · cosine · low (tall-kite)",
+        "77aa0000  FAILED   50 of 200             loss 0.500  0:00                 ssd_tiny · cosine · low           "
+        "   disk: No space left on device",
     ]  # fmt: skip
 
 
@@ -96,16 +96,16 @@ def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path
     made(runs.parent / "queued", "sweep-1-2", State.QUEUED, ago=90, experiment="sweep-1-2", steps_done=0)
     made(runs, "5d1c9a3e77", State.RUNNING, ago=90)
     lines = bakeoff("status").out.splitlines()
-    assert re.fullmatch(r"5d1c9a3e  ssd_tiny .* RUNNING  50 of 200 +0:00 +no word for 90 s", lines[1])
-    assert re.fullmatch(r"          ssd_tiny · cosine · low \(sweep-1-2\)  QUEUED   0 of 200   0:00", lines[2])
+    assert re.fullmatch(r"5d1c9a3e  RUNNING  50 of 200 +0:00 +ssd_tiny .* no word for 90 s", lines[1])
+    assert re.fullmatch(r"          QUEUED   0 of 200 +0:00 +ssd_tiny · cosine · low \(sweep-1-2\)", lines[2])
     assert "waits for its turn, and was asked not to begin" in bakeoff("stop", "sweep-1-2").out
-    assert "(sweep-1-2)  STOP_REQUESTED  0 of 200" in bakeoff("status").out
+    assert re.search(r"STOP_REQUESTED  0 of 200 .*\(sweep-1-2\)", bakeoff("status").out)
     assert bakeoff("stop").out.startswith("5d1c9a3e ")
 
 
 def test_a_run_that_ended_early_says_why(runs: Path, bakeoff: Bakeoff) -> None:
     made(runs, "5d1c9a3e77", State.SUCCEEDED, ended_by="early_stopping", metrics={"train/loss": 0.5})
-    assert bakeoff("status").out.endswith("loss 0.500, ended by train.early_stopping\n")
+    assert re.search(r" loss 0.500 .* ended by train.early_stopping\n$", bakeoff("status").out)
 
 
 def test_status_of_one_run_says_all_that_is_known(runs: Path, bakeoff: Bakeoff) -> None:

@@ -17,7 +17,8 @@ import yaml
 from dvc.cli import parse_args
 from hydra.core.override_parser.types import Override
 
-from bakeoff.cli import parse
+from bakeoff.cli import make_parser, parse
+from bakeoff.cli.parser import OPTION
 from bakeoff.config.compose import compose
 from bakeoff.config.variant import parse_variant
 from bakeoff.config.words import read_words
@@ -39,6 +40,7 @@ GROUPS = {*yaml.safe_load((CONF / "variant.yaml").read_text(encoding="utf-8"))} 
     path.name for path in CONF.iterdir() if path.is_dir()
 }
 OF_TRAIN = ("phases", "augment")
+ALL_COMMANDS = make_parser().commands.choices
 
 
 def require_variant(folder: Path, lines: dict[str, Any], words: list[str], conf: Path = CONF) -> None:
@@ -170,3 +172,19 @@ def test_the_readme_can_be_typed_from_top_to_bottom(tmp_path: Path) -> None:
 def _two_runs(workspace: Workspace) -> list[str]:
     found = json.loads(workspace.run("bakeoff", "status", "--json").stdout)
     return [run["run"] for run in found["runs"]]
+
+
+@pytest.mark.parametrize("command", sorted({name.split()[0] for name in ALL_COMMANDS} - {"repro"}))
+def test_the_reference_has_every_command_with_its_options_and_no_others(command: str) -> None:
+    """By the words of `--help`, those for arguments included; `queue add` has the options of a sweep by reference."""
+    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8").partition("\nExit codes")[0]
+    rows = [row.replace("\\|", "/").split(" | ")[0] for row in page.splitlines()]
+    own = " ".join(row for row in rows if re.search(rf"`bakeoff {command}\b(?!-)", row))
+    parsers = [one for name, one in ALL_COMMANDS.items() if name.split()[0] == command]
+    parsers += [inner for one in parsers if one.commands for inner in one.commands.choices.values()]
+    said, known = {*OPTION.findall(own)}, {option for one in parsers for option in one.options}
+    assert said <= known
+    by_reference = {*ALL_COMMANDS["sweep"].options} if command == "queue" else set()
+    assert known - said <= {"-h", "--help", "--jobs", "-m", "--multirun", *by_reference}
+    arguments = {word for one in parsers for word in re.findall(r"\b(?:RUN|CHANGE|ID)\b", one.format_usage())}
+    assert arguments <= {*re.findall(r"[A-Z]+", own)}

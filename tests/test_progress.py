@@ -73,6 +73,35 @@ def test_time_left_is_what_the_work_says_and_the_first_unit_is_no_measure(
     assert capsys.readouterr().out == ("train: 6 of 1,000 steps, 0.5/s\ntrain: 11 of 1,000 steps, 0.5/s, 33 s left\n")
 
 
+def test_the_rate_is_that_of_the_last_half_minute(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("build_records", 10_000, "examples") as bar:
+        for pace in (1, 100):  # a second each: slow for a minute, then quick for half a minute
+            for _ in range(60 if pace == 1 else 31):
+                clock.now += 1
+                bar.advance(pace)
+    lines = capsys.readouterr().out.splitlines()
+    slow, quick = lines[5], lines[8]
+    assert slow == "build_records: 60 of 10,000 examples, 1.0/s, 9940 s left"
+    assert quick == "build_records: 3,060 of 10,000 examples, 100.0/s, 69 s left"
+
+
+def test_a_bar_says_that_the_first_step_compiles_until_it_is_done(terminal: io.StringIO, clock: Clock) -> None:
+    with progress("train", 8, "steps", seconds_left=lambda: None) as bar:
+        before = terminal.getvalue()
+        bar.advance()
+        shown = len(terminal.getvalue())
+        clock.now += 2
+        bar.advance()
+    assert "0.5 steps/s" in terminal.getvalue()[shown:] and "0 steps/s" not in terminal.getvalue()[:shown]
+    assert "compiling the first step" in before + terminal.getvalue()[:shown]
+    assert "compiling" not in terminal.getvalue()[shown:]
+    with progress("evaluate", 8, "examples") as bar:
+        bar.advance()
+    assert "compiling" not in terminal.getvalue()[shown:]
+
+
 def test_work_of_which_nothing_is_done_yet_has_no_time_left(
     no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:

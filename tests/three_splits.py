@@ -1,6 +1,6 @@
 """Tiny data of three splits, and the stages run on them while nobody can read the test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,20 @@ VARIANTS = {
         "test_annotations: test.csv}",
         "train": "train: {use: smoke, steps: 12, batch_size: 4}",
     },
+    "video": {
+        "data": "data: {use: clips, path: data/raw/set}",
+        "model": "model: {use: clip_small, input_size: 16, frames: 4, width: 0.25}",
+        "optimizer": "optimizer: {use: adam}",
+        "lr": "lr: {use: constant, peak: 0.02}",
+        "train": "train: {use: smoke, steps: 12, batch_size: 8}",
+        "export": "export: {use: saved_model, latency_calls: 1}",
+    },
 }
+VARIANTS["several labels"] = VARIANTS["video"] | {
+    "data": "data: {use: clips, path: data/raw/set, table: clips.csv, multi_label: true}"
+}
+SEVERAL = (("bright",), ("dark",), ("bright", "dark"), ())  # labels of a clip: of which kind its frames are
+FRAMES = 3
 REST = ("memory: medium", "evaluate: {use: standard, pictures: 2, interval_samples: 100}", "track: none", "seed: 0")
 Enter = Callable[[str], Path]
 
@@ -43,13 +56,42 @@ def draw_image(path: Path, seed: int, label: str) -> None:
     """A patch on a grey ground, of pixels like no other image's."""
     draw = np.random.default_rng(seed)
     pixels = draw.integers(90, 140, (48, 64, 3), np.uint8)
-    pixels[8:40, 12:52] = draw.integers(*((180, 250) if label == "bright" else (5, 70)), (32, 40, 3), np.uint8)
+    shades = {"bright": (180, 250), "dark": (5, 70), "grey": (90, 140)}
+    pixels[8:40, 12:52] = draw.integers(*shades[label], (32, 40, 3), np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path)
 
 
+def draw_clips(root: Path) -> None:
+    """Three splits of clips with a label each, in folders of frames; every third of the test has the wrong one."""
+    for split, count in COUNTS.items():
+        for number in range(count):
+            said = LABELS[(number + (split == "test" and number % 3 == 0)) % 2]
+            draw_clip(root / split / said / f"{number}", (split, number), [LABELS[number % 2]])
+
+
+def draw_labelled_clips(root: Path) -> None:
+    """Three splits of clips with none, one or two labels, in a table."""
+    rows = ["path,labels,split"]
+    for split, count in COUNTS.items():
+        for number in range(count):
+            draw_clip(root / f"{split}/{number}", (split, number), SEVERAL[number % 4] or ("grey",))
+            said = SEVERAL[(number + (split == "test" and number % 5 == 0)) % 4]
+            rows.append(f"{split}/{number},{'|'.join(said)},{split}")
+    (root / "clips.csv").write_text("\n".join(rows) + "\n")
+
+
+def draw_clip(folder: Path, place: tuple[str, int], labels: Sequence[str]) -> None:
+    seed = FRAMES * (sum(list(COUNTS.values())[: list(COUNTS).index(place[0])]) + place[1])
+    for frame in range(FRAMES):
+        draw_image(folder / f"{frame}.png", seed + frame, labels[frame % len(labels)])
+
+
 def draw_dataset(task: str, root: Path) -> None:
     """Three splits; every third example of the test has the other label, so that no model is right everywhere."""
+    if task in ("video", "several labels"):
+        (draw_clips if task == "video" else draw_labelled_clips)(root)
+        return
     seed = 0
     for split, count in COUNTS.items():
         rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]

@@ -3,9 +3,28 @@
 The code that runs is the code of the folder one stands in. DVC runs an experiment in a temporary
 copy of the repository, where `import bakeoff` would still find the editable install of the main
 one; so a workspace with its own `src/bakeoff` takes its modules from there.
+
+    import bakeoff
+    network = bakeoff.load("9e1f70b2")  # the Keras model of a run
 """
+
+from __future__ import annotations
 
 import os.path  # which Python has loaded by now; a Path takes long enough for a Ctrl-C to come in between
 
+TYPE_CHECKING = False  # type checkers know this name; `typing` need not be loaded for it
+if TYPE_CHECKING:
+    import keras
+
 if os.path.isfile("dvc.yaml") and os.path.isdir("src/bakeoff/stages"):
     __path__ = [os.path.realpath("src/bakeoff")]
+
+
+def load(run: str | os.PathLike[str] | None = None) -> keras.Model:
+    """Return the Keras model that a run trained, with its best weights; without a run, the workspace's own.
+
+    A run goes by any of its names, as in every command. A file of weights or another workspace's folder is taken, too.
+    """
+    from bakeoff.predict.loading import load_network
+
+    return load_network(run)

@@ -97,9 +97,13 @@ def show(value: object) -> str:
 def choices(name: str, allowed: Iterable[str]) -> str:
     """The tail of a message about an unknown name: the nearest match and everything that is allowed."""
     allowed = sorted(allowed)
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return f"{meant}one of: {', '.join(allowed) or '(none)'}"
+    return f"{did_you_mean(name, allowed)}one of: {', '.join(allowed) or '(none)'}"
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """Return a question that ends with a blank; nothing if nothing is near."""
+    near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 @contextmanager

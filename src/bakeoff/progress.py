@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 SECONDS_BETWEEN_LINES = 10
+LAST_SECONDS = 30  # by which the rate is measured
+COMPILING = "compiling the first step"
 Left = Callable[[], float | None]  # seconds; None: not known yet
 
 
@@ -22,9 +25,12 @@ class Bar:
         """`seconds_left` knows more than the mean does of work that prepares itself within its first unit."""
         self._title, self._total, self._unit, self._live, self._seconds_left = title, total, unit, live, seconds_left
         self._is_prepared = seconds_left is None
-        self._done, self._before, self._note = done, done, ""
-        self._start = self._last_line = time.monotonic()
-        self._task = live.add_task(title, total=total, completed=done, rate="", left="", note="") if live else None
+        self._done, self._note = done, "" if self._is_prepared else COMPILING
+        self._last_line = time.monotonic()
+        self._seen = deque([(self._last_line, done)])  # of the last seconds, one each: when, and how much was done
+        self._task = None
+        if live:
+            self._task = live.add_task(title, total=total, completed=done, rate="", left="", note=self._note)
 
     def note(self, text: str) -> None:
         """Stands beside the numbers from the next step on."""
@@ -34,17 +40,29 @@ class Bar:
         self._done += count
         now = time.monotonic()
         if not self._is_prepared:
-            self._is_prepared, self._before, self._start, self._last_line = True, self._done, now, now
-        rate = (self._done - self._before) / max(now - self._start, 1e-9)
+            self._is_prepared, self._last_line, self._note = True, now, self._note.removeprefix(COMPILING)
+            self._seen.clear()
+        rate = self._rate(now)
         left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate if rate else None
         if self._live and self._task is not None:
-            speed, clock = f"{rate:,.0f} {self._unit}/s", "" if left is None else str(timedelta(seconds=round(left)))
+            clock = "" if left is None else str(timedelta(seconds=round(left)))
+            digits = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+            speed = f"{digits} {self._unit}/s" if rate else ""
             self._live.update(self._task, advance=count, rate=speed, left=clock, note=self._note)
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
             numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s"
             more = ["" if left is None else f"{left:.0f} s left", self._note]
             say(f"{self._title}: {', '.join(filter(None, [numbers, *more]))}")
+
+    def _rate(self, now: float) -> float:
+        """Return units a second, of the last seconds."""
+        if not self._seen or now - self._seen[-1][0] >= 1:
+            self._seen.append((now, self._done))
+        while len(self._seen) > 1 and self._seen[1][0] <= now - LAST_SECONDS:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (self._done - before) / max(now - since, 1e-9)
 
 
 @contextmanager

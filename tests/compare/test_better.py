@@ -17,7 +17,7 @@ from told_runs import Bakeoff, told
 CLASSES = ("cat", "dog")
 
 
-def evaluated(folder: Path, right: int, examples: int = 60) -> Path:
+def evaluated(folder: Path, right: int, examples: int = 60, classes: tuple[str, ...] = CLASSES) -> Path:
     """Sure of all, and right on the first so many."""
     folder.mkdir(parents=True)
     truth = np.arange(examples) % 2 + 1
@@ -27,8 +27,8 @@ def evaluated(folder: Path, right: int, examples: int = 60) -> Path:
         )
         for at, label in enumerate(truth)
     ]
-    columns, files = ClassificationScore(CLASSES, tuple(answers)).columns(), [f"{at}.jpg" for at in range(examples)]
-    write_examples(folder, table_of(columns, range(examples), files, "one label", CLASSES))
+    columns, files = ClassificationScore(classes, tuple(answers)).columns(), [f"{at}.jpg" for at in range(examples)]
+    write_examples(folder, table_of(columns, range(examples), files, "one label", classes))
     return folder / "examples.parquet"
 
 
@@ -110,3 +110,44 @@ def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) 
         bakeoff("better", "aaaa", "bbbb", "--samples", "5").err == "--samples: must be between 100 and 100,000, got 5\n"
     )
     assert "did you mean 'bbbb2222'" in bakeoff("better", "aaaa", "bbbc2222").err
+
+
+def judged_on_the_test(run_id: str, file: Path) -> None:
+    """As `bakeoff evaluate` leaves it in the workspace."""
+    numbers = {"evaluation/accuracy": 0.5, "evaluation_test/accuracy": 0.5}
+    told(run_id, numbers, {"bakeoff.judged_on.test": "77ab" * 16})
+    shelf = Path("models/judged/test-77ab77ab77ab", run_id)
+    shelf.mkdir(parents=True)
+    shutil.move(file, shelf / file.name)
+
+
+def test_two_runs_are_compared_on_the_test(two: None, bakeoff: Bakeoff, here: Path) -> None:
+    judged_on_the_test("cccc3333", evaluated(here / "c", 50))
+    judged_on_the_test("dddd4444", evaluated(here / "d", 20))
+    said = bakeoff("better", "cccc", "dddd", "--on", "test")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[2].startswith("A is better: accuracy 0.833 and 0.333, ")
+    assert said.rows[3][0].startswith("60 examples of test, drawn 2,000 times; ")
+    journal = Journal("dddd4444")  # what the tracker keeps counts before what is in the workspace
+    journal.file(evaluated(here / "e", 60), "evaluation_test/examples.parquet")
+    journal.close()
+    assert "B is better: accuracy 0.833 and 1.000" in bakeoff("better", "cccc", "dddd", "--on", "test").out
+    assert "has no evaluation/examples.parquet" in bakeoff("better", "cccc", "dddd").err
+    assert bakeoff("better", "aaaa", "dddd", "--on", "test").err == (
+        "--on: aaaa1111 (ssd_small · cosine · low) was not judged on 'test'; one of: (none); "
+        "`bakeoff evaluate aaaa1111` judges it on the test\n"
+    )
+    shutil.rmtree("models/judged")
+    said = bakeoff("better", "cccc", "dddd", "--on", "test")
+    assert "cccc3333 (ssd_small · cosine · low): has no evaluation_test/examples.parquet, neither here nor" in said.err
+    assert said.err.endswith("or its files were deleted: `bakeoff evaluate cccc3333` writes them\n")
+
+
+def test_labels_that_differ_are_named(two: None, bakeoff: Bakeoff, here: Path) -> None:
+    with_examples("cccc3333", evaluated(here / "c", 50, classes=("cat", "wolf")))
+    said = bakeoff("better", "aaaa", "cccc")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.endswith(
+        "got 30 with another truth (1.jpg, 3.jpg, 5.jpg, …) beside 30 that are the same; their labels differ: "
+        "A alone knows 'dog' and B alone knows 'wolf'; evaluate both on the same records\n"
+    )

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
-from sklearn.metrics import accuracy_score, f1_score, recall_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    log_loss,
+    recall_score,
+    roc_auc_score,
+)
 
 from bakeoff import workspace
 from bakeoff.judging.looks import read_looks
@@ -22,7 +29,7 @@ from bakeoff.tracking.measured import run_id_of
 from bakeoff.training.history import read_state
 from commands import run_bakeoff
 from drawing import encoded, write
-from three_splits import COUNTS, LABELS, Enter, build, draw_image
+from three_splits import COUNTS, LABELS, Enter, build, draw_clip, draw_image
 
 SET = Path("data/raw/set")
 
@@ -68,6 +75,56 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     assert second == "  this split was looked at once, by 1 model"
     assert third.endswith(f"{own_folder().as_posix()}/ (not in MLflow, which has no such run)")
     assert (own_folder() / "report.html").is_file()
+
+
+def read_clip(folder: Path) -> np.ndarray:
+    return np.stack([read_image(file) for file in sorted(folder.iterdir())])
+
+
+def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
+    enter("video")
+    code, said, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: accuracy " in said
+    model = opened(find_model(workspace.TRAINED))
+    clips = sorted((SET / "test").glob("*/*/"))
+    truth = [LABELS.index(clip.parent.name) for clip in clips]
+    answers = np.array([model.answer(read_clip(clip))["probabilities"] for clip in clips])
+    metrics = read_metrics(own_folder())
+    assert len(clips) == 10 and 0 < metrics["accuracy"] < 1
+    assert metrics["accuracy"] == pytest.approx(accuracy_score(truth, answers.argmax(axis=1)))
+    assert metrics["macro_f1"] == pytest.approx(f1_score(truth, answers.argmax(axis=1), average="macro"))
+    assert metrics["loss"] == pytest.approx(log_loss(truth, answers), rel=1e-4)
+
+
+def test_the_test_of_several_labels_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
+    enter("several labels")
+    code, said, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: " in said
+    model = opened(find_model(workspace.TRAINED))
+    rows = list(csv.DictReader((SET / "clips.csv").read_text(encoding="utf-8").splitlines()))
+    rows = [row for row in rows if row["split"] == "test"]
+    truth = np.array([[label in row["labels"].split("|") for label in LABELS] for row in rows])
+    scores = np.array([model.answer(read_clip(SET / row["path"]))["scores"] for row in rows])
+    metrics = read_metrics(own_folder())
+    assert len(rows) == 10 and 0 < truth.mean() < 1
+    assert metrics["mean_average_precision"] == pytest.approx(average_precision_score(truth, scores))
+    assert metrics["mean_auc"] == pytest.approx(roc_auc_score(truth, scores))
+    given = scores >= 0.5
+    assert metrics["f1"] == pytest.approx(f1_score(truth, given, average="micro", zero_division=0))
+    assert metrics["recall"] == pytest.approx(recall_score(truth, given, average="micro"))
+
+
+def test_a_dataset_without_labels_judges_nothing(enter: Enter, bakeoff: Any) -> None:
+    enter("several labels")
+    for number in range(3):
+        draw_clip(Path(f"data/raw/other/{number}"), ("test", 90 + number), ("grey",))
+    Path("data/raw/other/clips.csv").write_text("path,labels,split\n0,,test\n1,,test\n2,,test\n")
+    option = "kind: clips\npath: data/raw/other\ntable: clips.csv\nmulti_label: true\n"
+    Path("conf/data/other.yaml").write_text(option)
+    code, said, errors = bakeoff("evaluate", "--data", "other")
+    assert (code, said) == (2, "")
+    assert errors == "data/raw/other: names no labels, so nothing can be judged on it; annotate some\n"
+    assert not workspace.JUDGED.exists()
 
 
 def test_the_test_of_a_detector_is_what_pycocotools_counts(

@@ -1,6 +1,5 @@
 """`bakeoff import-config`: files of conf/ that compose, and nothing overwritten."""
 
-import argparse
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bakeoff.cli.parser import Parser
 from bakeoff.config.compose import compose
 from bakeoff.config.variant import parse_variant
 from bakeoff.errors import ConfigError
@@ -29,7 +29,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> None:
-    parser = argparse.ArgumentParser(prog="bakeoff")
+    parser = Parser(prog="bakeoff")
     add_to(parser.add_subparsers())
     arguments = parser.parse_args(["import-config", *words])
     arguments.run(arguments)

@@ -14,7 +14,7 @@ import pytest
 from bakeoff.errors import ConfigError, DataError, TryAgainLater, WorkspaceError
 from bakeoff.runs import report as module
 from bakeoff.runs.report import Report, failure_of
-from bakeoff.runs.status import State, Status, read_status
+from bakeoff.runs.status import FILE, State, Status, read_status
 from bakeoff.runs.time_left import Stretch
 from bakeoff.training.checkpoint import Damaged
 from made_runs import NOBODY, made
@@ -121,11 +121,36 @@ def test_a_life_without_a_step_leaves_what_a_run_that_succeeded_said(tmp_path: P
         tmp_path, "5d1c", earlier, ago=7200, metrics={"train/loss": 0.5}, training_seconds=99.0, process=NOBODY
     )
     before = read_status(folder)
-    with opened(folder) as report:
-        report.running(200, 99.0)
-        report.ending("steps", 200, anew=False)
-    assert (read_status(folder) == before) == (earlier == State.SUCCEEDED)
+    sent: list[Mapping[str, str]] = []
+    with opened(folder) as report, report.tracked("0b9f", sent.append):
+        report.running(200, 99.0, anew=False)
+        report.ending("steps", 200)
+    assert (read_status(folder) == before) == (sent == []) == (earlier == State.SUCCEEDED)
     assert read_status(folder).state == State.SUCCEEDED
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), TryAgainLater("memory: too little"), DataError("shard 3")])
+def test_a_life_that_ends_before_its_first_step_leaves_it_too(
+    tmp_path: Path, error: BaseException, is_known: bool
+) -> None:
+    folder = made(tmp_path, "5d1c", State.SUCCEEDED, ago=7200, metrics={"train/loss": 0.5}, process=NOBODY)
+    before = (folder / FILE).read_bytes()
+    with suppress(type(error)), opened(folder) as report:
+        if is_known:
+            report.running(200, 99.0, anew=False)
+        assert (folder / FILE).read_bytes() == before  # nor would a kill here leave another state
+        raise error
+    assert (folder / FILE).read_bytes() == before
+
+
+def test_a_run_that_succeeded_and_lost_its_checkpoints_says_how_it_goes_now(tmp_path: Path) -> None:
+    folder = made(tmp_path, "5d1c", State.SUCCEEDED, ago=7200, process=NOBODY)
+    with suppress(DataError), opened(folder) as report:
+        assert report.has_succeeded
+        report.running(0, 0.0)
+        raise DataError("shard 3")
+    assert read_status(folder).state == State.FAILED
 
 
 @pytest.mark.parametrize(

@@ -32,3 +32,13 @@ def test_nothing_is_said_before_every_pace_is_known() -> None:
 
 def test_a_pace_that_is_known_is_taken_from_the_first_line_on() -> None:
     assert TimeLeft([Stretch(100, 2.0), Stretch(150, 6.0)]).after(10, 900.0) == pytest.approx(90 * 2.0 + 50 * 6.0)
+
+
+def test_the_last_steps_say_the_pace() -> None:
+    """A thousand steps of a second each, then sixty lines of ten steps that take two seconds each."""
+    left = TimeLeft([Stretch(2000)])
+    for line in range(101):
+        assert left.after(10 * line, 10.0 * line) is None or line
+    for line in range(1, 61):
+        said = left.after(1000 + 10 * line, 1000.0 + 20.0 * line)
+    assert said == pytest.approx(400 * 2.0)

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
+from bakeoff import load as load_trained
+from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.planning.ahead import read_known
 from bakeoff.planning.plan import make_plan
+from bakeoff.records.manifest import read_manifest
 from commands import run_bakeoff
 from doc_blocks import BLOCKS, Block
 from imports import ROOT
@@ -79,7 +83,7 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
         "models/evaluation/metrics.json", "models/evaluation/examples.parquet", "models/evaluation/pictures.jpg",
-        "models/evaluation/report.html",
+        "models/evaluation/headline.json", "models/evaluation/report.html",
         "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
         "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip
@@ -88,13 +92,31 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
 
 def test_git_sees_the_variant_and_its_metrics_and_nothing_big(built: Workspace) -> None:
     tracked = built.run("git", "ls-files").stdout.split()
-    assert {"models/config/run.yaml", "models/evaluation/metrics.json", "dvc.lock"} <= set(tracked)
+    numbers = {"models/evaluation/headline.json", "models/evaluation/metrics.json"}
+    assert {"models/config/run.yaml", "dvc.lock", *numbers} <= set(tracked)
     assert not [file for file in tracked if file.endswith((".h5", ".db", ".jpg")) or file.startswith("data/records")]
     assert built.run("git", "status", "--porcelain").stdout == ""
 
 
 def test_nothing_runs_twice(workspace: Workspace) -> None:
     assert workspace.repro() == set()
+
+
+def test_a_note_that_is_edited_reaches_run_page_and_comparison_and_runs_no_other_stage(
+    workspace: Workspace, bakeoff: Callable[..., Any]
+) -> None:
+    pages = {name: (workspace.folder / name).read_bytes() for name in ("models/evaluation/report.html", "dvc.yaml")}
+    with (workspace.folder / "params.yaml").open("a", encoding="utf-8") as file:
+        file.write("note: the one for Anna\n")
+    assert workspace.repro() == {"render_config"}
+    [row] = bakeoff(workspace, "compare", "--json")["runs"]
+    assert row["note"] == "the one for Anna"
+    [copy] = (workspace.folder / ".bakeoff/results").glob("*.html")
+    assert "<dt>note</dt><dd>the one for Anna</dd>" in copy.read_text(encoding="utf-8")
+    assert {name: (workspace.folder / name).read_bytes() for name in pages} == pages
+    [journal] = (workspace.folder / ".bakeoff/journal").glob("*/journal.jsonl")
+    told = journal.read_text(encoding="utf-8").splitlines()[-2:]
+    assert "the one for Anna" in told[0] and '"name": "evaluation/report.html"' in told[1]
 
 
 def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace: Workspace) -> None:
@@ -241,6 +263,60 @@ def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
     changed = workspace.dvc("params", "diff", "HEAD", "falling")
     assert "lr.decay_factor" in changed and "exponential" in changed
     assert "mAP_50" in workspace.dvc("metrics", "diff", "HEAD", "falling", "--all")
+
+
+def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_found(
+    experimented: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import keras
+
+    from bakeoff.input.batches import evaluation_batches
+    from bakeoff.input.store import Store
+    from bakeoff.run.file import load
+    from bakeoff.tasks.task import compile_answer, task_of
+    from bakeoff.training.variant import batch_shape
+    from bakeoff.training.weights import digest
+
+    folder, state = experimented.folder, experimented.state()
+    [(mlflow_id, *_)] = [row for row in _runs(experimented) if row[2] is None]
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(folder / "conf/lr")
+    names = (None, state["run_id"][:8], mlflow_id[:10], state["lineage"]["fingerprint"], "HEAD", folder)
+    digests = {digest(load_trained(name)) for name in names}
+    assert len(digests) == 1 and not digests & {digest(load_trained("falling"))}
+    assert digest(load_trained("../../models/train/final.weights.h5")) == state["weights_sha256"]
+    assert Path.cwd() == folder / "conf/lr"
+    with pytest.raises(WorkspaceError, match=r"^nobody: no run is known by this name; "):
+        load_trained("nobody")
+    with pytest.raises(DataError, match=r"^\.\./\.\./models/export: must be a run or weights .*, got an export; keras"):
+        load_trained("../../models/export")
+
+    monkeypatch.chdir(folder)
+    network = load_trained()
+    assert isinstance(network, keras.Model)
+    run, manifest = load(Path("models/config/run.yaml")), read_manifest(Path("data/records"))
+    store = Store(Path("data/records"), manifest.splits["validation"])
+    answer = compile_answer(network, task_of(run.model, manifest.classes, multi_label=False))
+    table = parquet.read_table("models/evaluation/examples.parquet").to_pylist()
+    expected = {row["example"]: [found["score"] for found in row["prediction"]] for row in table}
+    answered: dict[int, list[float]] = {}
+    for batch in evaluation_batches(store, batch_shape(run, 4)):
+        found = answer(batch)
+        for number, scores, count in zip(batch["number"], found["scores"], found["count"], strict=True):
+            answered[int(number)] = list(scores.numpy()[: int(count)])
+    assert answered.keys() == expected.keys() and len(answered) == 6 and any(answered.values())
+    for example, scores in expected.items():
+        assert sorted(scores) == pytest.approx(sorted(answered[example]), abs=1e-6)
+
+
+def test_where_nothing_was_trained_there_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WorkspaceError, match="not in a bakeoff workspace"):
+        load_trained()
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "dvc.yaml").touch()
+    with pytest.raises(WorkspaceError, match=r"^models/train: nothing has been trained here; run `dvc repro`, or name"):
+        load_trained()
 
 
 def test_what_is_pushed_can_be_pulled(workspace: Workspace, tmp_path: Path) -> None:

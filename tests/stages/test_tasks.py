@@ -111,6 +111,8 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     assert state == json.loads((folder / "trained/state.json").read_text(encoding="utf-8"))
     metrics = json.loads((folder / "judged/metrics.json").read_text(encoding="utf-8"))
     assert metrics == returned
+    short = json.loads((folder / "judged/headline.json").read_text(encoding="utf-8"))
+    assert next(iter(short)) == HEADLINES[task] and short.items() <= metrics.items() and 5 <= len(short) <= 8
     assert state["best_metric"] == next(iter(returned)) == HEADLINES[task]
     assert metrics[HEADLINES[task]] == state["best_value"]  # the best weights, restored into a network built anew
     assert {"low", "high"} == metrics["interval"][HEADLINES[task]].keys()

@@ -1,11 +1,19 @@
 """What a job asks of DVC, and what its stages find in their environment."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
+import pytest
+
+from bakeoff.run.options import Mlflow
+from bakeoff.sweep import job as module
 from bakeoff.sweep.job import environment, make_experiment
-from made_sweeps import ID, sweep_job
+from bakeoff.tracking import tracker
+from bakeoff.tracking.journal import NOTE, NOTE_VARIABLE, entries_of
+from bakeoff.workspace import journals
+from made_sweeps import ID, sweep, sweep_job
 
 
 def test_a_job_is_one_experiment_with_its_changes() -> None:
@@ -26,3 +34,33 @@ def test_stages_find_this_python_and_compute_with_as_many_threads_whatever_their
     own |= {"TF_NUM_INTRAOP_THREADS": "7"}
     assert environment(own, Path("/cache"), (0,)) == own | always | {"BAKEOFF_CORES": "0"}
     assert environment(own, Path("/cache"), ()) == own | always
+
+
+@pytest.mark.parametrize(("note", "notes"), [("two seeds", ["its own", "two seeds"]), (None, ["its own"])])
+def test_the_note_of_a_sweep_is_told_of_each_of_its_runs(
+    note: str | None, notes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "dvc.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI", NOTE_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    manifest = sweep(sweep_job(1), note=note)
+    manifest.write()
+
+    def stage(job: object, snapshot: object, cache: Path) -> int:
+        """What train tells, in place of a DVC experiment, whose stages get this environment."""
+        with tracker.start(Mlflow(wait_s=0), "a run", {}, note="its own", run_id="7f"):
+            return 0
+
+    monkeypatch.setattr(module, "run_job", stage)
+    monkeypatch.setattr(tracker, "Watch", lambda *given: type("Waits", (), {"end": lambda self, wait_s: None})())
+    monkeypatch.setattr(signal, "signal", lambda *given: None)
+    monkeypatch.setattr(sys, "argv", ["job", str(manifest.folder), "1"])
+    monkeypatch.setenv("BAKEOFF_DVC_CACHE", str(tmp_path))
+    monkeypatch.setenv(NOTE_VARIABLE, "")  # so that it is taken back afterwards
+    with pytest.raises(SystemExit) as end:
+        module.main()
+    assert end.value.code == 0
+    told = [entry["values"][NOTE] for entry in entries_of(journals() / "7f", "tags") if NOTE in entry["values"]]
+    assert told == notes

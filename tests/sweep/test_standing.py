@@ -100,7 +100,8 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
             ("bset",),
             "bset: must be a change such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
         ),
-        (("best", "a", "b"), "sweep best: must be given one id at most, got a b"),
+        (("best", "a", "b"), "bakeoff sweep best: must be given no more, got b; `bakeoff sweep best --help` says"),
+        (("--yes", "prune"), "prune: must stand right behind `sweep`; `bakeoff sweep prune --help` has its options"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
@@ -116,8 +117,8 @@ def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
     assert re.split("  +", line)[::3] == [ID, "seed=1,2"] and "1 done, 1 failed" in line
     rows = [re.split("  +", line.strip()) for line in bakeoff("show")[1].splitlines()]
     assert rows[2:] == [
-        ["1", "seed=1", f"{ID}-1", "mAP_50 0.250", "done", "0"],
-        ["2", "seed=2", f"{ID}-2", "-", "failed", "1", "killed"],
+        ["1", "seed=1", "mAP_50 0.250", "done", f"{ID}-1", "0"],
+        ["2", "seed=2", "-", "failed", f"{ID}-2", "1", "killed"],
     ]
 
 

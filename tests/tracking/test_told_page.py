@@ -1,11 +1,13 @@
 """The copy of a page that says run, commit and date, and that the page itself says none of them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff.pages.template import MARK
+from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.measured import describe_source, keep_measured
 from bakeoff.tracking.told_page import describe_run, keep_page, tell_page
 
@@ -32,6 +34,29 @@ def test_the_copy_is_named_by_the_fingerprint_and_the_page_stays_as_it_is(here: 
     assert copy == f"<dl>{rows}</dl><p>{MARK}</p>"
     assert (here / "judged/report.html").read_text(encoding="utf-8") == PAGE
     assert (here / ".bakeoff/results/1356d7d31e99a84a.json").is_file()
+
+
+def test_the_note_that_was_told_last_is_on_the_copy(here: Path) -> None:
+    keep_measured("1356d7d31e99a84a", **RUN)
+    journal = Journal(RUN["run_id"])
+    journal.run("a run")
+    journal.tags({NOTE: "a first try"})
+    journal.tags({NOTE: "boxes < 8 pixels"})
+    journal.close()
+    assert describe_run(STATE)["note"] == "boxes < 8 pixels"
+    copy = keep_page(here / "judged", STATE)
+    assert copy and "<div><dt>note</dt><dd>boxes &lt; 8 pixels</dd></div>" in copy.read_text(encoding="utf-8")
+
+
+def test_a_run_that_is_not_tracked_has_the_note_that_it_was_rendered_with() -> None:
+    keep_measured("1356d7d31e99a84a", **RUN)
+    for folder in ("models/config", "models/train"):
+        Path(folder).mkdir(parents=True)
+    Path("models/train/state.json").write_text(json.dumps(STATE))
+    Path("dvc.lock").write_text("stages: {train: {params: {models/config/run.yaml: {lr: {kind: cosine}}}, outs: []}}\n")
+    for lr, notes in (("cosine", ["good"]), ("exponential", [])):  # then another variant was rendered
+        Path("models/config/run.yaml").write_text(f"lr: {{kind: {lr}}}\nnote: good\n")
+        assert [text for name, text in describe_run(STATE).items() if name == "note"] == notes
 
 
 def test_of_a_run_that_was_trained_elsewhere_its_id_is_known_alone() -> None:

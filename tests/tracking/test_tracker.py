@@ -110,6 +110,28 @@ def test_stages_tell_one_run_also_of_another_store_later() -> None:
     assert target and target.uri == "http://two"
 
 
+def test_of_a_run_that_is_over_and_was_told_of_nothing_more_is_told() -> None:
+    with tracker.start(Mlflow(), "a run", {"bakeoff.git_commit": "5d1c"}, run_id="0f").ending():
+        pass
+    before = told("0f")
+    copy = tracker.start(Mlflow(), "a run", {"bakeoff.git_commit": "77aa"}, run_id="0f", is_over=True)
+    with copy.ending():
+        copy.tags({"bakeoff.seconds": "3"})
+        copy.metrics(9, {"loss": 0.5})
+        copy.changes()
+    assert told("0f") == before != []
+
+
+def test_a_run_that_is_over_and_lost_its_journal_is_told_of_as_one_that_a_store_may_have() -> None:
+    tags = {"bakeoff.git_commit": "77aa", "bakeoff.processor": "x86_64", "bakeoff.fingerprint": "1f"}
+    with tracker.start(Mlflow(), "a run", tags, run_id="0f", is_over=True).ending():
+        pass
+    assert [entry["kind"] for entry in told("0f") if "restored" not in entry] == ["run"]
+    [entry] = [entry for entry in told("0f") if entry["kind"] == "tags"]
+    assert entry["values"] == {"bakeoff.fingerprint": "1f", "bakeoff.restored": "true"}
+    assert states("0f") == ["RUNNING", "FINISHED"]
+
+
 def test_a_folder_is_told_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "train/plots").mkdir(parents=True)
     for name in ("state.json", "plots/training.tsv"):

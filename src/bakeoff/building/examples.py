@@ -72,6 +72,8 @@ def choose_classes(
         found[source].add(label)
     every = set[str]().union(*found)
     if known:
+        if not every:
+            raise DataError(f"{parts[0].dataset.path}: names no labels, so nothing can be judged on it; annotate some")
         require_judgeable(every, known, parts[0].dataset.path)
         return list(known), []
     classes = order_classes(parts, found)

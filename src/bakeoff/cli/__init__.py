@@ -4,12 +4,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 from bakeoff import dvc, workspace
 from bakeoff.cli import (
     better,
     compare,
+    completion,
     continuing,
     evaluate,
     predict,
@@ -18,11 +20,13 @@ from bakeoff.cli import (
     status,
     stop,
     sweep,
+    sweeps,
     track,
     ui,
     variant,
     weights,
 )
+from bakeoff.cli.parser import Parser
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_import import command as import_config
 
@@ -73,22 +77,43 @@ COMMANDS = (
 )  # fmt: skip
 
 
+def make_parser(*, as_typed: bool = False) -> Parser:
+    """Return the parser of all commands.
+
+    `sweep` takes changes or a word of its own, which argparse cannot tell apart: `sweep list` is a command beside it.
+    `as_typed` puts it where it is typed, for a script that completes words.
+    """
+    parser = Parser(prog="bakeoff", description=__doc__, allow_abbrev=False)
+    shown = f"bakeoff {version('bakeoff')}"
+    parser.add_argument("--version", action="version", version=shown, help="print the version")
+    commands = parser.add_commands()
+    for add_command in COMMANDS:
+        if as_typed and add_command is sweep.add_to:
+            sweep.add_to(commands, sweeps.add_words)
+        else:
+            add_command(commands)
+    if not as_typed:
+        sweeps.add_words(commands, "sweep ")
+    completion.add_to(commands, lambda: make_parser(as_typed=True))
+    return parser
+
+
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return a command's arguments, `run` among them: the function that does it."""
-    parser = argparse.ArgumentParser(prog="bakeoff", description=__doc__, allow_abbrev=False)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in COMMANDS:
-        add_command(commands)
+    parser = make_parser()
+    words = [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in parser.commands.choices else [*words]
+    chosen = parser.parser_of(words)
     arguments, rest = parser.parse_known_args(words)
     if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
         arguments.overrides += rest  # argparse takes words of a list up to the first option only
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        chosen.refuse(rest)
     return arguments
 
 
 def main() -> None:
     with said_plainly():
         arguments = parse(sys.argv[1:])
-        workspace.enter()
+        if not hasattr(arguments, "anywhere"):
+            workspace.enter()
         arguments.run(arguments)

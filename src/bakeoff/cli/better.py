@@ -27,6 +27,7 @@ def add_to(commands: Any) -> None:
     add = better.add_argument
     for name in ("a", "b"):
         add(name, metavar=name.upper(), help=RUN)
+    add("--on", metavar="NAME", help="by what `bakeoff evaluate` found: test, or OPTION_test of other data")
     add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
     add(
         "--group", metavar="PATTERN",
@@ -42,6 +43,7 @@ def add_to(commands: Any) -> None:
 def show_verdict(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.examples import find_examples
     from bakeoff.compare.gather import gather
+    from bakeoff.compare.selection import require_judged
     from bakeoff.compare.verdict import judge
 
     if not FEWEST <= arguments.samples <= MOST:
@@ -50,12 +52,15 @@ def show_verdict(arguments: argparse.Namespace) -> None:
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     a, b = (_one(name, gathered) for name in (arguments.a, arguments.b))
-    files = tuple(find_examples(_maker(one, gathered), gathered.target.address) for one in (a, b))
+    on = arguments.on
+    if on is not None:
+        require_judged([a, b], on)
+    files = [find_examples(one if on else _maker(one, gathered), gathered.target.address, on) for one in (a, b)]
     found = judge(a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples)
     if arguments.json:
         print(json.dumps(found.tree, indent=1, ensure_ascii=False))
     else:
-        _say(found)
+        _say(found, on)
 
 
 def _one(name: str, gathered: "Gathered") -> "Contender":
@@ -73,14 +78,14 @@ def _maker(contender: "Contender", gathered: "Gathered") -> "Contender":
     return gathered.fill(made)[0] if made else contender
 
 
-def _say(found: "Verdict") -> None:
+def _say(found: "Verdict", on: str | None) -> None:
     from bakeoff.compare.table import find_differing_keys
 
     keys, _ = find_differing_keys([found.a, found.b])
     for letter, one in (("A", found.a), ("B", found.b)):
         values = ", ".join(f"{key} {one.params.get(key, '–')}" for key in keys)
         say(f"{letter}  {one.label}{f': {values}' if values else ''}")
-    for sentence in _sentences(found):
+    for sentence in _sentences(found, on):
         say(sentence)
     rows = sorted(found.found.numbers.items(), key=lambda row: row[0] != found.metric)
     say_columns([HEAD, *_rows(dict(rows))])
@@ -91,7 +96,7 @@ def _say(found: "Verdict") -> None:
         say(f"too few examples to judge by: {', '.join(found.too_few)}")
 
 
-def _sentences(found: "Verdict") -> Iterator[str]:
+def _sentences(found: "Verdict", on: str | None) -> Iterator[str]:
     one = found.difference
     words = {"A": "A is better", "B": "B is better"}.get(one.better or "", "no difference shown")
     why = "" if one.better else ", which holds 0"
@@ -99,6 +104,7 @@ def _sentences(found: "Verdict") -> Iterator[str]:
     drawn = f"{found.found.examples:,} examples"
     if found.found.groups != found.found.examples:
         drawn = f"{found.found.groups:,} groups of {drawn}"
+    drawn += f" of {on}" if on else ""
     yield f"{drawn}, drawn {found.found.samples:,} times; what another seed of training would do is not in it"
 
 

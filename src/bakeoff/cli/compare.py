@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.columns import terminal_width
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.progress import say
@@ -45,7 +44,7 @@ def add_to(commands: Any) -> None:
         "--all-keys", action="store_true",
         help="also keys that only follow from others: derived ones, those of one option",
     )  # fmt: skip
-    add("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
+    compare.add_path("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
     add("--json", action="store_true", help="everything, for scripts")
     add("--md", action="store_true", help="as a table in Markdown")
     add("--uri", help="runs of this MLflow store, such as http://server:5000 or sqlite:///other.db")
@@ -70,7 +69,7 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     elif arguments.md:
         say("\n".join(format_markdown(table)))
     elif not arguments.html:
-        width = _width()
+        width = terminal_width()
         for line in format_lines(table, width):
             say(line)
         for remark in _remarks(table, all_keys=arguments.all_keys):
@@ -167,11 +166,6 @@ def require_metric(name: str, contenders: list["Contender"]) -> None:
     if not any(one.number(name) for one in contenders):
         known = {known for one in contenders for known in names_in(one.metrics)}
         raise WorkspaceError(f"--metric: no run has {name!r}; {choices(name, known)}")
-
-
-def _width() -> int | None:
-    """None through a pipe, unless somebody says how wide it is."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
 
 
 def _remarks(table: "Table", *, all_keys: bool) -> list[str]:

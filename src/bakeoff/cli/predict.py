@@ -18,8 +18,12 @@ MIN_SCORE = 0.5
 def add_to(commands: Any) -> None:
     predict = commands.add_parser("predict", help="run a model on images and videos")
     add = predict.add_argument
-    add("paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns")
-    add("--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before")
+    predict.add_path(
+        "paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
+    )
+    predict.add_path(
+        "--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before"
+    )
     add(
         "--model", type=_folder_from_here, metavar="FILE|DIR",
         help="a .tflite, a SavedModel, models/export, models/train or weights; default: what this workspace exported",

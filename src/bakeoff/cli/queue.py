@@ -13,11 +13,11 @@ from bakeoff.progress import say
 
 def add_to(commands: Any) -> None:
     queue = commands.add_parser("queue", help="variants and sweeps in line, first in, first out")
-    words = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    words = queue.add_commands()
 
     add = words.add_parser("add", help="to the end of the line: a variant, or every combination of a few values")
     add.add_argument(
-        "overrides", nargs="*", metavar="OVERRIDE", help="as for `bakeoff sweep`; without any, params.yaml as it is"
+        "overrides", nargs="*", metavar="CHANGE", help="as for `bakeoff sweep`; without any, params.yaml as it is"
     )
     sweep.add_question_options(add)
     add.add_argument("--yes", action="store_true", help="add what takes more than an hour without asking")

@@ -2,30 +2,38 @@
 
 import argparse
 import json
-import shutil
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from bakeoff.cli.terminal import RUN, align, format_duration, format_size
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from bakeoff.cli.columns import terminal_width, wrap
+from bakeoff.cli.run_lines import hint, line_of, run_lines, table_lines
+from bakeoff.cli.terminal import RUN
 from bakeoff.progress import SECONDS_BETWEEN_LINES, say
 from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.runs.status import Status
+from bakeoff.runs.status import State
 from bakeoff.tracking.names import resolve
 
 ENDED_SHOWN = 5  # besides those that are under way
 SECONDS_BETWEEN_LOOKS = 1.0
 JSON_VERSION = 1
 NOTHING = "no run has begun here yet; `dvc repro` begins one"
-HEAD = ("run", "variant", "state", "steps", "trained", "left", "examples/s", "")
-ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
-SILENT = 30  # seconds without a word that are worth one
+COLOURS = {
+    State.QUEUED: "dim", State.PREPARING: "cyan", State.RUNNING: "green", State.SUCCEEDED: "bold", State.FAILED: "red",
+    State.STOP_REQUESTED: "yellow", State.STOPPING: "yellow", State.STOPPED: "yellow", State.CANCELED: "yellow",
+    State.TRY_AGAIN_LATER: "yellow", State.STATE_UNSPECIFIED: "red",
+}  # fmt: skip
 
 
 def add_to(commands: Any) -> None:
-    status = commands.add_parser("status", help="how runs are doing: state, steps, time left, last metrics")
+    status = commands.add_parser("status", help="how runs are doing: state, steps, time left, the headline metric")
     add = status.add_argument
     add("which", nargs="?", metavar="RUN", help=RUN)
     add("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
@@ -47,10 +55,15 @@ def show_status(arguments: argparse.Namespace) -> None:
         live = [run for run in runs if run.state.is_live]
         return runs if arguments.all else [*live, *runs[len(live) :][:ENDED_SHOWN]]
 
-    lines_of = run_lines if arguments.which else table_lines
+    def lines_of(runs: list[KnownRun]) -> list[str]:
+        if arguments.which:
+            return run_lines(runs, terminal_width())
+        width = terminal_width()
+        more = wrap(hint(runs), width) if width and sys.stdout.isatty() else []
+        return [*table_lines(runs, width), *more] or [NOTHING]
+
     if not arguments.watch:
-        lines = [_as_json(look(), indent=1)] if arguments.json else lines_of(look()) or [NOTHING]
-        _show(lines, is_table=lines_of is table_lines and not arguments.json)
+        _show([_as_json(look(), indent=1)] if arguments.json else lines_of(look()))
         return
     looks = _looks(look, until_ended=fingerprint is not None)
     with suppress(KeyboardInterrupt):  # the way to end it
@@ -62,11 +75,23 @@ def show_status(arguments: argparse.Namespace) -> None:
             _tell(looks)
 
 
-def _show(lines: list[str], *, is_table: bool) -> None:
-    """On a terminal a row is a line, also if it is long."""
-    width = shutil.get_terminal_size().columns if is_table and sys.stdout.isatty() else None
-    for line in lines:
-        say(line if width is None or len(line) <= width else f"{line[: width - 1]}…")
+def _show(lines: list[str]) -> None:
+    if not _is_colourful():
+        say("\n".join(lines))
+        return
+    Console(highlight=False).print(_paint(lines), soft_wrap=True)
+
+
+def _is_colourful() -> bool:
+    """Only on a terminal that knows colours, and if nobody has said no (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _paint(lines: list[str]) -> Text:
+    text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+    for state, colour in COLOURS.items() if _is_colourful() else ():
+        text.highlight_regex(rf"(?m)(?<=  ){state}(?=  |$)", colour)
+    return text
 
 
 def _looks(look: Callable[[], list[KnownRun]], *, until_ended: bool) -> Iterator[list[KnownRun]]:
@@ -80,13 +105,9 @@ def _looks(look: Callable[[], list[KnownRun]], *, until_ended: bool) -> Iterator
 
 def _redraw(looks: Iterable[list[KnownRun]], lines_of: Callable[[list[KnownRun]], list[str]]) -> None:
     """On a terminal; what was shown last stays on it."""
-    from rich.live import Live
-    from rich.text import Text
-
     with Live(auto_refresh=False) as live:
         for runs in looks:
-            text = "\n".join(lines_of(runs) or [NOTHING])
-            live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+            live.update(_paint(lines_of(runs)), refresh=True)
 
 
 def _tell(looks: Iterable[list[KnownRun]]) -> None:
@@ -112,106 +133,3 @@ def _follow(looks: Iterable[list[KnownRun]]) -> None:
 
 def _as_json(runs: list[KnownRun], *, indent: int | None) -> str:
     return json.dumps({"version": JSON_VERSION, "runs": [run.as_tree() for run in runs]}, indent=indent)
-
-
-def table_lines(runs: Sequence[KnownRun]) -> list[str]:
-    return align([HEAD, *map(_row, runs)]) if runs else []
-
-
-def run_lines(runs: Sequence[KnownRun]) -> list[str]:
-    return align([row for run in runs for row in _facts(run)])
-
-
-def line_of(run: KnownRun) -> str:
-    words = [f"{run.label} {run.state}"]
-    if run.said:
-        words.append(f"{_steps(run.said)} steps")
-        if run.state.is_live and run.said.seconds_left is not None:
-            words.append(f"{format_duration(run.said.seconds_left)} left")
-    return ", ".join(filter(None, [*words, _last_words(run)]))
-
-
-def _row(run: KnownRun) -> tuple[str, ...]:
-    short, said = run.short, run.said
-    if said is None:
-        return (short, "", run.state, "", "", "", "", run.unreadable)
-    name = f"{said.name} ({said.experiment})" if said.experiment else said.name
-    left = _clock(said.seconds_left) if run.state.is_live and said.seconds_left is not None else ""
-    speed = f"{said.examples_per_second:,.0f}" if run.state.is_live and said.examples_per_second else ""
-    return (short, name, run.state, _steps(said), _clock(said.training_seconds), left, speed, _last_words(run))
-
-
-def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
-    yield "run", run.short or run.fingerprint
-    said = run.said
-    if said is None:
-        yield "state", f"{run.state}: {run.unreadable}"
-        return
-    yield "variant", said.name
-    if said.experiment:
-        yield "experiment", said.experiment
-    yield "state", f"{run.state}{f': {run.failure.kind}' if run.failure else ''}"
-    if run.failure:
-        yield "reason", run.failure.message
-    yield "steps", f"{_steps(said)}{f', phase {said.phase}' if said.phase else ''}"
-    yield "trained", format_duration(said.training_seconds)
-    if run.state.is_live and said.seconds_left is not None:
-        yield "left", f"about {format_duration(said.seconds_left)}"
-    if said.learning_rate is not None:
-        yield "rate", f"{said.learning_rate:.4g}"
-    if said.examples_per_second is not None:
-        yield "speed", f"{said.examples_per_second:,.0f} examples a second"
-    for name, value in said.metrics.items():
-        yield name, f"{value:.4g}"
-    yield "checkpoint", "yes, it can go on" if run.can_go_on() else "none yet"
-    if said.parent:
-        yield "continues", said.parent
-    machine = said.machine
-    if machine.resident_bytes is not None:
-        estimate, available = said.memory_estimate_bytes, machine.available_bytes
-        at_most = f", estimated at most {format_size(estimate)}" if estimate else ""
-        left = f"; {format_size(available)} were left" if available is not None else ""
-        yield "memory", f"{format_size(machine.resident_bytes)}{at_most}{left}"
-    if machine.disk_free_bytes is not None:
-        yield "disk", f"{format_size(machine.disk_free_bytes)} were left"
-    yield "process", f"{said.process.pid} on {said.process.host}, since {_when(said.started)}"
-    yield "heard of", f"{format_duration(max(0, time.time() - said.updated))} ago; begun {_when(said.began)}"
-    yield "workspace", said.workspace
-    yield "work in flight", run.folder.as_posix()
-    yield "fingerprint", run.fingerprint
-    if run.run_id:
-        yield "run id", run.run_id
-    if run.names.mlflow_id:
-        yield "MLflow's id", run.names.mlflow_id
-
-
-def _steps(said: Status) -> str:
-    return f"{said.steps_done:,} of {said.steps:,}"
-
-
-def _last_words(run: KnownRun) -> str:
-    """Why it failed, or how good it was when last looked at."""
-    if run.failure:
-        return f"{run.failure.kind}: {run.failure.message}"
-    if run.said is None:
-        return run.unreadable
-    metrics = run.said.metrics
-    shown = [name for name in metrics if name == "train/loss"]
-    shown += [name for name in metrics if name.startswith("validation/")][:1]
-    words = [f"{name.rpartition('/')[2]} {metrics[name]:.3f}" for name in shown]
-    words += [ENDS[run.said.ended_by]] if run.said.ended_by in ENDS and not run.state.is_live else []
-    silent = time.time() - run.said.updated
-    if run.state.is_live and not run.waits and silent > SILENT:
-        words.append(f"no word for {format_duration(silent)}")
-    return ", ".join(words)
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-
-
-def _clock(seconds: float) -> str:
-    """1:05, 2:03:04."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.status import line_of
+from bakeoff.cli.run_lines import line_of
 from bakeoff.cli.terminal import RUN, confirm, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say

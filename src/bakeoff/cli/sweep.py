@@ -3,11 +3,13 @@
 import argparse
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli import sweeps
 from bakeoff.cli.multirun import run_multirun
+from bakeoff.cli.parser import Parser
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
@@ -20,21 +22,25 @@ if TYPE_CHECKING:
 WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 
 
-def add_to(commands: Any) -> None:
-    sweep = commands.add_parser("sweep", help="run every combination of a few values, each as a DVC experiment")
+def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> None:
+    """`add_words` puts commands in the place of changes, for a parser that reads nothing."""
+    sweep = commands.add_parser(
+        "sweep", help="run every combination of a few values, each as a DVC experiment", epilog=sweeps.OF_SWEEPS
+    )
     add = sweep.add_argument
-    add(
-        "overrides", nargs="*", metavar="OVERRIDE",
-        help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
-        "'model=glob(ssd*)' +lr.warmup_steps=0; or list, show [ID], best [ID], prune [ID] for sweeps that have begun",
-    )  # fmt: skip
+    if add_words:
+        add_words(sweep.add_commands())
+    else:
+        add(
+            "overrides", nargs="*", metavar="CHANGE",
+            help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
+            "'model=glob(ssd*)' +lr.warmup_steps=0",
+        )  # fmt: skip
     add("-m", "--multirun", action="store_true", help="as Hydra's applications have it; every sweep is one")
     add_question_options(sweep)
     add_rule_options(sweep)
     add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done")
-    add("--apply", action="store_true", help="with best: take it into the workspace")
-    add("--keep", type=int, default=1, metavar="N", help="with prune: checkpoints of the N best points stay (1)")
-    add("--yes", action="store_true", help="begin what takes more than an hour, or remove, without asking")
+    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
     changed = sweep.add_mutually_exclusive_group()
     changed.add_argument(
         "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
@@ -44,9 +50,11 @@ def add_to(commands: Any) -> None:
     sweep.set_defaults(run=run_sweep)
 
 
-def add_question_options(command: argparse.ArgumentParser) -> None:
+def add_question_options(command: Parser) -> None:
     add = command.add_argument
-    add("--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml")
+    command.add_path(
+        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
+    )
     add("--dry-run", action="store_true", help="say what would run, and run nothing")
     add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
     add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
@@ -70,7 +78,7 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     if arguments.resume is not None:
         _resume(arguments)
     elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
-        sweeps.run_word(arguments.overrides[0], arguments.overrides[1:], arguments)
+        sweeps.refuse_word(arguments.overrides[0])
     elif arguments.overrides or arguments.file:
         _begin(arguments, read_question(arguments), arguments.until)
     else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bakeoff import machine, workspace
+from bakeoff.cli.columns import say_fitted, say_wrapped
 from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
@@ -95,7 +96,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
-    say_columns(rows)
+    say_fitted(rows, less=("variant",), narrow="point")
     _show_warnings(jobs)
     merged = f" of {points} points" if len(jobs) != points else ""
     say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
@@ -103,7 +104,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
 
 def _show_warnings(jobs: Iterable["Job"]) -> None:
     for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
-        say(f"warning: {warning}")
+        say_wrapped(f"warning: {warning}")
 
 
 def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:

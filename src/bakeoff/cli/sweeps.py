@@ -3,10 +3,12 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence, Set
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Set
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff import workspace
+from bakeoff.cli.columns import say_fitted, say_wrapped
 from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from bakeoff.sweep.manifest import JobState, Manifest
 
 SOME_FAILED = 1
+OF_SWEEPS = "of sweeps that have begun: bakeoff sweep list, show [ID], best [ID], prune [ID]; each has a --help"
+Run: TypeAlias = Callable[["Manifest", argparse.Namespace], None]
 
 
 def finish(manifest: "Manifest | None") -> None:
@@ -22,9 +26,9 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest is None:
         return
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
-    say_columns([("point", "experiment", "metric", "state"), *rows])
-    say(
-        "`dvc exp show` has all of them, `bakeoff config NAME` what differs from the workspace, "
+    say_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="point")
+    say_wrapped(
+        f"`bakeoff compare {manifest.id}` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
     )
     if manifest.search is not None:
@@ -56,17 +60,34 @@ def leave_by(states: Set["JobState"]) -> None:
         sys.exit(SOME_FAILED)
 
 
-def run_word(word: str, words: Sequence[str], arguments: argparse.Namespace) -> None:
+def add_words(commands: Any, before: str = "") -> None:
+    """Add what can be asked of sweeps that have begun, each with `before` it in its name."""
+    listing = commands.add_parser(
+        f"{before}list", help="all sweeps, and how far they are", epilog="example: bakeoff sweep list"
+    )
+    listing.set_defaults(run=lambda arguments: _list())
+    for word, (text, example, run) in WORDS.items():
+        command = commands.add_parser(f"{before}{word}", help=text, epilog=f"example: bakeoff sweep {word} {example}")
+        command.add_argument("id", nargs="?", metavar="ID", help="which sweep, or its beginning (the last)")
+        command.set_defaults(run=partial(_run_on_one, run))
+        if word == "best":
+            command.add_argument("--apply", action="store_true", help="take it into the workspace")
+        if word == "prune":
+            add = command.add_argument
+            add("--keep", type=int, default=1, metavar="N", help="checkpoints of the N best points stay (1)")
+            add("--yes", action="store_true", help="remove without asking")
+
+
+def refuse_word(word: str) -> NoReturn:
+    if word in ALL_WORDS:
+        raise WorkspaceError(f"{word}: must stand right behind `sweep`; `bakeoff sweep {word} --help` has its options")
+    raise WorkspaceError(f"{word}: must be a change such as lr=cosine,exponential, or {choices(word, ALL_WORDS)}")
+
+
+def _run_on_one(run: "Run", arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import find_manifest
 
-    if word not in ALL_WORDS:
-        raise WorkspaceError(f"{word}: must be a change such as lr=cosine,exponential, or {choices(word, ALL_WORDS)}")
-    if len(words) > 1:
-        raise WorkspaceError(f"sweep {word}: must be given one id at most, got {' '.join(words)}")
-    if word == "list":
-        _list()
-    else:
-        WORDS[word](find_manifest(words[0] if words else None), arguments)
+    run(find_manifest(arguments.id), arguments)
 
 
 def _list() -> None:
@@ -80,20 +101,21 @@ def _list() -> None:
     if len(rows) == 1:
         say("no sweep has begun here yet")
     else:
-        say_columns(rows)
+        say_fitted(rows, narrow="question")
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
-    say(f"{manifest.id}: {' '.join(manifest.words)}")
+    say_wrapped(f"{manifest.id}: {' '.join(manifest.words)}")
     if manifest.note:
-        say(manifest.note)
+        say_wrapped(manifest.note)
     if manifest.search is not None:
         say(f"{manifest.search}; {len(manifest.jobs)} drawn")
     rows = [
-        (str(job.number), job.name, job.experiment, job.metric, job.state.value, str(len(job.attempts)), job.why)
+        (str(job.number), job.name, job.metric, job.state.value, job.experiment, str(len(job.attempts)), job.why)
         for job in manifest.jobs
     ]
-    say_columns([("", "point", "experiment", "metric", "state", "attempts", ""), *rows])
+    head = ("", "point", "metric", "state", "experiment", "attempts", "")
+    say_fitted([head, *rows], less=("attempts", "experiment"), narrow="point")
 
 
 def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
@@ -131,5 +153,9 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         say(f"nothing was removed; --yes removes {wanted}")
 
 
-WORDS: dict[str, Callable[["Manifest", argparse.Namespace], None]] = {"show": _show, "best": _best, "prune": _prune}
+WORDS: dict[str, tuple[str, str, Run]] = {  # what each says, an example, what it runs
+    "show": ("the points of a sweep: metric, state, and why one is not done", "sweep-20260102-030405", _show),
+    "best": ("the best point of a sweep, and into the workspace", "--apply", _best),
+    "prune": ("remove what a sweep left and nobody needs", "--keep 2", _prune),
+}
 ALL_WORDS = ("list", *WORDS)

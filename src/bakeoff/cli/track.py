@@ -16,7 +16,7 @@ NOT_ALL_SENT = 1
 
 def add_track(commands: Any) -> None:
     track = commands.add_parser("track", help="what MLflow lacks of the runs that were made here, and sending it")
-    verbs = track.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = track.add_commands()
     status = verbs.add_parser("status", help="what has not been sent, and why")
     status.add_argument("--all", action="store_true", help="also the runs that MLflow has whole")
     status.set_defaults(run=show_status)

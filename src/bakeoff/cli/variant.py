@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.cli.columns import say_folded, say_wrapped
 from bakeoff.cli.terminal import RUN, format_duration, format_names, format_size, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -22,7 +23,7 @@ CLASSES_SHOWN = 12
 def add_plan(commands: Any) -> None:
     plan = commands.add_parser("plan", help="what a variant will take and do: steps, parameters, memory, time, stages")
     add = plan.add_argument
-    add("overrides", nargs="*", metavar="OVERRIDE", help="a change in Hydra's words, such as lr.peak=0.1")
+    add("overrides", nargs="*", metavar="CHANGE", help="a change in Hydra's words, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
     add("--json", action="store_true", help="the same for scripts")
     plan.set_defaults(run=show_plan)
@@ -35,9 +36,9 @@ def show_plan(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(plan.as_json(), indent=1))
         return
-    say_columns(_plan_rows(plan))
+    say_folded(_plan_rows(plan))
     for warning in plan.warnings:
-        say(f"warning: {warning}")
+        say_wrapped(f"warning: {warning}")
 
 
 def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ other drawings, and what two runs have in common."""
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from bakeoff import dvc
-from bakeoff.compare.contender import Contender
+from bakeoff.compare.contender import OTHER_EVALUATION, Contender
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
@@ -23,7 +24,8 @@ from bakeoff.tracking import git, stored_run
 from bakeoff.tracking.artifacts import fetch_file
 from bakeoff.tracking.journal_files import kept_file
 from bakeoff.tracking.result import result_here
-from bakeoff.workspace import EVALUATION
+from bakeoff.tracking.run_names import SHOWN_OF_ID
+from bakeoff.workspace import EVALUATION, JUDGED
 
 FILE = "examples.parquet"
 NAME = f"evaluation/{FILE}"  # among a run's artifacts
@@ -32,24 +34,38 @@ Name = tuple[str, int]  # of an example: its file, and which of those with this 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 PIXELS = 0.01  # by which boxes may differ and be the same
 NAMED = 3  # examples in a message
+SHOWN_OF_DIGEST = 12  # characters, in the name of a folder that `bakeoff evaluate` writes
 
 
-def find_examples(contender: Contender, address: str) -> Path:
-    """Find the file: kept by the tracker, in MLflow's artifacts, here or in DVC's cache; `address` is the store's."""
-    for look in (_kept, lambda one: one.artifact(NAME), _here, _in_cache):
+def find_examples(contender: Contender, address: str, on: str | None = None) -> Path:
+    """Find the file: kept by the tracker, in MLflow's artifacts, here or in DVC's cache; `address` is the store's.
+
+    `on` names what `bakeoff evaluate` found, such as that of the test; else it is the stage's.
+    """
+    name = f"{OTHER_EVALUATION}{on}/{FILE}" if on else NAME
+    own = [partial(_judged_here, on=on)] if on else [_here, _in_cache]
+    for look in (partial(_kept, name=name), lambda one: one.artifact(name), *own):
         if (found := look(contender)) is not None:
             return found
     if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
-        if (fetched := fetch_file(address, contender.mlflow_id, NAME)) is not None:
+        if (fetched := fetch_file(address, contender.mlflow_id, name)) is not None:
             return fetched
+    command = f"`bakeoff evaluate {contender.run_id[:SHOWN_OF_ID]}`" if on else "`dvc repro evaluate` on it"
     raise WorkspaceError(
-        f"{contender.label}: has no {NAME}, neither here nor in MLflow nor in DVC's cache, so its examples cannot be "
-        "drawn again; it was not evaluated, or its files were deleted: `dvc repro evaluate` on it writes them"
+        f"{contender.label}: has no {name}, neither here nor in MLflow nor in DVC's cache, so its examples cannot be "
+        f"drawn again; it was not evaluated, or its files were deleted: {command} writes them"
     )
 
 
-def _kept(contender: Contender) -> Path | None:
-    entry = stored_run.kept_entry(contender.journal, NAME) if contender.journal else None
+def _judged_here(contender: Contender, on: str) -> Path | None:
+    """What `bakeoff evaluate` wrote."""
+    shelf = f"{on}-{contender.judged_on.get(on, '')[:SHOWN_OF_DIGEST]}"
+    file = (contender.files or Path()) / JUDGED / shelf / contender.run_id[:SHOWN_OF_ID] / FILE
+    return file if file.is_file() else None
+
+
+def _kept(contender: Contender, name: str) -> Path | None:
+    entry = stored_run.kept_entry(contender.journal, name) if contender.journal else None
     return kept_file(entry, contender.journal / "files") if entry and contender.journal else None
 
 
@@ -173,11 +189,22 @@ def match_examples(a: Judged, b: Judged, called: tuple[str, str]) -> list[Name]:
     if found:
         raise DataError(
             f"A, {called[0]}, and B, {called[1]}: must be judged on the same examples, got {', '.join(found)} beside "
-            f"{len(a.rows) - len(only_a) - len(other):,} that are the same; evaluate both on the same records"
+            f"{len(a.rows) - len(only_a) - len(other):,} that are the same{_name_labels(a, b)}; "
+            "evaluate both on the same records"
         )
     if not a.rows:
         raise DataError(f"{called[0]} and {called[1]}: must be judged on examples, got none")
     return list(a.rows)
+
+
+def _name_labels(a: Judged, b: Judged) -> str:
+    """Name the labels that one of both evaluations knows alone."""
+    only = [
+        f"{letter} alone knows {', '.join(map(repr, labels))}"
+        for letter, one, other in (("A", a, b), ("B", b, a))
+        if (labels := sorted(set(one.classes) - set(other.classes)))
+    ]
+    return f"; their labels differ: {' and '.join(only)}" if only else ""
 
 
 def _join(names: Sequence[Name]) -> str:

@@ -16,6 +16,7 @@ from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
 from bakeoff.tracking.names import candidates, require_one, unknown
 from bakeoff.tracking.result import result_here, result_of
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.workspace import RUN
 
@@ -170,6 +171,16 @@ def choose_evaluations(contenders: Sequence[Contender], name: str) -> list[Conte
         judged = "`bakeoff evaluate RUN` judges runs on the test"
         raise WorkspaceError(f"--on: no run was judged on {name!r}; {choices(name, known)}; {judged}")
     return [choose_evaluation(one, name) for one in contenders]
+
+
+def require_judged(contenders: Sequence[Contender], name: str) -> None:
+    """Refuse an evaluation that one of them lacks."""
+    for one in contenders:
+        if name not in one.judged_on:
+            raise WorkspaceError(
+                f"--on: {one.label} was not judged on {name!r}; {choices(name, set(one.judged_on))}; "
+                f"`bakeoff evaluate {one.run_id[:SHOWN_OF_ID]}` judges it on the test"
+            )
 
 
 def require_known(option: str, key: str, contenders: Sequence[Contender]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.compare.contender import OTHER_EVALUATION
+from bakeoff.compare.examples import SHOWN_OF_DIGEST
 from bakeoff.compare.gather import JUDGED_ON
 from bakeoff.errors import DataError
 from bakeoff.export.lite_model import LiteModel
@@ -67,7 +68,7 @@ def judge_candidate(candidate: Candidate, option: str | None, split: str, *, all
     judge = judge_of(model.task, model.labels, multi_label=material.manifest.multi_label)
     about = About(candidate.name, _facts(candidate, material, overlap), warn_of_end(candidate.state))
     evaluation = Evaluation(about, judge, answer, store, shape, material.manifest, material.split)
-    shelf = workspace.JUDGED / f"{material.title}-{material.digest[:12]}"
+    shelf = workspace.JUDGED / f"{material.title}-{material.digest[:SHOWN_OF_DIGEST]}"
     folder = shelf / candidate.name_folder(model.digest)
     with progress("evaluate", material.split.examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.headline_first(evaluation.write(settings, folder, bar.advance))

@@ -18,7 +18,7 @@ def add_to(commands: Any) -> None:
     )
     add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
-    add("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
+    command.add_path("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
     add("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
     add("--force", action="store_true", help="replace options of this name")
     command.set_defaults(run=import_config)

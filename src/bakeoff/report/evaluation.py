@@ -18,6 +18,7 @@ from bakeoff.records.manifest import Manifest, Split
 from bakeoff.report import examples, page, plots
 from bakeoff.report.about import About
 from bakeoff.report.gallery import Originals, Shown
+from bakeoff.report.headline import write_headline
 from bakeoff.run.options import Evaluate
 from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Answer, Judge, Tensors, judge
@@ -70,6 +71,7 @@ class Evaluation:
             )  # fmt: skip
             page.write_page(partial, report)
             (partial / examples.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
+            write_headline(partial, metrics, self.judge.headline)
         return metrics
 
     def headline_first(self, metrics: Mapping[str, Any]) -> dict[str, Any]:

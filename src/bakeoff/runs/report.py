@@ -47,7 +47,10 @@ Tags = Callable[[Mapping[str, str]], object]
 
 
 class Report:
-    """What one process says of one run; whoever opens it holds the run's lock."""
+    """What one process says of one run; whoever opens it holds the run's lock.
+
+    What a run that succeeded said last stays until a process takes steps again, whatever becomes of that process.
+    """
 
     def __init__(
         self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool],
@@ -75,6 +78,7 @@ class Report:
         with suppress(Unreadable):  # the first of this run
             self._earlier = read_status(self._folder)
             self._said = replace(self._said, began=self._earlier.began)
+            self._stays = self.has_succeeded
         self._write()
         self._thread.start()
         return self
@@ -99,8 +103,14 @@ class Report:
             raise
         self._end(None)
 
-    def running(self, steps_done: int, seconds: float) -> None:
-        """Say that from here on it trains; so much was done by processes before."""
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the run came to its end before this process."""
+        return self._earlier is not None and self._earlier.state == State.SUCCEEDED
+
+    def running(self, steps_done: int, seconds: float, *, anew: bool = True) -> None:
+        """Say that from here on it trains; so much was done by processes before. `anew` says that steps are left."""
+        self._stays = self._stays and not anew
         self._earlier_seconds, self._training_since = seconds, time.monotonic()
         self._change(State.RUNNING, steps_done=steps_done)
 
@@ -122,12 +132,8 @@ class Report:
         left = self._said.seconds_left
         return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
 
-    def ending(self, by: str, steps_done: int, *, anew: bool = True) -> None:
-        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save.
-
-        If that is not news, since it took no step, what the run said when it succeeded stays.
-        """
-        self._stays = not anew and self._earlier is not None and self._earlier.state == State.SUCCEEDED
+    def ending(self, by: str, steps_done: int) -> None:
+        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
         self._stops = by == "stop" and steps_done < self._said.steps
         state = State.STOPPING if self._stops else self._said.state
         self._change(state, steps_done=steps_done, ended_by=by)
@@ -143,9 +149,6 @@ class Report:
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
-        if error is None and self._stays and self._earlier:
-            self._write(self._earlier)
-            return
         failed = error is not None and not isinstance(error, KeyboardInterrupt)
         failure = failure_of(error) if error is not None and failed else None
         self._change(self._last_state(error), failure=failure, seconds_left=None)
@@ -161,7 +164,7 @@ class Report:
         return State.STOPPED if self._stops else State.SUCCEEDED
 
     def _tag(self) -> None:
-        if self._tags is None:
+        if self._tags is None or self._stays:
             return
         said, failure = self._said, self._said.failure
         tags = {
@@ -184,14 +187,16 @@ class Report:
         now = 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
         return self._earlier_seconds + now
 
-    def _write(self, as_it_was: Status | None = None) -> None:
+    def _write(self) -> None:
+        if self._stays:
+            return
         try:
             figures = Machine(
                 machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
                 machine.oom_kills(),
             )  # fmt: skip
             said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
-            write_status(self._folder, as_it_was or said)
+            write_status(self._folder, said)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
                 print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)

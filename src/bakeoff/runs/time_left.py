@@ -1,7 +1,13 @@
-"""How long a training still takes: by the pace of the phase that it is in, and by what is known of those to come."""
+"""How long a training still takes: by the last steps of the phase that it is in, and by what is known of those to come.
 
+A line of the history is of steps or of a look at the validation examples; the time of both counts.
+"""
+
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+LAST_LINES = 50
 
 
 @dataclass(frozen=True)
@@ -15,14 +21,18 @@ class Stretch:
 class TimeLeft:
     def __init__(self, stretches: Sequence[Stretch]) -> None:
         self._stretches = stretches
-        self._first = (-1, 0, 0.0)  # number of the stretch; step and time of its first line, which holds compilation
+        self._number = -1  # of the stretch
+        # Steps and times of its last lines; of the first the time before it is left out, which holds compilation.
+        self._lines: deque[tuple[int, float]] = deque(maxlen=LAST_LINES + 1)
 
     def after(self, step: int, now: float) -> float | None:
         """Return the seconds from a step on, the end of which was at `now`; None where a pace is not known yet."""
         number = sum(step > one.end_step for one in self._stretches)
-        if self._first[0] != number:
-            self._first = (number, step, now)
-        _, first_step, since = self._first
+        if self._number != number:
+            self._number = number
+            self._lines.clear()
+        self._lines.append((step, now))
+        first_step, since = self._lines[0]
         own, left = (now - since) / (step - first_step) if step > first_step else None, 0.0
         for one in self._stretches[number:]:
             pace, own = own or one.seconds_per_step, None

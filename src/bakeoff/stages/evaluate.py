@@ -10,7 +10,7 @@ from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import VALIDATION
-from bakeoff.report import examples, page, plots
+from bakeoff.report import examples, headline, page, plots
 from bakeoff.report.about import About, describe_weights, warn_of_end
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
@@ -83,8 +83,8 @@ def main() -> None:
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"
         say(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
-        files = f"{page.FILE}, {examples.METRICS}, {examples.FILE}, {plots.FOLDER}/ and {examples.PICTURE}"
-        say(f"  {files}: {workspace.EVALUATION.as_posix()}/")
+        files = ", ".join([page.FILE, examples.METRICS, headline.FILE, examples.FILE, f"{plots.FOLDER}/"])
+        say(f"  {files} and {examples.PICTURE}: {workspace.EVALUATION.as_posix()}/")
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
             say(f"  {page.FILE} with run, commit and date: {name}")

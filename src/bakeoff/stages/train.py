@@ -172,7 +172,7 @@ def _train(
             progress("train", run.derived.steps, "steps", found.position.step, desk.report.seconds_left) as bar,
             events_of(run.train, start.folder, found) as events,
         ):
-            desk.report.running(found.position.step, found.facts["seconds"])
+            desk.report.running(found.position.step, found.facts["seconds"], anew=not found.is_over)
             show = Show(rig.learner.kept, samples, events, rig.headline, with_gradients=run.train.gradient_histograms)
             course = Course(
                 rig.learner, rig.feed(), desk.footprint.around(desk.looks.timed(validation)), rig.headline,
@@ -180,7 +180,7 @@ def _train(
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
             )  # fmt: skip
             outcome = run_phases(course, phases, found)
-            desk.report.ending(outcome.ended_by, outcome.position.step, anew=not found.is_over)
+            desk.report.ending(outcome.ended_by, outcome.position.step)
             remember_paces(run, [] if found.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}
@@ -188,11 +188,12 @@ def _train(
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = _measure(run, desk, outcome, limit) | describe_source(tags)
+        measured = _measure(run, desk, outcome, limit, took_steps=not found.is_over)
         measured |= {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
-        measured |= read_measured(start.fingerprint) if found.is_over else {}  # this process took no step
+        measured |= _source_of(start, desk, found, tags)
         keep_measured(start.fingerprint, **measured)
-        copy.tags({f"bakeoff.{key}": str((state | measured)[key]) for key in IN_TAGS})
+        told = state | measured
+        copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
         copy.tags({RESUMED_TAG: " ".join(map(str, outcome.resumed_at))} if outcome.resumed_at else {})
         copy.folder(out, "train")
         copy.folder(start.folder / EVENTS, f"train/{EVENTS}")
@@ -231,22 +232,30 @@ def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
     return {"fingerprint": start.fingerprint} | before | {"starts": start.starts, "own": start.own}
 
 
-def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit) -> dict[str, Any]:
-    """Return what the clock and the machine decided; warn if memory was over the budget."""
+def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took_steps: bool) -> dict[str, Any]:
+    """Return what the clock and the machine decided; warn if memory was over the budget. The memory of a process that
+    took no step is none of the training's."""
     peak, derived = peak_memory_bytes(), run.derived
-    if text := warning(desk.footprint.peaks, peak, derived.memory_budget_bytes, derived.memory_parts):
+    if took_steps and (text := warning(desk.footprint.peaks, peak, derived.memory_budget_bytes, derived.memory_parts)):
         print(f"warning: {text}", file=sys.stderr)
+    of_memory = {
+        "peak_memory_bytes": peak, "memory_peaks": desk.footprint.peaks, "peak_device_bytes": device_peak_bytes(),
+    }  # fmt: skip
     return {
         "seconds": round(limit.clock.seconds, 1),
         "resumed_at_steps": outcome.resumed_at,
         "stopped_by": desk.stop.by if outcome.ended_by == "stop" else None,
-        "peak_memory_bytes": peak,
         "memory_estimate_bytes": derived.memory_estimate_bytes,
         "memory_budget_bytes": derived.memory_budget_bytes,
-        "memory_peaks": desk.footprint.peaks,
-        "peak_device_bytes": device_peak_bytes(),
         "device_estimate_bytes": derived.device_estimate_bytes,
-    }
+    } | (of_memory if took_steps else {})
+
+
+def _source_of(start: Start, desk: Desk, found: Found, tags: dict[str, str]) -> dict[str, Any]:
+    """Return by which code it was trained and when; where this process took no step, whatever was measured before."""
+    if not found.is_over:
+        return describe_source(tags)
+    return ({} if desk.report.has_succeeded else describe_source(tags)) | read_measured(start.fingerprint)
 
 
 def _introduce(copy: tracker.Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:

@@ -2,7 +2,7 @@
 
     name       9e1f70b2 ssd_small · cosine · low, lr.peak 0.08      the run's short name, the variant, what was changed
     params     lr.use instead of variant.lr; derived values are tags, for nobody chooses them
-    metrics    evaluation/mAP_50                       of all examples, the first eight
+    metrics    evaluation/mAP_50                       of all examples, those of headline.json, at most eight
                within_evaluation/more/mAP_small        the others; the folders within come after the curves of training
                within_evaluation/classes/AP.cat        a number of each class
                within_evaluation/errors/errors.missed  a number of each kind of error
@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from bakeoff.report.headline import FIRST
 from bakeoff.tracking import git
 from bakeoff.tracking.result import flattened, parse_yaml, read_text
 from bakeoff.tracking.run_names import SHOWN_OF_ID
@@ -25,10 +26,6 @@ DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name i
 OPTION, USE, DERIVED = "variant.", ".use", "derived."
 NAMED_OPTIONS = ("model.use", "lr.use", "memory.use")  # by the variant's name
 MOST_CHANGES = 4
-FIRST = (
-    "mAP_50", "mAP", "mAP_75", "AR_100", "f1", "accuracy", "top_5", "macro_f1", "macro_precision", "macro_recall",
-    "mean_average_precision", "mean_auc", "best_f1", "precision", "recall", "ece", "loss",
-)  # fmt: skip
 EVALUATED = re.compile(r"(?P<place>evaluation\w*)/(?P<name>.+)")
 WITHIN = re.compile(r"within_(?P<place>evaluation\w*)/(?P<folder>more|classes|errors|intervals)/(?P<name>.+)")
 INTERVAL, ERRORS = "interval.", ("errors.", "lost_")

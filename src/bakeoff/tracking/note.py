@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.result import is_trained_here, result_here
-from bakeoff.workspace import journals
+from bakeoff.tracking.told_page import keep_page, tell_page
+from bakeoff.workspace import EVALUATION, journals
 
 
 def notes_of(rendered: str | None) -> Iterator[str]:
@@ -29,9 +30,13 @@ def tell_notes_here() -> None:
     if not here.run_id or not (journals() / here.run_id).is_dir() or not is_trained_here(here):
         return
     rendered = here.variant.get("note")
-    told = {entry["values"].get(NOTE) for entry in entries_of(journals() / here.run_id, "tags")}
+    before = {entry["values"].get(NOTE) for entry in entries_of(journals() / here.run_id, "tags")}
     for note in notes_of(rendered if isinstance(rendered, str) else None):
-        if note not in told:
+        if note not in before:
             journal = Journal(here.run_id)
             journal.tags({NOTE: note})
+            if here.metrics:
+                keep_page(EVALUATION, here.state)
+                for name, page in tell_page(EVALUATION, here.state).items():
+                    journal.text(page, f"evaluation/{name}")
             journal.close()

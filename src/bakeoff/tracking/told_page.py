@@ -1,4 +1,4 @@
-"""An evaluation's page with what an output of DVC must not hold: the run, its commit, its date.
+"""An evaluation's page with what an output of DVC must not hold: the run, its commit, its date, its note.
 
 `models/evaluation/report.html` repeats to the byte. Its copy is `.bakeoff/results/<fingerprint>.html`, and MLflow has
 it among the run's artifacts.
@@ -10,9 +10,10 @@ from typing import Any
 
 from bakeoff.files import write_whole
 from bakeoff.pages.template import add_facts
+from bakeoff.tracking.journal import NOTE, entries_of
 from bakeoff.tracking.measured import read_measured, run_id_of
-from bakeoff.tracking.result import read_text
-from bakeoff.workspace import results
+from bakeoff.tracking.result import is_trained_here, read_text, result_here
+from bakeoff.workspace import journals, results
 
 FILE = "report.html"
 SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
@@ -36,10 +37,20 @@ def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
 
 
 def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is known: of a run that was trained elsewhere its id alone."""
+    """Return what is known: of a run that was trained elsewhere its id alone, and its note if it was told of here."""
     measured, run_id = read_measured((state.get("lineage") or {}).get("fingerprint")), run_id_of(state)
     facts = {"run": run_id[:SHOWN_OF_ID]} if run_id else {}
     if (commit := measured.get("commit", NO_COMMIT)) != NO_COMMIT:
         changes = " with uncommitted changes" if measured.get("uncommitted_changes") else ""
         facts["commit"] = f"{commit[:SHOWN_OF_COMMIT]}{changes}"
-    return facts | ({"trained": str(measured["ended"])} if "ended" in measured else {})
+    facts |= {"trained": str(measured["ended"])} if "ended" in measured else {}
+    return facts | ({"note": note} if run_id and (note := _note_of(run_id)) else {})
+
+
+def _note_of(run_id: str) -> str:
+    """Return what was told last; of a run that is not tracked, what was rendered with it."""
+    told = [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
+    if told:
+        return str(told[-1])
+    here = result_here()
+    return str(here.variant.get("note") or "") if here.run_id == run_id and is_trained_here(here) else ""

@@ -34,6 +34,7 @@ __all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
 UNUSED = Mlflow()  # by a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
 RESTORED = "bakeoff.restored"
+OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", "DVC_EXP_NAME")  # tags
 POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
@@ -125,7 +126,7 @@ class Tracker:
 
     def changes(self) -> None:
         """Tell what the code differs in from the commit that a tag names."""
-        if not self._journal:
+        if not self._journal or self._journal.restoring:
             return
         if patch := make_patch():
             self._journal.text(patch, CHANGES)
@@ -177,11 +178,15 @@ def start(
     """Open a new run in the store that the settings name, or one that was interrupted.
 
     Of one that `is_over`, and was told of to its end, nothing more is told: the clock and the machine of today are none
-    of its own.
+    of its own. If its journal is gone, it is told of anew to a store that lacks it, but for today's code and machine.
     """
     tracker = _open(settings, run_id or new_run_id(), name)
-    if is_over and tracker._journal and tracker._journal.is_finished:
+    journal = tracker._journal
+    if is_over and journal and journal.is_finished:
         tracker.close(wait=False)
+    elif is_over and journal and journal.is_new:
+        journal.restoring = True
+        tags = {key: value for key, value in tags.items() if key in OF_THE_RUN} | {RESTORED: "true"}
     tracker.tags(tags)
     for text in notes_of(note):
         tracker.tags({NOTE: text})

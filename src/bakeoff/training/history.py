@@ -102,8 +102,10 @@ def read_state(folder: Path) -> dict[str, Any]:
 def describe_end(state: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """Return one line for whoever watched the training."""
     best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
-    memory = f"{measured['peak_memory_bytes'] / 1e9:.1f} GB (estimated {measured['memory_estimate_bytes'] / 1e9:.1f})"
-    if measured["peak_device_bytes"]:
+    peak = measured.get("peak_memory_bytes")
+    memory = "unknown" if peak is None else f"{peak / 1e9:.1f} GB"
+    memory += f" (estimated {measured['memory_estimate_bytes'] / 1e9:.1f})"
+    if measured.get("peak_device_bytes"):
         estimate = measured["device_estimate_bytes"]
         memory += f", of the device {measured['peak_device_bytes'] / 1e9:.1f} GB"
         memory += f" (estimated {estimate / 1e9:.1f})" if estimate else ""

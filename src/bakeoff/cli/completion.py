@@ -1,0 +1,24 @@
+"""`bakeoff completion bash|zsh`: a script by which a shell completes commands, options and paths."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from bakeoff.cli.parser import Parser
+from bakeoff.progress import say
+
+SHELLS = ("bash", "zsh")
+EXAMPLE = 'example: eval "$(bakeoff completion bash)" in ~/.bashrc'
+
+
+def add_to(commands: Any, whole: Callable[[], Parser]) -> None:
+    """`whole` makes the parser of all commands, each where a shell looks for it."""
+    completion = commands.add_parser("completion", help="what a shell needs to complete words", epilog=EXAMPLE)
+    completion.add_argument("shell", choices=SHELLS, help="which shell")
+
+    def write_script(arguments: argparse.Namespace) -> None:
+        import shtab
+
+        say(shtab.complete(whole(), shell=arguments.shell))
+
+    completion.set_defaults(run=write_script, anywhere=True)

@@ -1,0 +1,54 @@
+"""A parser that says a mistake in one line, with the command or the option that was probably meant."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from bakeoff.errors import USER_ERROR, did_you_mean
+
+OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+FILE = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # how shtab completes a path
+
+
+class Parser(argparse.ArgumentParser):
+    commands: Any = None  # of a command that has some of its own: what add_subparsers returned
+
+    def add_commands(self) -> Any:
+        self.commands = self.add_subparsers(title="commands", metavar="COMMAND", required=True)
+        return self.commands
+
+    def add_path(self, *names: str, **how: Any) -> None:
+        """Add an argument that shells complete as a path."""
+        self.add_argument(*names, **how).complete = FILE  # type: ignore[attr-defined]
+
+    def error(self, message: str) -> NoReturn:
+        end = "" if message.endswith("?") else ";"
+        self.exit(USER_ERROR, f"{self.prog}: {message}{end} `{self.prog} --help` says what there is\n")
+
+    def parser_of(self, words: Sequence[str]) -> "Parser":
+        """Return the parser of the command that words begin with; refuse one that is none."""
+        if self.commands is None or not words or words[0].startswith("-"):
+            return self
+        word, names = words[0], self.commands.choices
+        if word not in names:
+            self.error(f"no such command {word!r}{_meant(word, names)}")
+        found: Parser = names[word].parser_of(words[1:])
+        return found
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Refuse words that the command does not take."""
+        option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+        if option is None:
+            self.error(f"must be given no more, got {' '.join(words)}")
+        self.error(f"no such option {option!r}{_meant(option, self.options)}")
+
+    @property
+    def options(self) -> list[str]:
+        """With all their names, as the help lists them."""
+        named = [line.strip().partition("  ")[0] for line in self.format_help().splitlines() if line.startswith("  -")]
+        return sorted({name for names in named for name in OPTION.findall(names)})
+
+
+def _meant(word: str, names: Sequence[str]) -> str:
+    return f"; {text.strip()}" if (text := did_you_mean(word, names)) else ""

@@ -1,0 +1,151 @@
+"""A run as a row of a table, as facts, as a sentence; and a word on what goes on with it."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from bakeoff.cli.columns import fit, fold
+from bakeoff.cli.terminal import format_duration, format_size
+from bakeoff.metrics.catalogue import BY_HEADLINE
+from bakeoff.runs.known import KnownRun
+from bakeoff.runs.status import State, Status
+
+HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
+ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
+SILENT = 30  # seconds without a word that are worth one
+LOSS, LOOK = "train/loss", "validation/"
+SWEEP = "sweep-"  # how the experiments of sweeps begin
+
+
+def table_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:
+    """Return a line for each run; a remark stands below it where there is little room."""
+    return (
+        fit([HEAD, *map(_row, runs)], width, less=("examples/s", "trained"), narrow="variant", is_cut=True)
+        if runs
+        else []
+    )
+
+
+def run_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:
+    return fold([row for run in runs for row in _facts(run)], width)
+
+
+def line_of(run: KnownRun) -> str:
+    words = [f"{run.label} {run.state}"]
+    if run.said:
+        words.append(f"{_steps(run.said)} steps")
+        if run.state.is_live and run.said.seconds_left is not None:
+            words.append(f"{format_duration(run.said.seconds_left)} left")
+    return ", ".join(filter(None, [*words, _last_words(run)]))
+
+
+def hint(runs: Sequence[KnownRun]) -> str:
+    """Say what follows runs that are under way, or what goes on with the one that ended last."""
+    if not runs:
+        return ""
+    if any(run.state.is_live for run in runs):
+        return "`bakeoff status --watch` follows them, `bakeoff stop` ends one after the step it is at"
+    last = runs[0]
+    if last.state == State.SUCCEEDED:
+        return "`bakeoff compare` has runs side by side; `dvc repro` trains what params.yaml says"
+    experiment = (last.said.experiment if last.said else None) or ""
+    again = "the same `dvc exp run`" if experiment else "`dvc repro`, with params.yaml as it was,"
+    again = "`bakeoff sweep --resume`" if experiment.startswith(SWEEP) else again
+    return f"{again} {'goes on with' if last.can_go_on() else 'begins anew'} {last.short or last.fingerprint}"
+
+
+def _row(run: KnownRun) -> tuple[str, ...]:
+    short, said = run.short, run.said
+    if said is None:
+        return (short, run.state, "", "", "", "", "", "", run.unreadable)
+    name = f"{said.name} ({said.experiment})" if said.experiment else said.name
+    left = _clock(said.seconds_left) if run.state.is_live and said.seconds_left is not None else ""
+    speed = f"{said.examples_per_second:,.0f}" if run.state.is_live and said.examples_per_second else ""
+    metric = next(iter([*_headline(said), *_loss(said)]), "")
+    trained = _clock(said.training_seconds)
+    return (short, run.state, _steps(said), left, metric, trained, speed, name, ", ".join(_remarks(run)))
+
+
+def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
+    yield "run", run.short or run.fingerprint
+    said = run.said
+    if said is None:
+        yield "state", f"{run.state}: {run.unreadable}"
+        return
+    yield "variant", said.name
+    if said.experiment:
+        yield "experiment", said.experiment
+    yield "state", f"{run.state}{f': {run.failure.kind}' if run.failure else ''}"
+    if run.failure:
+        yield "reason", run.failure.message
+    yield "steps", f"{_steps(said)}{f', phase {said.phase}' if said.phase else ''}"
+    yield "trained", format_duration(said.training_seconds)
+    if run.state.is_live and said.seconds_left is not None:
+        yield "left", f"about {format_duration(said.seconds_left)}"
+    if said.learning_rate is not None:
+        yield "rate", f"{said.learning_rate:.4g}"
+    if said.examples_per_second is not None:
+        yield "speed", f"{said.examples_per_second:,.0f} examples a second"
+    for name, value in said.metrics.items():
+        yield name, f"{value:.4g}"
+    yield "checkpoint", "yes, it can go on" if run.can_go_on() else "none yet"
+    if said.parent:
+        yield "continues", said.parent
+    machine = said.machine
+    if machine.resident_bytes is not None:
+        estimate, available = said.memory_estimate_bytes, machine.available_bytes
+        at_most = f", estimated at most {format_size(estimate)}" if estimate else ""
+        left = f"; {format_size(available)} were left" if available is not None else ""
+        yield "memory", f"{format_size(machine.resident_bytes)}{at_most}{left}"
+    if machine.disk_free_bytes is not None:
+        yield "disk", f"{format_size(machine.disk_free_bytes)} were left"
+    yield "process", f"{said.process.pid} on {said.process.host}, since {_when(said.started)}"
+    yield "heard of", f"{format_duration(max(0, time.time() - said.updated))} ago; begun {_when(said.began)}"
+    yield "workspace", said.workspace
+    yield "work in flight", run.folder.as_posix()
+    yield "fingerprint", run.fingerprint
+    if run.run_id:
+        yield "run id", run.run_id
+    if run.names.mlflow_id:
+        yield "MLflow's id", run.names.mlflow_id
+
+
+def _steps(said: Status) -> str:
+    return f"{said.steps_done:,} of {said.steps:,}"
+
+
+def _last_words(run: KnownRun) -> str:
+    """Why it failed, or how good it was when last looked at."""
+    numbers = [*_loss(run.said), *_headline(run.said)] if run.said and not run.failure else []
+    return ", ".join([*numbers, *_remarks(run)])
+
+
+def _remarks(run: KnownRun) -> list[str]:
+    if run.failure:
+        return [f"{run.failure.kind}: {run.failure.message}"]
+    if run.said is None:
+        return [run.unreadable]
+    ended = [ENDS[run.said.ended_by]] if run.said.ended_by in ENDS and not run.state.is_live else []
+    silent = time.time() - run.said.updated
+    is_silent = run.state.is_live and not run.waits and silent > SILENT
+    return [*ended, *([f"no word for {format_duration(silent)}"] if is_silent else [])]
+
+
+def _loss(said: Status) -> list[str]:
+    return [f"loss {said.metrics[LOSS]:.3f}"] if LOSS in said.metrics else []
+
+
+def _headline(said: Status) -> list[str]:
+    """The number by which its task is judged, of the last look; of an unknown task its first number."""
+    found = {name.removeprefix(LOOK): value for name, value in said.metrics.items() if name.startswith(LOOK)}
+    return [f"{name} {found[name]:.3f}" for name in (*BY_HEADLINE, *found) if name in found][:1]
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def _clock(seconds: float) -> str:
+    """1:05, 2:03:04."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

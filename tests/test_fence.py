@@ -1,0 +1,32 @@
+"""No test sees the workspace that it is run in; one that does fails by itself."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import fence
+from bakeoff import workspace
+from imports import ROOT
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda: (ROOT / "models/train/state.json").read_text(encoding="utf-8"),
+        lambda: list((ROOT / "data/records").iterdir()),
+        lambda: (ROOT / ".bakeoff/runs").mkdir(parents=True),
+        lambda: sqlite3.connect(ROOT / "mlflow.db"),
+    ],
+)
+def test_whoever_looks_at_what_a_repro_left_is_stopped(look: object) -> None:
+    assert callable(look)
+    with pytest.raises(AssertionError, match="a test sees the workspace that it is run in: "):
+        look()
+    assert len(fence.crossed) == 1  # so that the test would fail if the error had been caught
+    fence.crossed.clear()
+
+
+def test_relative_paths_do_not_lead_to_the_workspace() -> None:
+    assert not Path.cwd().is_relative_to(ROOT) and list(Path.cwd().iterdir()) == []
+    assert not workspace.main_workspace().is_relative_to(ROOT)
