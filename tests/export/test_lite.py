@@ -1,6 +1,7 @@
 """A .tflite answers as its network does, and says of itself what a controller must know."""
 
 import json
+import struct
 import subprocess
 import sys
 import zipfile
@@ -64,6 +65,41 @@ def test_a_detector_gives_controllers_their_four_outputs(folder: Path) -> None:
     assert {output["dtype"] for output in outputs} == {np.float32}
     assert [output["name"] for output in outputs] == ["boxes", "classes", "scores", "count"]
     assert found.get_input_details()[0]["dtype"] == np.float32
+
+
+@pytest.mark.parametrize(("kind", "groups"), [("detection", ["location", "category", "score"]), ("classification", [])])
+def test_the_outputs_of_a_detector_are_a_group_in_the_bytes_of_its_file(
+    folder: Path, kind: str, groups: list[str]
+) -> None:
+    """By the numbers of metadata_schema.fbs: subgraph_metadata is 3, output_tensor_groups 8, tensor_names 1."""
+    file = folder / kind / ("model_float32.tflite" if kind == "detection" else "model.tflite")
+    data = file.read_bytes()
+    start = data.index(b"M001") - 4  # a flatbuffer begins with the place of its root, then its identifier
+
+    def number(layout: str, place: int) -> int:
+        return struct.unpack_from(layout, data, place)[0]
+
+    def field(table: int, slot: int) -> int:
+        """Where what the table points to begins; 0 if it has no such field."""
+        fields = table - number("<i", table)
+        offset = number("<H", fields + 4 + 2 * slot) if 4 + 2 * slot < number("<H", fields) else 0
+        return table + offset + number("<I", table + offset) if offset else 0
+
+    def items(vector: int) -> list[int]:
+        places = [vector + 4 + 4 * item for item in range(number("<I", vector))] if vector else []
+        return [place + number("<I", place) for place in places]
+
+    def text(place: int) -> str:
+        return data[place + 4 : place + 4 + number("<I", place)].decode()
+
+    root = start + number("<I", start)
+    [subgraph] = items(field(root, 3))
+    found = [(text(field(group, 0)), [text(name) for name in items(field(group, 1))]) for group in
+             items(field(subgraph, 8))]  # fmt: skip
+    assert found == ([("detection_result", groups)] if groups else [])
+    assert text(field(root, 7)) == ("1.2.0" if groups else "1.0.0")
+    if groups:
+        assert set(groups) < {text(field(output, 0)) for output in items(field(subgraph, 3))}
 
 
 @pytest.mark.parametrize(("file", "boxes_off", "scores_off"), [("model_float32", 1e-4, 1e-4), ("model", 0.01, 0.01)])

@@ -330,3 +330,18 @@ def test_bilinear_is_at_any_size_what_that_is_for_tensorflow() -> None:
     image = noise(200, 90, 3)
     found = resample_whole(tf.constant(image)[None], 64, "bilinear")[0]
     np.testing.assert_allclose(found, tf.image.resize(image, (64, 64)), atol=1e-3)
+
+
+@pytest.mark.parametrize(("height", "width", "size"), [(40, 30, 64), (90, 41, 32), (37, 53, 20), (16, 16, 16)])
+def test_legacy_bilinear_takes_the_corner_of_a_pixel_for_its_place(height: int, width: int, size: int) -> None:
+    image = noise(height, width, 3).astype(np.float64)
+    places = [np.arange(size) * side / size for side in (height, width)]
+    low = [place.astype(int) for place in places]
+    high = [np.minimum(one + 1, side - 1) for one, side in zip(low, (height, width), strict=True)]
+    down, right = places[0] - low[0], places[1] - low[1]
+    rows = image[low[0]] * (1 - down[:, None, None]) + image[high[0]] * down[:, None, None]
+    expected = rows[:, low[1]] * (1 - right[:, None]) + rows[:, high[1]] * right[:, None]
+    frames = tf.constant(image.astype(np.uint8))[None]
+    np.testing.assert_allclose(resample_whole(frames, size, "legacy_bilinear")[0], expected, atol=1e-3)
+    whole = tf.constant([0.0, 0.0, height, width])
+    np.testing.assert_allclose(resample(frames, whole, size, "legacy_bilinear")[0], expected, atol=0.01)

@@ -17,7 +17,7 @@ from bakeoff.training.starting import load_first_weights
 from bakeoff.training.step import Step
 
 Settings = SsdFpn | SsdMultibox
-RATE = 0.01
+RATE, MOMENTUM = 0.01, 0.9
 ALIKE = 1e-5  # scores
 
 
@@ -50,6 +50,19 @@ def load(network: keras.Model, settings: Settings, path: Path) -> dict[str, Any]
     report = load_first_weights(network, settings, init, origin_of(init, Path))
     assert not (report["left_random"] or report["skipped"] or report["unused"]), report
     return report
+
+
+def go_on(settings: Settings, folder: Path, *, steps: int, start: str = "trained") -> tuple[np.ndarray, np.ndarray]:
+    """Train on from a checkpoint of theirs; return our losses without the weight penalty, and theirs."""
+    inputs, there = np.load(folder / "inputs.npz"), np.load(folder / "numbers.npz")
+    names = [str(number) for number in range(int(inputs["num_classes"]))]
+    network, task = settings.build(len(names)), Detection(settings, names)
+    load(network, settings, folder / start)
+    step = Step(network, keras.optimizers.SGD(RATE, momentum=MOMENTUM), task)
+    batch = {"image": tf.constant(there["resized"])} | _encoded(task, inputs)
+    taken = [step([batch], tf.constant(RATE)) for _ in range(steps)]
+    ours = [float(losses["train/loss_classes"] + losses["train/loss_boxes"]) for losses in taken]
+    return np.array(ours, np.float32), there["losses"]
 
 
 def _count(path: Path) -> int:

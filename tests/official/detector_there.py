@@ -23,7 +23,7 @@ import tensorflow as tf
 from object_detection.builders import model_builder
 from object_detection.utils import config_util
 
-RATE = 0.01
+RATE, MOMENTUM = 0.01, 0.9
 ANSWER = re.compile(r"(Box|BoxEncoding|Class)Predictor/(pointwise_)?kernel")
 
 
@@ -171,7 +171,7 @@ def train(
 ) -> np.ndarray:
     """Some steps, a checkpoint, and the losses of the steps after it by a new optimizer."""
     for steps, is_kept in ((int(inputs["steps"]), False), (int(inputs["more_steps"]), True)):
-        optimizer = tf.keras.optimizers.SGD(RATE, momentum=0.9)
+        optimizer = tf.keras.optimizers.SGD(RATE, momentum=MOMENTUM)
         losses = [take_step(model, optimizer, pixels, shapes, inputs) for _ in range(steps)]
         if not is_kept:
             checkpoint.write(path)

@@ -3,6 +3,7 @@
 `python -m pytest -m slow -s tests/official` prints the table of the largest differences.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,18 @@ from bakeoff.pipeline_config.messages import format_text
 from bakeoff.pipeline_config.model import describe_model
 from bakeoff.run.parse import parse_kind
 from imports import ROOT
-from official.detector_here import Settings, compare
+from official.detector_here import Settings, compare, go_on
 from official.environment import run_there
 
 CLASSES, IMAGES, BOXES = 3, 2, 4
-# The largest difference of each kind. Numbers are float32, and signals of a few units pass a hundred layers.
+SIDE = 96  # of the images of the training that goes on
+# The largest difference of each kind. Numbers are float32, and signals of a few units pass a hundred layers: FPNLite's
+# codes are 5e-4 away from what float64 gives, on both sides.
 MOST = {
     "variables": 0, "spread at the start": 0.05, "others at the start": 0, "resized pixels": 1e-3, "anchors": 1e-6,
-    "codes": 5e-4, "logits": 5e-4, "detections": 2e-5,
+    "codes": 1e-3, "logits": 1e-3, "detections": 2e-5,
     "targets": 1e-4, "loss on classes": 1e-5, "loss on boxes": 1e-5, "weight penalty": 1e-5,
-    "slope of the penalty": 1e-7, "one step, weights": 0.25, "one step, heads": 1e-3, "one step, statistics": 1e-3,
+    "slope of the penalty": 1e-7, "one step, weights": 0.25, "one step, heads": 1e-3, "one step, statistics": 3e-3,
 }  # fmt: skip
 NETWORKS_THERE = (
     "ssd_mobilenet_v2_320",
@@ -44,16 +47,16 @@ def settings_of(option: str, folder: Path) -> Settings:
     return parse_kind(NETWORKS, composed.tree["model"], "model", composed.problems)
 
 
-def write_inputs(settings: Settings, folder: Path, *, steps: int = 0, more_steps: int = 0) -> None:
+def write_inputs(settings: Settings, folder: Path, *, num_images: int, steps: int, more_steps: int) -> None:
     random = np.random.default_rng(3)
-    patches = random.uniform(0, 255, (IMAGES, 12, 16, 3)).repeat(40, 1).repeat(40, 2)
+    patches = random.uniform(0, 255, (num_images, 12, 16, 3)).repeat(40, 1).repeat(40, 2)
     images = np.clip(patches + random.normal(0, 20, patches.shape), 0, 255).astype(np.uint8)
-    truth = np.stack([draw_boxes(settings, random) for _ in range(IMAGES)])
+    truth = np.stack([draw_boxes(settings, random) for _ in range(num_images)])
     np.savez(
         folder / "inputs.npz",
         images=images,
         boxes=truth,
-        classes=random.integers(1, CLASSES + 1, (IMAGES, BOXES)),
+        classes=random.integers(1, CLASSES + 1, (num_images, BOXES)),
         num_classes=CLASSES,
         steps=steps,
         more_steps=more_steps,
@@ -71,22 +74,38 @@ def draw_boxes(settings: Settings, random: np.random.Generator) -> np.ndarray:
             return drawn
 
 
-def run_both(option: str, folder: Path, *, steps: int = 0, more_steps: int = 0) -> Settings:
-    """Let that API build the network of an option and write down its numbers; return the option's settings."""
-    settings = settings_of(option, folder)
+def run_there_too(
+    settings: Settings, folder: Path, *, num_images: int = IMAGES, steps: int = 0, more_steps: int = 0
+) -> None:
+    """Let that API build the network of these settings and write down its numbers."""
     described = {"model": describe_model(settings, CLASSES, count_background=False)}
     (folder / "pipeline.config").write_text(format_text(described), encoding="utf-8")
-    write_inputs(settings, folder, steps=steps, more_steps=more_steps)
+    write_inputs(settings, folder, num_images=num_images, steps=steps, more_steps=more_steps)
     run_there("detector_there.py", folder / "pipeline.config", folder / "inputs.npz", folder)
-    return settings
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("option", NETWORKS_THERE)
 def test_a_detector_is_the_one_of_that_api(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = run_both(option, tmp_path)
+    settings = settings_of(option, tmp_path)
+    run_there_too(settings, tmp_path)
     found = compare(settings, tmp_path)
     with capsys.disabled():
         print(f"\n{option}: " + ", ".join(f"{kind} {value:.2g}" for kind, value in found.items()))
     assert set(found) == set(MOST)
     assert {kind: value for kind, value in found.items() if not value <= MOST[kind]} == {}
+
+
+@pytest.mark.slow
+def test_training_goes_on_where_that_api_left_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = replace(settings_of("ssd_mobilenet_v2_320", tmp_path), input_size=SIDE)
+    run_there_too(settings, tmp_path, num_images=8, steps=50, more_steps=20)
+    ours, theirs = go_on(settings, tmp_path, steps=20)
+    with capsys.disabled():
+        print("\nstep: there, here, apart as a share")
+        for step, (here, there) in enumerate(zip(ours, theirs, strict=True), start=51):
+            print(f"{step}: {there:.7f}, {here:.7f}, {abs(here / there - 1):.1e}")
+    assert theirs[-1] < 0.9 * theirs[0]  # it learns
+    np.testing.assert_allclose(ours, theirs, rtol=2e-4)
+    with pytest.raises(AssertionError):  # from where it began there, losses are others
+        np.testing.assert_allclose(go_on(settings, tmp_path, steps=20, start="initial")[0], theirs, rtol=0.1)

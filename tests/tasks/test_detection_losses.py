@@ -67,6 +67,23 @@ def test_matches_equal_those_of_a_loop_where_no_two_boxes_want_the_same_anchor(s
     assert matched(overlap.tolist(), 0.6, 0.3, True) == expected
 
 
+WANTED_BY_TWO = [  # anchors x boxes: both boxes want the first anchor, the second more
+    [0.3, 0.4],
+    [0.2, 0.1],
+    [0.0, 0.35],
+]
+
+
+def test_of_two_boxes_with_the_same_best_anchor_the_first_has_it_and_the_other_none_as_in_the_api() -> None:
+    found = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=False)
+    assert found.numpy().tolist() == [0, BACKGROUND, BACKGROUND]
+
+
+def test_with_next_best_the_closer_box_has_the_anchor_and_the_other_its_next_best() -> None:
+    found = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=True)
+    assert found.numpy().tolist() == [1, 0, BACKGROUND]
+
+
 TILES = Ssd(input_size=64, anchors=Anchors(scale=1.0, aspect_ratios=(1.0,)))  # 84 anchors that tile the image
 CLASSES = ("ant", "bee", "cow")
 
@@ -103,11 +120,11 @@ def class_loss_by_hand(logits: np.ndarray, truth: int, rule: DetectionLoss) -> f
     if rule.classes == "softmax":
         return -weight * math.log(math.exp(numbers[truth]) / sum(math.exp(number) for number in numbers))
     total = 0.0
-    for label, number in enumerate(numbers, start=1):
+    for label, number in enumerate(numbers, start=0 if rule.background_logit else 1):
         answer = 1 / (1 + math.exp(-number))
-        answer = answer if label == truth else 1 - answer
+        answer = answer if label == truth > 0 else 1 - answer  # the background's number is never to be high
         alpha, gamma = (rule.focal_alpha, rule.focal_gamma) if rule.classes == "sigmoid_focal" else (None, 0.0)
-        share = 1.0 if alpha is None else alpha if label == truth else 1 - alpha
+        share = 1.0 if alpha is None else alpha if label == truth > 0 else 1 - alpha
         total -= share * (1 - answer) ** gamma * math.log(answer)
     return weight * total
 
@@ -125,6 +142,8 @@ def box_loss_by_hand(off: np.ndarray, delta: float) -> float:
         DetectionLoss(classes="sigmoid", divide_boxes_by_code_size=True, box_weight=2.0),
         DetectionLoss(classes="sigmoid_focal", background_weight=0.5, divide_by_matches=False),
         DetectionLoss(divide_by_matches=False, divide_boxes_by_code_size=True, smooth_l1_delta=3.0),
+        DetectionLoss(classes="sigmoid", background_logit=True),
+        DetectionLoss(classes="sigmoid_focal", background_logit=True, background_weight=0.5),
     ],
 )
 def test_losses_equal_those_counted_one_by_one(rule: DetectionLoss) -> None:

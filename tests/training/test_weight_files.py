@@ -5,6 +5,7 @@ import pickle
 import warnings
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.networks.applications import InceptionV3, MobileNetV2
+from bakeoff.networks.detector import Backbone
+from bakeoff.networks.ssd_fpn import SsdFpn
 from bakeoff.training import weight_files
 from first_weights import SAVED, Small, firsts, numbered, start, whole_model
 
@@ -177,3 +180,38 @@ def test_layers_that_keras_numbered_late_in_a_process_are_counted_from_0(tmp_pat
     network, report = start(tmp_path / "one.h5", model=model)
     assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
     assert firsts(network) == {path: float(n) for n, path in enumerate(firsts(network), start=1)}
+
+
+RESNET = Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8)
+
+
+def normalised(x: np.ndarray, weights: dict[str, np.ndarray], norm: str) -> np.ndarray:
+    gamma, beta, mean, variance = (
+        weights[f"{norm}/{name}"] for name in ("gamma", "beta", "moving_mean", "moving_variance")
+    )
+    return gamma * (x - mean) / np.sqrt(variance + 1e-3) + beta
+
+
+@pytest.mark.parametrize("name", ["one.weights.h5", "one.h5"])
+def test_the_resnet_of_keras_answers_the_same_without_its_biases_and_in_another_order_of_colours(
+    name: str, tmp_path: Path
+) -> None:
+    keras_own = SsdFpn(input_size=160, backbone=replace(RESNET, like="keras")).build(2)
+    draw = np.random.default_rng(0)
+    for weight in keras_own.weights:
+        weight.assign(draw.uniform(0.5, 1.5, weight.shape))
+    (write_keras_2 if name == "one.h5" else SAVED[name])(tmp_path / name, keras_own)
+    network, report = start(tmp_path / name, model=SsdFpn(input_size=160, backbone=RESNET), num_classes=2)
+    assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
+    theirs, ours = ({one.path: one.numpy().astype(float) for one in model.weights} for model in (keras_own, network))
+    convolutions = [path.partition("/")[0] for path in ours if path.endswith("_conv/kernel")]
+    assert len(convolutions) == 53
+    for layer in convolutions:
+        there, here = theirs[f"{layer}/kernel"], ours[f"{layer}/kernel"]
+        patch = draw.normal(size=there.shape[:3])
+        seen = patch[..., ::-1] if layer == "conv1_conv" else patch  # blue comes first there
+        norm = f"{layer.removesuffix('_conv')}_bn"
+        expected = normalised(np.einsum("hwi,hwio->o", seen, there) + theirs[f"{layer}/bias"], theirs, norm)
+        np.testing.assert_allclose(
+            normalised(np.einsum("hwi,hwio->o", patch, here), ours, norm), expected, rtol=1e-4, atol=1e-4
+        )

@@ -62,17 +62,25 @@ def resample(frames: tf.Tensor, corners: tf.Tensor, size: int, method: str = "sm
     `legacy_bilinear` takes the corner of a pixel for its place, where the others take its centre.
     """
     kernel, widens = KERNELS[method]
-    scale = size / (corners[2:] - corners[:2])
-    shift = 0.5 - 0.5 * scale if method == "legacy_bilinear" else 0.0
+    scale, side, is_legacy = size / (corners[2:] - corners[:2]), tf.shape(frames)[1:3], method == "legacy_bilinear"
     image = tf.raw_ops.ScaleAndTranslate(
-        images=frames,
+        images=tf.pad(frames, [[0, 0], [0, 1], [0, 1], [0, 0]], "SYMMETRIC") if is_legacy else frames,
         size=[size, size],
         scale=scale,
-        translation=shift - corners[:2] * scale,
+        translation=(0.5 - 0.5 * scale if is_legacy else 0.0) - corners[:2] * scale,
         kernel_type=kernel,
         antialias=widens,
     )
+    if is_legacy:  # past the corner of the last pixel it is repeated, but only where the frames are
+        image *= _covered(side, corners, size)
     return tf.ensure_shape(image, [frames.shape[0], size, size, frames.shape[3]])
+
+
+def _covered(side: tf.Tensor, corners: tf.Tensor, size: int) -> tf.Tensor:
+    """Return 1 for the pixels of a window whose centres lie on the frames, else 0: (size, size, 1)."""
+    places = corners[:2] + (tf.range(size, dtype=tf.float32)[:, None] + 0.5) * (corners[2:] - corners[:2]) / size
+    inside = tf.cast((places >= 0) & (places <= tf.cast(side, tf.float32)), tf.float32)
+    return inside[:, None, :1] * inside[None, :, 1:]
 
 
 def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth") -> tf.Tensor:
