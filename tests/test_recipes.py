@@ -221,7 +221,7 @@ def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(wor
     assert state["best_step"] == min(seen, key=lambda step: seen[step])
     assert metrics["count_error"] == pytest.approx(state["best_value"])
     with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        query = "SELECT value FROM latest_metrics WHERE key = 'evaluation/count_error'"
+        query = "SELECT value FROM latest_metrics WHERE key = 'within_evaluation/more/count_error'"
         assert store.execute(query).fetchall() == [(metrics["count_error"],)]
     compared = workspace.run("python", "-m", "bakeoff.cli", "compare", "--md").stdout
     assert "count_error" in compared and f"{metrics['count_error']:.3f}" in compared

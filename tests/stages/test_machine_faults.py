@@ -169,7 +169,7 @@ def _status(workspace: Workspace) -> list[str]:
 
 def test_a_metric_that_no_validation_gives_is_refused_before_anything_runs(built: Workspace, tmp_path: Path) -> None:
     workspace = built.copy(tmp_path / "clone")
-    words = "train.best_by: no such metric 'nonsense'; one of: AR_1, "
+    words = "train.best_by: no such metric 'nonsense'; did you mean 'loss'? one of: AR_1, "
     done = workspace.run(*BAKEOFF, "plan", "train.best_by=nonsense", ok=False)
     assert done.returncode == 2 and done.stderr.startswith(f"command line: {words}") and done.stderr.count("\n") == 1
     done = workspace.run(*BAKEOFF, "sweep", "train.best_by=mAP,nonsense", "--dry-run", ok=False)

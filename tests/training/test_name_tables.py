@@ -222,7 +222,9 @@ def test_a_start_from_tensorflow_1_says_on_the_screen_what_differs(tmp_path: Pat
     path = write(tmp_path / "model.ckpt", {key: array.astype(np.float32) for key, array in arrays.items()})
     _, report = load(path, V1)
     assert report["left_random"] == [] and len(report["differs"]) == 1
-    assert in_words(report, Init("model.ckpt"))[-1].startswith("  under TensorFlow 1 a pyramid passes the sum of a level on, here the")
+    assert in_words(report, Init("model.ckpt"))[-1].startswith(
+        "  under TensorFlow 1 a pyramid passes the sum of a level on, here the"
+    )
     _, report = load(path, V1, warm_start=("backbone",))  # no pyramid is taken
     assert report["differs"] == []
 
