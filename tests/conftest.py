@@ -49,6 +49,7 @@ def _outside_of_the_workspace(tmp_path_factory: pytest.TempPathFactory) -> Itera
     """Tests run in an empty folder, unless they go elsewhere."""
     with fence.put_up(), pytest.MonkeyPatch.context() as patch:
         patch.delenv("DVC_ROOT", raising=False)
+        patch.delenv("COLUMNS", raising=False)  # of the terminal that tests are started from
         patch.chdir(tmp_path_factory.mktemp("nowhere"))
         yield
 

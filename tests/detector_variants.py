@@ -36,7 +36,9 @@ def manifest() -> Manifest:
 @pytest.fixture(scope="session")
 def variant(manifest: Manifest) -> Variant:
     """A resolved run; its groups are given as trees of conf/, `model` also as the name of an option."""
-    parts = [Variable(f"{part}/kernel", (1,), True) for part in ("backbone.a", "head.a", "block_1_a", "neck.a")]
+    parts = [
+        Variable(f"{part}/kernel", (1,), True) for part in ("backbone.a", "head.a", "block_1_a", "conv_pw_1", "neck.a")
+    ]
     groups: dict[str, Any] = {
         "variant": {},
         "seed": 0,

@@ -70,7 +70,7 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     assert metrics["accuracy"] == pytest.approx(accuracy_score(truth, given))
     assert metrics["macro_f1"] == pytest.approx(f1_score(truth, given, average="macro"))
     assert metrics["macro_recall"] == pytest.approx(recall_score(truth, given, average="macro"))
-    first, second, third = said.splitlines()
+    *_, first, second, third = said.splitlines()  # after what training says
     assert f"10 test examples of data/records: accuracy {metrics['accuracy']:.3f}" in first
     assert second == "  this split was looked at once, by 1 model"
     assert third.endswith(f"{own_folder().as_posix()}/ (not in MLflow, which has no such run)")

@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from bakeoff import workspace
 from bakeoff.config.variant import choose_source
 from bakeoff.errors import DataError, TryAgainLater
 from bakeoff.export.flat_tables import FlatTable
@@ -284,6 +285,10 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr("bakeoff.training.weights.save", too_much)
+        with pytest.raises(MemoryError):
+            train(load(RUN), RECORDS, folder / "trained")
+        assert known_runs()[0].state == State.SUCCEEDED  # it took no step
+        shutil.rmtree(workspace.runs())
         with pytest.raises(MemoryError):
             train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]

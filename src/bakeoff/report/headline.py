@@ -1,4 +1,4 @@
-"""`headline.json`: the few numbers of metrics.json that `dvc metrics diff` and `dvc exp show` have a row or column for.
+"""`headline.json`: the few numbers of metrics.json that one looks at first, for `dvc metrics diff --targets`.
 
     {"mAP_50": 0.837, "mAP": 0.598, "mAP_75": 0.750, "AR_100": 0.720, "f1": 0.779, …}
 
