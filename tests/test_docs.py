@@ -171,7 +171,7 @@ def test_the_readme_can_be_typed_from_top_to_bottom(tmp_path: Path) -> None:
 
 def _two_runs(workspace: Workspace) -> list[str]:
     found = json.loads(workspace.run("bakeoff", "status", "--json").stdout)
-    return [run["run"] for run in found["runs"]]
+    return [run["fingerprint"] for run in found["runs"]]
 
 
 @pytest.mark.parametrize("command", sorted({name.split()[0] for name in ALL_COMMANDS} - {"repro"}))

@@ -63,4 +63,4 @@ def test_what_is_no_time_of_a_step_is_passed_over(left: bytes, tmp_path: Path) -
         lines.write(left)
     assert remembered(file, "a") == 0.5
     remember(file, "a", 0.25)
-    assert remembered(file, "a") == 0.25
+    assert remembered(file, "a") == 0.375

@@ -34,12 +34,13 @@ def test_a_leg_that_logged_hardly_anything_has_no_pace() -> None:
     assert pace_of(LEG, [line(50, 10.0), line(100, 20.0)], 8) is None
 
 
-def test_the_latest_pace_of_a_kind_of_step_is_remembered(tmp_path: Path) -> None:
+def test_the_median_of_the_newest_five_paces_of_a_kind_of_step_is_remembered(tmp_path: Path) -> None:
     file = tmp_path / "folder/paces.jsonl"
     assert remembered(file, "a") is None
-    for key, seconds in (("a", 0.5), ("b", 7.0), ("a", 0.25)):
+    for key, seconds in (("a", 99.0), ("a", 98.0), ("b", 7.0), ("a", 0.5), ("a", 60.0), ("a", 0.25), ("a", 0.75)):
         remember(file, key, seconds)
-    assert (remembered(file, "a"), remembered(file, "b"), remembered(file, "c")) == (0.25, 7.0, None)
+    assert remembered(file, "a") == 0.75  # of 98, 0.5, 60, 0.25, 0.75
+    assert (remembered(file, "b"), remembered(file, "c")) == (7.0, None)
 
 
 def test_lines_that_a_crash_cut_off_are_passed_over(tmp_path: Path) -> None:

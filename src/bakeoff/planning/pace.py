@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
 MOST_SECONDS = 8.0  # of measuring, for each phase
 MOST_STEPS = 50
+NEWEST = 5  # measurements of one kind whose median counts: other work on the machine makes single ones too long
 BEFORE = "as such steps took here before"
 
 
@@ -119,14 +120,15 @@ def remember(file: Path, key: str, seconds_per_step: float) -> None:
 
 
 def remembered(file: Path, key: str) -> float | None:
-    """Return the latest; lines that a crash cut off, or that hold no time, are passed over."""
-    found = None
+    """Return the median of the newest; lines that a crash cut off, or that hold no time, are passed over."""
+    found = list[float]()
     for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
         with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
             row = json.loads(line)
             seconds = float(row["seconds_per_step"]) if row["key"] == key else 0.0
-            found = seconds if 0 < seconds < math.inf else found
-    return found
+            if 0 < seconds < math.inf:
+                found.append(seconds)
+    return median(found[-NEWEST:]) if found else None
 
 
 def _key_of(run: Variant, leg: TrainingPhase, cores: int | None = None) -> str:

@@ -1,7 +1,8 @@
 """How long a command or a job takes as a whole: each stage that runs, TensorFlow's start in it, and what DVC does.
 
-What was measured on this machine counts first: of a stage like it, then of the same stage of other variants. Where
-there is neither, `ROUGH` stands for it: what the stages of the demo took on two cores of an ordinary machine.
+What was measured on this machine counts first: of a stage like it, then of the same stage of other variants. The median
+of the last few measurements counts, because other work on the machine makes single ones too long. Where there is none,
+`ROUGH` stands for it: what the stages of the demo took on two cores of an ordinary machine.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from bakeoff import machine
 from bakeoff.durations import DVC, JOB, Duration, keep_duration, read_durations, seconds_here
 from bakeoff.planning.ahead import RUNS
-from bakeoff.planning.pace import Pace, keys_of, known_pace, seconds_of
+from bakeoff.planning.pace import NEWEST, Pace, keys_of, known_pace, seconds_of
 from bakeoff.run.settings import Run
 
 TRAIN = "train"
@@ -61,30 +62,31 @@ class Whole:
         cls, run: Run, ahead: Mapping[str, str], pace: Pace | None, *, by: str = DVC, cores: int | None = None
     ) -> "Whole":
         """Return it for a variant whose stages are to do this, each by so many cores; by `dvc repro`, or as a job."""
-        told = Told(read_durations(), cores or machine.cores())
+        measured = Measured(read_durations(), cores or machine.cores())
         running, has_steps = [name for name, outcome in ahead.items() if outcome == RUNS], True
-        parts = {name: told.seconds(name, stage_key(name, run)) for name in running}
+        parts = {name: measured.seconds(name, stage_key(name, run)) for name in running}
         if TRAIN in parts:
-            parts[TRAIN], has_steps = _training(run, pace, told)
-        return cls(parts | {by: told.besides(by, len(running))}, has_steps)
+            parts[TRAIN], has_steps = _training(run, pace, measured)
+        return cls(parts | {by: measured.besides(by, len(running))}, has_steps)
 
 
 @dataclass(frozen=True)
-class Told:
+class Measured:
     rows: Sequence[Duration]
     cores: int  # that what is asked for may use
 
-    def latest(self, what: str, key: str | None = None) -> Duration | None:
-        """Return the last of this kind; rather one that had as many cores."""
+    def newest(self, what: str, key: str | None = None) -> list[Duration]:
+        """Return the newest measurements of this kind, all by one number of cores: if there are any, by as many."""
         rows = [row for row in self.rows if row.what == what and key in (None, row.key)]
-        return next(iter([row for row in rows if row.cores == self.cores][-1:] or rows[-1:]), None)
+        cores = self.cores if any(row.cores == self.cores for row in rows) else rows[-1].cores if rows else 0
+        return [row for row in rows if row.cores == cores][-NEWEST:]
 
     def seconds(
         self, what: str, key: str, part: Callable[[Duration], float] = lambda row: row.seconds
     ) -> tuple[float, str]:
-        for row, known_from in ((self.latest(what, key), HERE), (self.latest(what), OTHERS)):
-            if row is not None:
-                return part(row) * self._slower(row), known_from
+        for rows, known_from in ((self.newest(what, key), HERE), (self.newest(what), OTHERS)):
+            if rows:
+                return median(part(row) for row in rows) * self._slower(rows[0]), known_from
         return ROUGH.get(what, ROUGH_OF_ANY_OTHER), BY_RULE
 
     def _slower(self, row: Duration) -> float:
@@ -167,16 +169,16 @@ class Looks:
         keep_duration(TRAIN, stage_key(TRAIN, run), seconds, **more)
 
 
-def _training(run: Run, pace: Pace | None, told: Told) -> tuple[tuple[float, str], bool]:
+def _training(run: Run, pace: Pace | None, measured: Measured) -> tuple[tuple[float, str], bool]:
     """Return the time of steps by their pace, of looks and of the rest by an earlier training, and whether the steps
     are in it. Of a variant that logs too little to tell its pace, an earlier one stands for all, if it was as long."""
     key = stage_key(TRAIN, run)
-    same = told.latest(TRAIN, key)
-    if pace is None and same is not None and same.steps >= run.derived.steps:
-        return told.seconds(TRAIN, key), True
-    split = replace(told, rows=[row for row in told.rows if row.rest is not None])
+    as_long = replace(measured, rows=[row for row in measured.rows if row.steps >= run.derived.steps])
+    if pace is None and as_long.newest(TRAIN, key):
+        return as_long.seconds(TRAIN, key), True
+    split = replace(measured, rows=[row for row in measured.rows if row.rest is not None])
     rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
-    has_look = split.latest(TRAIN) is not None
+    has_look = bool(split.newest(TRAIN))
     look = split.seconds(TRAIN, key, lambda row: row.look)[0] if has_look else ROUGH_LOOK
     looks = looks_of(run) * look
     steps = seconds_of(run, pace, looks)
