@@ -93,10 +93,12 @@ def test_the_command_lists_and_fetches_from_a_folder(
     assert "is there already; remove it to fetch it again" in capsys.readouterr().out
     run("list")
     rows = capsys.readouterr().out.splitlines()
-    [row] = [line for line in rows if line.startswith("s3dg_kinetics_600")]
-    assert row.split()[1] == "here" and row.split()[-3:] == ["Kinetics", "600", "s3dg"]
-    assert rows[-1] == "taken from their publishers' pages (--json has the addresses) and not verified here"
-    assert len(rows) == len(ENTRIES) + 2
+    [number] = [number for number, line in enumerate(rows) if line.startswith("s3dg_kinetics_600")]
+    assert rows[number].split()[1] == "here"
+    assert rows[number + 1] == "  Kinetics 600; licence not known; s3dg"
+    assert rows[-1] == "taken from their publishers' pages (addresses: --json), not verified here"
+    assert len(rows) == 2 * len(ENTRIES) + 2
+    assert max(map(len, rows)) <= 80
     run("list", "--json")
     entries = json.loads(capsys.readouterr().out)
     assert [entry["name"] for entry in entries if entry["is_here"]] == ["s3dg_kinetics_600"]

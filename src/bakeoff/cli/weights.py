@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.terminal import format_names, format_size, say_columns
+from bakeoff.cli.terminal import align, format_names, format_size
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
@@ -37,24 +37,22 @@ def show_list(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps([asdict(entry) | {"is_here": _is_here(entry)} for entry in entries], indent=1))
         return
-    say_columns([("name", "", "published", "speed", "size", "licence", "trained on", "for"), *map(_row, entries)])
-    say("taken from their publishers' pages (--json has the addresses) and not verified here")
+    table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])
+    say(table[0])
+    for numbers, entry in zip(table[1:], entries, strict=True):
+        say(numbers)
+        say(f"  {_describe_use(entry)}")
+    say("taken from their publishers' pages (addresses: --json), not verified here")
 
 
-def _row(entry: "Entry") -> tuple[str, ...]:
+def _numbers(entry: "Entry") -> tuple[str, ...]:
     size = format_size(entry.size) if entry.size else "?"
-    licence = (entry.licence or "?") + (f", not for {entry.forbids}" if entry.forbids else "")
-    here = "here" if _is_here(entry) else ""
-    return (
-        entry.name,
-        here,
-        entry.score or "?",
-        entry.speed or "?",
-        size,
-        licence,
-        entry.data,
-        format_names(entry.models, 2),
-    )
+    return entry.name, "here" if _is_here(entry) else "", entry.score or "?", entry.speed or "?", size
+
+
+def _describe_use(entry: "Entry") -> str:
+    licence = (entry.licence or "licence not known") + (f", not for {entry.forbids}" if entry.forbids else "")
+    return f"{entry.data}; {licence}; {format_names(entry.models, 1)}"
 
 
 def _is_here(entry: "Entry") -> bool:
