@@ -24,6 +24,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bakeoff.tracking.run_names import SHOWN_OF_ID
 from faults.kills import SETTINGS, curve
 from faults.s3_store import Bucket
 from faults.tracking_store import Server, contents
@@ -81,9 +82,10 @@ def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
     None: the kill came before the store had the whole of a first checkpoint.
     """
     done = workspace.run(*BAKEOFF, "continue", run_id[:9], ok=False)
-    if "has no checkpoint of this run" in done.stderr:
+    if "has no checkpoint of run" in done.stderr:
         return None
-    [step] = re.findall(rf"run {run_id[:12]}: after step ([\d,]+)", done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [step] = re.findall(rf"run {run_id[:SHOWN_OF_ID]}: after step ([\d,]+)", done.stdout)
     workspace.run(*BAKEOFF, "repro", "train")
     return int(step.replace(",", "")), workspace.state()
 

@@ -14,6 +14,7 @@ from extra_packages import extra_packages, python_path
 from workspace_copy import environment
 
 NAME = "models"
+PACKAGES = ("moto[server]==5.2.5", "boto3")
 
 
 class Bucket:
@@ -23,7 +24,7 @@ class Bucket:
             self._port = free.getsockname()[1]
         self._address = f"http://127.0.0.1:{self._port}"
         self.environment = {  # of whoever reads or writes it
-            "PYTHONPATH": python_path(extra_packages("moto[server]==5.2.5", "boto3")),
+            "PYTHONPATH": python_path(extra_packages(*PACKAGES)),
             "AWS_ENDPOINT_URL_S3": self._address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
             "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
         }  # fmt: skip
