@@ -8,18 +8,20 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from faults.s3_store import Bucket
 from workspace_copy import environment
 
 OF_A_SERVER = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
 class Server:
-    def __init__(self, folder: Path, store: str | None = None) -> None:
-        """`store` is a database; without one the server makes its own."""
-        self._folder, self._store = folder, store or f"sqlite:///{folder}/store.db"
+    def __init__(self, folder: Path, store: str | None = None, bucket: Bucket | None = None) -> None:
+        """`store` is a database; without one the server makes its own. Files go to the bucket, without one to the
+        server."""
+        self._folder, self._store, self._bucket = folder, store or f"sqlite:///{folder}/store.db", bucket
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -31,12 +33,12 @@ class Server:
 
     def start(self) -> None:
         self._folder.mkdir(exist_ok=True)
-        options = {
-            "backend-store-uri": self._store,
-            "artifacts-destination": self._folder / "artifacts", "host": "127.0.0.1", "port": self._port, "workers": 1,
-        }  # fmt: skip
+        options = {"backend-store-uri": self._store, "host": "127.0.0.1", "port": self._port, "workers": 1}
+        files = [f"--artifacts-destination={self._folder / 'artifacts'}"]
+        if self._bucket:
+            files = ["--no-serve-artifacts", f"--default-artifact-root={self._bucket.uri}"]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items())],
+            [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items()), *files],
             cwd=self._folder, env=environment() | OF_A_SERVER, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -48,9 +50,11 @@ class Server:
                 time.sleep(0.2)
         raise AssertionError("the server does not come up")
 
-    def checkpoints(self) -> list[Path]:
-        """The files of checkpoints that it holds."""
-        return [path for path in (self._folder / "artifacts").rglob("*") if path.name.isdigit() and path.is_file()]
+    def checkpoints(self) -> set[PurePath]:
+        """The files of checkpoints that are kept for it; one that is there in parts is named once."""
+        files = self._bucket.files() if self._bucket else (self._folder / "artifacts").rglob("*")
+        named = {path.with_name(path.name.partition(".part-")[0]) for path in files}
+        return {path for path in named if path.name.isdigit()}
 
     def kill(self) -> None:
         if self._process:

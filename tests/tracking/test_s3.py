@@ -1,8 +1,4 @@
-"""Files of a run in S3, by MLflow's own client for it. Needs the package boto3, and no network: the bucket is a dict.
-
-python -m pip install --target somewhere boto3
-PYTHONPATH=somewhere python -m pytest -m slow tests/tracking/test_s3.py
-"""
+"""Files of a run in S3, by MLflow's own client for it, which the proof installs. The bucket is a dict."""
 
 import shutil
 import threading
@@ -20,8 +16,9 @@ from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.journal_files import exported_model, kept_weights
 from bakeoff.tracking.sync import sync
 from bakeoff.tracking.target import Target, place_in
+from extra_packages import extra_packages
+from faults.s3_store import PACKAGES
 
-pytest.importorskip("boto3", reason="boto3 is not installed; the first lines of this file say how")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of MLflow's and Amazon's libraries
 
 
@@ -104,6 +101,7 @@ class Objects(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    monkeypatch.syspath_prepend(extra_packages(*PACKAGES))
     server = Bucket()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for name, value in {

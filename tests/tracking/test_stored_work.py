@@ -206,7 +206,7 @@ def test_a_run_without_a_checkpoint_is_named(target: Target, bakeoff: Any) -> No
     assert code == 2 and "has no checkpoint of run 01234567: it ended before its first, or track.checkpoints was" in err
 
 
-def test_two_runs_of_one_name_are_named(target: Target, bakeoff: Any) -> None:
+def test_two_runs_of_one_name_are_named_and_each_is_found_by_its_id(target: Target, bakeoff: Any) -> None:
     journal = Journal("77" * 16)
     target.write(journal.folder)
     journal.run("the same again")
@@ -216,9 +216,10 @@ def test_two_runs_of_one_name_are_named(target: Target, bakeoff: Any) -> None:
     journal.close()
     deliver(journal.folder, target)
     code, _, err = bakeoff(FINGERPRINT)
-    assert code == 2
-    assert err.startswith(f"{FINGERPRINT}: must name one run, got 2: ") and err.endswith("; give more of its name\n")
+    assert code == 2 and err.startswith(f"{FINGERPRINT}: must name one run, got 2: ")
+    assert err.endswith("; give one of these short names\n")
     assert "01234567 at step 30" in err and "77777777 at step 10" in err
+    assert [find_work(target, name).checkpoints[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
 
 
 def test_a_store_that_is_not_there_is_not_made(target: Target, bakeoff: Any) -> None:

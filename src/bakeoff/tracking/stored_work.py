@@ -123,7 +123,8 @@ class StoredWork:
 
 
 def find_work(target: Target, name: str) -> StoredWork:
-    """Find the checkpoints of a run by any of its names. Of several runs those count that have some."""
+    """Find the checkpoints of a run by any of its names. Of several runs those count that have some, and an id names
+    one of them."""
     if target.lacks_its_file:
         raise WorkspaceError(f"{name}: {target.shown} is not here; set track.uri to the store that has the run")
     from bakeoff.tracking.store import explain
@@ -143,10 +144,12 @@ def find_work(target: Target, name: str) -> StoredWork:
             f"{name}: MLflow ({target.shown}) has no checkpoint of run {found[0].short}: it ended before its first, or "
             "track.checkpoints was best or none"
         )
-    if len(with_some) > 1:
-        named = ", ".join(f"{work.short} at step {work.checkpoints[0].step:,}" for work in with_some)
-        raise WorkspaceError(f"{name}: must name one run, got {len(with_some)}: {named}; give more of its name")
-    return with_some[0]
+    with_id = [work for work in with_some if any(one.startswith(name) for one in (work.run_id, work.mlflow_id))]
+    chosen = with_id or with_some
+    if len(chosen) > 1:
+        named = ", ".join(f"{work.short} at step {work.checkpoints[0].step:,}" for work in chosen)
+        raise WorkspaceError(f"{name}: must name one run, got {len(chosen)}: {named}; give one of these short names")
+    return chosen[0]
 
 
 def _work_of(target: Target, stored: StoredRun) -> StoredWork:
