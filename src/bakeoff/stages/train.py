@@ -179,6 +179,8 @@ def _train(
             )  # fmt: skip
             outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)
+            if outcome.ended_by == "stop":
+                desk.stop.leave_if_taken_away(outcome.position.step)
             remember_paces(run, [] if found.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}

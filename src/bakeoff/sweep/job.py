@@ -19,8 +19,9 @@ from filelock import FileLock, Timeout
 
 from bakeoff import dvc, machine, workspace
 from bakeoff.durations import JOB, begin_command, end_command
-from bakeoff.errors import said_plainly
+from bakeoff.errors import TRY_AGAIN_LATER, said_plainly
 from bakeoff.files import write_whole
+from bakeoff.signals import TAKES_AWAY
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import SweepJob, load_manifest
@@ -94,7 +95,7 @@ def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> di
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
         os.sched_setaffinity(0, map(int, cores.split(",")))
@@ -130,7 +131,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     hear = _hear_signals if session.POSIX else None
     # Ctrl-C is for DVC; this process notes how it ends.
     code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
-    session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
+    session.end(os.getpid(), asked=code == TRY_AGAIN_LATER)  # of DVC, if it was killed, the stage may be left
     place.settle(cache)
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
@@ -147,7 +148,7 @@ def make_experiment(job: SweepJob, clone: Path) -> list[str]:
 
 def _hear_signals() -> None:
     """What this process ignores its child would, too; as a shell does that starts a sweep in the background."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_DFL)
 
 
