@@ -175,7 +175,9 @@ class LaunchByHydra(Launch):
         return [*fixed, *self.manifest.job(number).points[0], f"+{SWEEP}={as_words(which)}"]
 
     def _settle_not_begun(self, job: SweepJob) -> None:
-        if is_wanted(job.experiment):
+        if job.why == TAKEN_AWAY:
+            state, why = JobState.STOPPED, TAKEN_AWAY
+        elif is_wanted(job.experiment):
             state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
         else:
             state, why = JobState.STOPPED, NOT_BEGUN

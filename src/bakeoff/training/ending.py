@@ -1,8 +1,8 @@
 """How a run ends: all steps done, a stop that was asked for, no time left, validation that gets no better.
 
-A stop is asked for by Ctrl-C, or by the file that `bakeoff stop` puts into the run's folder. Before the first step it is
-answered at once, for there is nothing to save. After it, once: the step is finished, saved and evaluated. Ctrl-C again
-stops at once. SIGTERM and SIGUSR2 say that the machine is taken away: the step is finished and saved, and that is all.
+A stop is asked for by Ctrl-C, or by the file that `bakeoff stop` puts into the run's folder. Before the first step it
+is answered at once, for there is nothing to save. After it, once: the step is finished, saved and evaluated. Ctrl-C
+again stops at once. SIGTERM and SIGUSR2 take the machine away: the step is finished and saved, and not evaluated.
 """
 
 import os
@@ -88,10 +88,12 @@ class Stop:
         self._has_stepped = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        name, code = (CTRL_C, INTERRUPTED) if number == signal.SIGINT else (signal.Signals(number).name, TRY_AGAIN_LATER)
+        is_ctrl_c = number == signal.SIGINT
+        name = CTRL_C if is_ctrl_c else signal.Signals(number).name
         if not self._has_stepped:
+            code = INTERRUPTED if is_ctrl_c else TRY_AGAIN_LATER
             raise Canceled(f"stopped by {name} before the first step; run the same command again", code)
-        if self.by is not None and number == signal.SIGINT:
+        if self.by is not None and is_ctrl_c:
             raise KeyboardInterrupt
         self._accept(name)
 
