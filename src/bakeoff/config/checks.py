@@ -106,7 +106,7 @@ def _check_batches(train: Train, spans: Sequence[Span], manifest: Manifest | Non
     for place, span in enumerate(spans):
         own = bool(train.phases) and train.phases[place].batch_size is not None
         key = f"train.phases[{place}].batch_size" if own else "train.batch_size"
-        if train.devices != "all" and span.batch_size % train.devices:
+        if train.device_number is not None and span.batch_size % train.device_number:
             problems.add(key, f"must be divisible by train.devices={train.devices}, got {span.batch_size}")
         examples = manifest.splits[TRAIN].examples if manifest else span.batch_size
         if span.batch_size > examples:

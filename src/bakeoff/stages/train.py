@@ -15,11 +15,10 @@ from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.planning.room import require_gpu_room_for, require_room_for
 from bakeoff.planning.whole import Looks
 from bakeoff.progress import progress, say
-from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
-from bakeoff.runs.device import say_device
+from bakeoff.runs.device import choose_devices, count_devices, device_tags, say_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
 from bakeoff.stages import read_options, stage_parser
@@ -64,7 +63,7 @@ class Start:
     def of(cls, run: Run, manifest: Manifest) -> "Start":
         origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
         parent = parent_of(run.train, workspace.runs(), own_id)
-        others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
+        others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(count_devices(run))}
         itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
         name = name_of(itself)
         before = parent.folder if parent else None
@@ -131,7 +130,7 @@ def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tup
         ) as report:  # fmt: skip
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
-            load_tensorflow()
+            choose_devices(run)
             desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks())
             return _train(run, manifest, records, out, start, desk)
 
@@ -158,7 +157,7 @@ def _train(
     found = _take_up(run, start, work, in_words(first, run.train.init))
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
-    tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
+    tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint) | device_tags(rig.replicas)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         introduce(copy, run, manifest, records, start.starts)
@@ -244,16 +243,6 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
         "memory_budget_bytes": derived.memory_budget_bytes,
         "device_estimate_bytes": derived.device_estimate_bytes,
     } | (of_memory if took_steps else {})
-
-
-def _count_devices(run: Run) -> int:
-    """TensorFlow is loaded for it only if it alone knows."""
-    if run.train.devices != "all":
-        return run.train.devices
-    load_tensorflow()
-    from bakeoff.training.devices import device_count
-
-    return device_count("all")
 
 
 def evaluate_here() -> None:

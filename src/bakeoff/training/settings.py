@@ -116,7 +116,7 @@ class Train:
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
     accumulate_batches: int = 1  # gradients of so many batches make one step
     mixed_precision: bool = False
-    devices: int | Literal["all"] = 1  # a batch is split over them
+    devices: int | Literal["all", "gpu", "cpu"] = 1  # a batch is split over them; `gpu`: all GPUs, at least one
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
@@ -140,8 +140,8 @@ class Train:
 
     def __post_init__(self) -> None:
         require(self.batch_size == "auto" or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or auto")
-        split_by_number = self.batch_size != "auto" or self.devices != "all"
-        require(split_by_number, "devices", self.devices, "a number while batch_size is auto")
+        split_by_number = self.batch_size != "auto" or self.device_number is not None
+        require(split_by_number, "devices", self.devices, "a number or cpu while batch_size is auto")
         if self.phases:
             own = [phase.has_length for phase in self.phases]
             require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
@@ -164,7 +164,8 @@ class Train:
         kept, written = self.keep_every_steps, self.checkpoint_every_steps
         rule = f"0 or a multiple of checkpoint_every_steps={written}"
         require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
-        require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
+        number = self.device_number
+        require(number is None or number >= 1, "devices", self.devices, "1 or more, all, gpu or cpu")
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
@@ -187,6 +188,13 @@ class Train:
         require_at_most(
             self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
         )
+
+    @property
+    def device_number(self) -> int | None:
+        """How many devices a batch is split over; None if only the machine knows."""
+        if self.devices == "cpu":
+            return 1
+        return self.devices if isinstance(self.devices, int) else None
 
     @property
     def batch(self) -> int:
