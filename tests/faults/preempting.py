@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from faults.slurm import PATIENCE, Slurm, processes_of, why_not
+from faults.slurm import PATIENCE, Slurm, why_not
 from workspace_copy import Workspace, environment, tiny_workspace
 
 LINES = {
@@ -94,7 +94,7 @@ def preempt_often(slurm: Slurm, workspace: Workspace, way: str, preemptions: int
             raise RuntimeError("the job is over before its time")
         since, (_, node) = time.time(), slurm.state(job)
         waited = slurm.preempt(job)
-        left = processes_of(job)
+        left = slurm.processes_of(job)
         said, step = status(workspace), newest_step(workspace)
         steps.append(step)
         print(

@@ -113,6 +113,18 @@ class Slurm:
         self._until(lambda: self.state(other)[0] != "PENDING", "the node")
         return time.monotonic() - begun
 
+    def processes_of(self, job: str) -> list[psutil.Process]:
+        """Return all that a job has left, of whatever session or parent."""
+        own, found = {"SLURM_JOB_ID": job, "SLURM_CONF": self.environment["SLURM_CONF"]}, []
+        for process in psutil.process_iter():
+            try:
+                is_alive = process.status() != psutil.STATUS_ZOMBIE
+                if is_alive and own.items() <= process.environ().items():
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
     def _until(self, condition: object, what: str) -> None:
         end = time.monotonic() + PATIENCE
         while not condition():  # type: ignore[operator]
@@ -124,18 +136,6 @@ class Slurm:
         with (self._folder / f"{program}.out").open("ab") as out:
             command = [_path(program) or program, *options]
             self._started.append(subprocess.Popen(command, env=self.environment, stdout=out, stderr=out))
-
-
-def processes_of(job: str) -> list[psutil.Process]:
-    """Return all that a job has left, of whatever session or parent."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("SLURM_JOB_ID") == job and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
 
 
 def _path(program: str) -> str | None:

@@ -72,13 +72,15 @@ class JobFiles:
             return None
 
 
-def start_job(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
+def start_job(
+    files: JobFiles, cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
+) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
     files.forget_outcome()
     with files.log.open("ab") as log:
         return subprocess.Popen(
             command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-            env=environment(os.environ, cache, cores),
+            env=environment(os.environ, cache, cores, gpus),
         )  # fmt: skip
 
 
@@ -86,12 +88,15 @@ def command(files: JobFiles) -> list[str]:
     return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
-def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> dict[str, str]:
+def environment(
+    own: Mapping[str, str], cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
+) -> dict[str, str]:
     """A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
-    threads as one that has them all, and ends in the same weights.
+    threads as one that has them all, and ends in the same weights. `gpus` are all that it may see; None: as ever.
     """
     threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
-    return threads | dvc.environment(own) | {CACHE: str(cache)}
+    visible = {} if gpus is None else {machine.VISIBLE_GPUS: ",".join(gpus) or "-1"}
+    return threads | dvc.environment(own) | visible | {CACHE: str(cache)}
 
 
 def main() -> None:

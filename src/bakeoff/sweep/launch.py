@@ -79,8 +79,8 @@ class Launch:
             if job.state.is_final:
                 continue
             if is_held(files.lock):
-                self._running[job.number] = Running(files, following, None)
-                self._seats.keep(job)
+                self._running[job.number] = (running := Running(files, following, None))
+                self._seats.keep(job, running.gpus())
                 self._tell(job, "still runs, from before")
                 self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
@@ -194,7 +194,8 @@ class Launch:
         files = self._files(job)
         following = Following(files.log)
         self._change(job.begin(time.time()))
-        child = jobs.start_job(files, self._cache, self._seats.take(job))
+        cores = self._seats.take(job)
+        child = jobs.start_job(files, self._cache, cores, self._seats.gpus_of(job))
         self._running[job.number] = Running(files, following, child)
         self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import TRY_AGAIN_LATER, is_disk_full
-from bakeoff.machine import disk_free
+from bakeoff.machine import VISIBLE_GPUS, disk_free
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
@@ -74,6 +74,12 @@ class Running:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
             self.child = None  # that one holds the lock
         return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
+
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs that an earlier launcher gave it."""
+        found = self.session
+        seen = session.environment_of(found).get(VISIBLE_GPUS, "") if found is not None else ""
+        return tuple(filter(None, seen.split(",")))
 
     def give_up(self, why: str) -> None:
         """Ask as Ctrl-C asks, so that what was learned is kept."""
