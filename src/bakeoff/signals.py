@@ -6,7 +6,6 @@ A process that has started others passes the signal on to them and waits for the
 import os
 import signal
 import threading
-from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -63,7 +62,8 @@ class Relay:
 
     def _pass_on(self) -> None:
         if not self._ask():
-            interrupt_main()  # nothing runs below this process, which ends as by Ctrl-C
+            # Nothing runs below this process, which ends as by Ctrl-C.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         while not self._is_over.wait(SECONDS_BETWEEN_LOOKS):
             self._ask()
 
