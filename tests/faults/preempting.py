@@ -4,12 +4,13 @@
     python tests/faults/preempting.py --preemptions 10 --way sweep --proctrack pgid
 
 sets up Slurm with two nodes on this machine in a temporary folder, and a small workspace. A job of the partition `low`
-trains: `bakeoff repro` or `bakeoff sweep` below srun, as docs/slurm.md shows. Each time when some steps are done, a job
-of the partition `high` asks for the node.
+trains by a script of docs/slurm.md: `bakeoff repro` or `bakeoff sweep` below srun. Each time when some steps are done,
+a job of the partition `high` asks for the node.
 """
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
@@ -18,8 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from faults.slurm import PATIENCE, Slurm, why_not
+from imports import ROOT
 from workspace_copy import Workspace, environment, tiny_workspace
 
+PAGE = (ROOT / "docs/slurm.md").read_text(encoding="utf-8")
 LINES = {
     "data": "data: {{use: digits_single, train_examples: 40, validation_examples: 12}}",
     "model": "model: {{use: cnn_small, width: 0.25, input_size: 32}}",
@@ -28,19 +31,7 @@ LINES = {
         "checkpoint_every_steps: {steps}}}"
     ),
 }
-REPRO = """#!/bin/bash
-srun bakeoff repro
-code=$?
-[ $code -ne 75 ] || scontrol requeue "$SLURM_JOB_ID"
-exit $code
-"""
-SWEEP = """#!/bin/bash
-if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then srun bakeoff sweep seed=0,1 --yes; else srun bakeoff sweep --resume; fi
-code=$?
-[ $code -ne 75 ] || scontrol requeue "$SLURM_JOB_ID"
-exit $code
-"""
-SCRIPTS = {"repro": REPRO, "sweep": SWEEP}
+SCRIPTS = dict(zip(("repro", "sweep"), re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL), strict=True))
 STEPS = 20  # that a training takes before its node is asked for
 
 
@@ -127,11 +118,14 @@ def compare(folder: Path, way: str, preemptions: int, grace: int, proctrack: str
 
 
 def results(workspace: Workspace) -> dict[str, dict]:
-    """Return what was measured of each run, by the digest of its last weights."""
+    """Return what was measured of each run, by the digest of its last weights, which the run's journal tells."""
     found = {}
     for file in workspace.folder.glob(".bakeoff/results/*.json"):
         measured = json.loads(file.read_text(encoding="utf-8"))
-        found[measured["weights_sha256"]] = measured
+        folder = workspace.folder / ".bakeoff/journal" / measured["run_id"]
+        told = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl"))
+        [digest] = set(re.findall(r'"bakeoff\.weights_sha256": *"([0-9a-f]+)"', told))
+        found[digest] = measured
     return found
 
 
