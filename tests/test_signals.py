@@ -96,3 +96,19 @@ def test_a_launcher_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -> Non
         raise TakenAway("SIGUSR2", "`bakeoff queue start` goes on")
     assert ended.value.code == 75
     assert capsys.readouterr().err == "stopped by SIGUSR2; `bakeoff queue start` goes on\n"
+
+
+def test_a_launcher_leaves_nothing_behind() -> None:
+    listens = "from bakeoff.cli.terminal import *; from bakeoff.errors import said_plainly; end_as_by_ctrl_c()"
+    child = "child = subprocess.Popen(['sleep', '60'], start_new_session=True)"
+    code = (
+        f"import subprocess, time; {listens}; {child}; print('ready', flush=True)\nwith said_plainly(): time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stdout.readline()
+        [below] = psutil.Process(process.pid).children()
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (75, "stopped by SIGTERM; run the same command again\n")
+    assert not below.is_running()

@@ -93,6 +93,17 @@ class Relay:
         psutil.wait_procs(list(self._apart.values()))
 
 
+def end_all_below() -> None:
+    """End what this process has started and what is left of that, such as what sends to MLflow; wait for it."""
+    import psutil
+
+    left = psutil.Process().children(recursive=True)
+    for process in left:
+        with suppress(psutil.Error):
+            process.send_signal(signal.SIGTERM)
+    psutil.wait_procs(left)
+
+
 def _stages_left() -> "Iterator[Process]":
     """Yield stages of this process group whose shell is gone: `sh`, by which DVC runs a stage, does not wait for it."""
     import psutil

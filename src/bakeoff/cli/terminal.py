@@ -1,5 +1,6 @@
 """The terminal of a command: columns, bytes and seconds in words, a yes or no, and what ends it."""
 
+import atexit
 import errno
 import os
 import signal
@@ -9,7 +10,7 @@ from types import FrameType
 
 from bakeoff.errors import TakenAway
 from bakeoff.progress import say
-from bakeoff.signals import TAKES_AWAY
+from bakeoff.signals import TAKES_AWAY, end_all_below
 
 STANDARD, ERRORS = 1, 2  # outputs
 RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"
@@ -89,6 +90,7 @@ def say_while_heard(line: str) -> None:
 
 
 def _machine_is_taken_away(number: int, frame: FrameType | None) -> None:
+    atexit.register(end_all_below)  # also what tells MLflow of the end is not left on this machine
     raise TakenAway(signal.Signals(number).name)
 
 
