@@ -113,8 +113,8 @@ def test_a_few_steps_are_timed_on_every_device(capsys: pytest.CaptureFixture[str
     from bakeoff.runs.timed_step import main
 
     main()
-    told = json.loads(capsys.readouterr().out)
-    assert told["devices"][0] == "CPU" and told["steps"]["CPU:0"] > 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["devices"][0] == "CPU" and facts["steps"]["CPU:0"] > 0
 
 
 def test_the_process_that_times_steps_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,8 +197,8 @@ def test_mlflow_is_told_what_the_gpu_is(two_gpus: context.Context, monkeypatch: 
     details = {"device_name": "NVIDIA A10", "compute_capability": (8, 6)}
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
     monkeypatch.setattr(device, "list_gpus", lambda: [Gpu("GPU-5a", "NVIDIA A10", "550.54.15", 23028 * 2**20, 0)])
-    told = "2 GPUs: 2 x NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15"
-    assert device_tags(2) == {"bakeoff.device": told}
+    text = "2 GPUs: 2 x NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15"
+    assert device_tags(2) == {"bakeoff.device": text}
     use_devices("cpu", "growth")
     assert device_tags(1) == {"bakeoff.device": "CPU"}
 

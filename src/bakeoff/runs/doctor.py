@@ -38,32 +38,32 @@ class Findings:
 
 @dataclass(frozen=True)
 class Trial:
-    """What the process with TensorFlow told."""
+    """What the process with TensorFlow saw, and what it wrote to standard error."""
 
-    told: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
 
 def examine(folder: Path, system: str = sys.platform) -> Findings:
     """Look at everything; this takes as long as loading TensorFlow and a few steps."""
     gpus, trial = list_gpus(), _try_steps()
-    told, libraries = trial.told, _cuda_packages()
+    facts, libraries = trial.facts, _cuda_packages()
     free = disk_free(folder)
     rows = [
         ("python", f"{platform.python_version()} ({sys.executable})"),
-        ("tensorflow", _describe_tensorflow(told)),
+        ("tensorflow", _describe_tensorflow(facts)),
         ("keras", metadata.version("keras")),
         ("processor", processor().rpartition(";")[0]),
         ("memory", f"{total_memory() / 1e9:.1f} GB"),
         *((f"GPU {number}", _describe_gpu(gpu)) for number, gpu in enumerate(gpus)),
         *([] if gpus else [("GPU", "none that nvidia-smi lists")]),
         ("CUDA libraries", ", ".join(libraries) or "none among the installed packages"),
-        ("tensorflow sees", ", ".join(told.get("devices", ())) or "nothing, for it cannot be loaded"),
-        *((f"a step on {device}", f"{seconds * 1000:.1f} ms") for device, seconds in told.get("steps", {}).items()),
+        ("tensorflow sees", ", ".join(facts.get("devices", ())) or "nothing, for it cannot be loaded"),
+        *((f"a step on {device}", f"{seconds * 1000:.1f} ms") for device, seconds in facts.get("steps", {}).items()),
         ("free disk", "unknown" if free is None else f"{free / 1e9:.1f} GB"),
     ]
     problem = _find_problem(gpus, trial, libraries, system)
-    return Findings(rows, problem, None if problem or _sees_gpu(told) else _explain_no_gpu(gpus, system))
+    return Findings(rows, problem, None if problem or _sees_gpu(facts) else _explain_no_gpu(gpus, system))
 
 
 def _try_steps() -> Trial:
@@ -83,9 +83,9 @@ def _try_steps() -> Trial:
 
 def _find_problem(gpus: Sequence[Gpu], trial: Trial, libraries: Sequence[str], system: str) -> str | None:
     """Return what is wrong and what to do; None if all that is there is used."""
-    if not trial.told:
+    if not trial.facts:
         return f"TensorFlow does not work here: {trial.error}; set the environment up anew with `make repro`"
-    if not gpus or _sees_gpu(trial.told):
+    if not gpus or _sees_gpu(trial.facts):
         return None
     if not system.startswith("linux") or not libraries:
         return describe_unused([gpu.name for gpu in gpus], system)
@@ -107,8 +107,8 @@ def _explain_no_gpu(gpus: Sequence[Gpu], system: str) -> str:
     return f"`{GPU_TOOL}` lists no GPU: there is none, or NVIDIA's driver is not installed; training uses the CPU"
 
 
-def _sees_gpu(told: dict[str, Any]) -> bool:
-    return any(name.startswith("GPU") for name in told.get("devices", ()))
+def _sees_gpu(facts: dict[str, Any]) -> bool:
+    return any(name.startswith("GPU") for name in facts.get("devices", ()))
 
 
 def _describe_gpu(gpu: Gpu) -> str:
@@ -116,9 +116,9 @@ def _describe_gpu(gpu: Gpu) -> str:
     return f"{gpu.name}, {sizes}, driver {gpu.driver}"
 
 
-def _describe_tensorflow(told: dict[str, Any]) -> str:
+def _describe_tensorflow(facts: dict[str, Any]) -> str:
     version = metadata.version("tensorflow")
-    return f"{version}, made for CUDA {told['cuda']} and cuDNN {told['cudnn']}" if told.get("cuda") else version
+    return f"{version}, made for CUDA {facts['cuda']} and cuDNN {facts['cudnn']}" if facts.get("cuda") else version
 
 
 def _cuda_packages() -> list[str]:

@@ -21,8 +21,8 @@ def main() -> None:
     for name in ["CPU:0", *(gpu.name.removeprefix("/device:") for gpu in gpus)]:
         with tf.device(name):
             steps[name] = _time_step(keras, tf)
-    told = {"devices": devices, "steps": steps, "cuda": built.get("cuda_version"), "cudnn": built.get("cudnn_version")}
-    print(json.dumps(told))
+    facts = {"devices": devices, "steps": steps, "cuda": built.get("cuda_version"), "cudnn": built.get("cudnn_version")}
+    print(json.dumps(facts))
 
 
 def _time_step(keras, tf) -> float:  # type: ignore[no-untyped-def]  # modules
