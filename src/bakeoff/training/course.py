@@ -17,6 +17,7 @@ from bakeoff.training.rig import Feed
 from bakeoff.training.step import Calls, Step
 from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Found, Position, Work
+from bakeoff.training.workers import Alone, Workers
 
 CountGradients = Callable[[], Mapping[str, np.ndarray]]  # of the last step's examples, by the paths of the weights
 
@@ -59,6 +60,7 @@ class Course:
     history: History
     bar: Bar
     audience: Audience = field(default_factory=Nobody)
+    workers: Workers = field(default_factory=Alone)
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,12 @@ class PhaseKeeper:
         rhythm = course.rhythm.for_steps_of(span.batch_size * course.feed.together)
         try:
             with course.audience.within_memory(_key(phase, self._phases, "batch_size"), span.batch_size):
+                course.workers.begin_phase(self._number, first, course.learner.state())
                 batches = course.feed.batches(phase, steps)
-                calls = Calls(step, batches, together=course.feed.together, at_once=rhythm.steps_per_call)
+                calls = Calls(
+                    step, batches, together=course.feed.together, at_once=rhythm.steps_per_call,
+                    taking=course.workers.taking,
+                )  # fmt: skip
                 return fit(
                     calls, steps, phase.rate,
                     rhythm=rhythm, keeper=self, ends=course.ends, standing=standing, bar=course.bar,

@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
+from bakeoff.training.workers import Place
 
 Devices = int | Literal["all", "gpu", "cpu"]
 
@@ -35,8 +36,10 @@ def use_devices(devices: Devices, gpu_memory: str | int) -> None:
             tf.config.set_logical_device_configuration(gpu, [limit])
 
 
-def strategy_of(devices: Devices, batch_sizes: Iterable[int]) -> tf.distribute.Strategy:
-    """GPUs if there are any, else CPUs; each takes its share of every batch."""
+def strategy_of(devices: Devices, batch_sizes: Iterable[int], place: Place | None = None) -> tf.distribute.Strategy:
+    """GPUs if there are any, else CPUs; each takes its share of every batch. In a `place`, a device of each worker."""
+    if place is not None:
+        return _strategy_of_workers(place)
     there = _there()
     count = device_count(devices)
     if count > len(there):
@@ -52,10 +55,30 @@ def strategy_of(devices: Devices, batch_sizes: Iterable[int]) -> tf.distribute.S
     return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
 
 
+<<<<<<< HEAD
 def device_count(devices: Devices) -> int:
     if devices == "cpu":
         return 1
     return devices if isinstance(devices, int) else len(_there())
+=======
+def _strategy_of_workers(place: Place) -> tf.distribute.Strategy:
+    """Wait for all workers. It must come before TensorFlow computes anything."""
+    cluster = tf.train.ClusterSpec({"worker": list(place.addresses)})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        cluster, task_type="worker", task_id=place.rank, rpc_layer="grpc"
+    )
+    return tf.distribute.MultiWorkerMirroredStrategy(resolver)
+
+
+def own_devices(strategy: tf.distribute.Strategy) -> int:
+    """Return over how many devices this process splits its part of a batch."""
+    is_of_workers = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return len(strategy.extended.worker_devices) if is_of_workers else strategy.num_replicas_in_sync
+
+
+def device_count(devices: int | Literal["all"]) -> int:
+    return len(_there()) if devices == "all" else devices
+>>>>>>> fd13265 (wip)
 
 
 def has_gpus() -> bool:
