@@ -1,5 +1,6 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import os
 import subprocess
 import sys
 from contextlib import AbstractContextManager
@@ -21,6 +22,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.device import choose_devices, count_devices, device_tags, say_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
+from bakeoff.runs.workers import begin_again, crew_of, follow_leader, gather
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
@@ -38,6 +40,7 @@ from bakeoff.training.history import History, describe_end, write_plots, write_s
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
 from bakeoff.training.work import SAMPLES, Found, Work
+from bakeoff.training.workers import Place, WorkerLost, place_of
 
 if TYPE_CHECKING:
     from bakeoff.training.course import CountGradients, Outcome
@@ -90,6 +93,7 @@ class Desk:
     footprint: Footprint
     bad: BadRecords
     looks: Looks
+    place: Place | None  # among several workers
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,9 @@ class Followers:
         return self.shortage.explained(key, batch_size)
 
 
-def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def train(
+    run: Run, records: Path, out: Path, looks: Looks | None = None, place: Place | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
     start = Start.of(run, manifest)
@@ -131,7 +137,7 @@ def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tup
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
             choose_devices(run)
-            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks())
+            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks(), place)
             return _train(run, manifest, records, out, start, desk)
 
 
@@ -146,7 +152,8 @@ def _train(
     from bakeoff.training.showing import Show, events_of, keep_samples
     from bakeoff.training.starting import in_words, load_first_weights, write_report
 
-    rig = Rig.of(run, manifest, records, desk.bad)
+    rig = Rig.of(run, manifest, records, desk.bad, desk.place)
+    crew = crew_of(rig, run, manifest)
     require_gpu_room_for(run, rig.replicas)
     say_device(rig.replicas)
     first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
@@ -175,8 +182,10 @@ def _train(
                 rig.learner, rig.feed(), desk.footprint.around(desk.looks.timed(validation)), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
+                crew,
             )  # fmt: skip
-            outcome = run_phases(course, phases, found)
+            with crew.leading():
+                outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)
             if outcome.ended_by == "stop":
                 desk.stop.leave_if_taken_away(outcome.position.step)
@@ -256,8 +265,14 @@ def main() -> None:
     with said_plainly():
         read_options(stage_parser("train", __doc__))
         workspace.require_own_code()
+        if (given := place_of(os.environ)) and given.rank:
+            return follow_leader(given)
         run, looks = load(workspace.RUN), Looks()
-        state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks)
+        try:
+            with gather(run.train.workers, given) as place:
+                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks, place)
+        except WorkerLost as lost:
+            begin_again(lost, given)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":

@@ -170,7 +170,7 @@ class PhaseKeeper:
         rhythm = course.rhythm.for_steps_of(span.batch_size * course.feed.together)
         try:
             with course.audience.within_memory(_key(phase, self._phases, "batch_size"), span.batch_size):
-                course.workers.begin_phase(self._number, first, course.learner.state())
+                course.workers.begin_phase(self._number, first, course.learner.state)
                 batches = course.feed.batches(phase, steps)
                 calls = Calls(
                     step, batches, together=course.feed.together, at_once=rhythm.steps_per_call,
@@ -204,6 +204,7 @@ class PhaseKeeper:
 
     def checkpoint(self, step: int, standing: Standing) -> None:
         course, self.position = self._course, Position(self._number, step)
+        course.workers.require_equal(course.learner.state)
         facts = self._facts | {
             "phases": [asdict(one) for one in (*self._earlier, standing)],
             "seconds": course.ends.limit.clock.seconds,

@@ -55,12 +55,6 @@ def strategy_of(devices: Devices, batch_sizes: Iterable[int], place: Place | Non
     return tf.distribute.MirroredStrategy([device.name for device in there[:count]])
 
 
-<<<<<<< HEAD
-def device_count(devices: Devices) -> int:
-    if devices == "cpu":
-        return 1
-    return devices if isinstance(devices, int) else len(_there())
-=======
 def _strategy_of_workers(place: Place) -> tf.distribute.Strategy:
     """Wait for all workers. It must come before TensorFlow computes anything."""
     cluster = tf.train.ClusterSpec({"worker": list(place.addresses)})
@@ -76,9 +70,10 @@ def own_devices(strategy: tf.distribute.Strategy) -> int:
     return len(strategy.extended.worker_devices) if is_of_workers else strategy.num_replicas_in_sync
 
 
-def device_count(devices: int | Literal["all"]) -> int:
-    return len(_there()) if devices == "all" else devices
->>>>>>> fd13265 (wip)
+def device_count(devices: Devices) -> int:
+    if devices == "cpu":
+        return 1
+    return devices if isinstance(devices, int) else len(_there())
 
 
 def has_gpus() -> bool:

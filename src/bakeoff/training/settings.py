@@ -190,7 +190,14 @@ class Train:
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
         rhythm = ("checkpoint_every_steps", "keep_every_steps", "log_every_steps", "validate_every_steps")
         require_at_most(self, **dict.fromkeys((*rhythm, "steps_per_call"), MOST_STEPS))
-        require_at_most(self, batch_size=MOST_BATCH, accumulate_batches=MOST_BATCHES, devices=10_000, workers=10_000, max_minutes=10**7)
+        require_at_most(
+            self,
+            batch_size=MOST_BATCH,
+            accumulate_batches=MOST_BATCHES,
+            devices=10_000,
+            workers=10_000,
+            max_minutes=10**7,
+        )
         require_at_most(
             self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
         )

@@ -1,12 +1,12 @@
 """Several processes train one network: each takes its rows of every batch, and all hold equal weights after each step.
 
-The first worker leads. It alone validates, writes, and decides when training stops. Before each call it tells the others
-how many steps to take; when a phase begins it gives them the whole state, so that a checkpoint is read on one machine.
+The first worker leads. It alone validates, writes, and decides when training stops. Before each call it tells the
+others how many steps to take; when a phase begins it gives them the whole state, so that only it reads a checkpoint.
 """
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bakeoff.training.rig import Rig
 
 CLUSTER = "TF_CONFIG"  # the variable that names all workers, and which of them a process is
+State = Callable[[], "Mapping[str, tf.Tensor | np.ndarray]"]
 END, PHASE, STEPS, COMPARE = range(4)  # what the leader tells: END, PHASE number first, STEPS count, COMPARE
 
 
@@ -66,25 +67,28 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
 class Workers(Protocol):
     """The other workers, as the one that leads sees them."""
 
-    def begin_phase(self, number: int, first: int, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None:
-        """Let all begin a phase at a step, with this state."""
+    def begin_phase(self, number: int, first: int, state: State) -> None:
+        """Let all begin a phase at a step, with what `state` returns."""
 
     def taking(self, steps: int) -> AbstractContextManager[None]:
         """Let all take so many steps, which the leader takes in the block."""
 
-    def require_equal(self, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None:
+    def require_equal(self, state: State) -> None:
         """Raise an error if a worker holds another state."""
 
 
 class Alone:
     """No other workers."""
 
-    def begin_phase(self, number: int, first: int, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None: ...
+    def leading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def begin_phase(self, number: int, first: int, state: State) -> None: ...
 
     def taking(self, steps: int) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def require_equal(self, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None: ...
+    def require_equal(self, state: State) -> None: ...
 
 
 class Crew:
@@ -99,9 +103,9 @@ class Crew:
 
     # What the leader calls.
 
-    def begin_phase(self, number: int, first: int, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None:
+    def begin_phase(self, number: int, first: int, state: State) -> None:
         self._tell(PHASE, number, first)
-        self.share(state)
+        self.share(state())
 
     @contextmanager
     def taking(self, steps: int) -> Iterator[None]:
@@ -110,9 +114,9 @@ class Crew:
         yield
         self._is_within_steps = False
 
-    def require_equal(self, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None:
+    def require_equal(self, state: State) -> None:
         self._tell(COMPARE)
-        self.compare(state)
+        self.compare(state())
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -158,8 +162,8 @@ class Crew:
         """Refuse to train with a worker of which a part, given as text, is another one."""
         if different := self._differing({name: zlib.crc32(text.encode()) for name, text in parts.items()}):
             raise ConfigError(
-                f"train.workers: {', '.join(different)} must be the same on all {self._place.count} workers, and differ; "
-                "give each worker the same commit, environment and records"
+                f"train.workers: {', '.join(different)} must be the same on all {self._place.count} workers; give each "
+                "the same commit, environment and records"
             )
 
     def _differing(self, numbers: Mapping[str, int]) -> list[str]:
@@ -225,7 +229,6 @@ def follow(rig: "Rig", crew: Crew) -> int:
     run, learner, feed = rig.run, rig.learner, rig.feed()
     phases, rhythm = plan_phases(run), Rhythm.of(run.train)
     calls: Calls | None = None
-    rates: Sequence[float] = ()
     taken = done = 0
     with lost_workers_named():
         while True:
@@ -242,8 +245,7 @@ def follow(rig: "Rig", crew: Crew) -> int:
                 crew.compare(learner.state())
             else:
                 assert calls is not None
-                rates = [phase.rate(one) for one in range(done, done + number)]
-                calls.take(list(rates))
+                calls.take([phase.rate(one) for one in range(done, done + number)])
                 taken, done = taken + number, done + number
 
 
@@ -251,5 +253,6 @@ def describe_parts(identity: Mapping[str, Any]) -> dict[str, str]:
     """Return as texts what must be the same on all workers, by the names that a message shows."""
     parts = {name: identity[key] for name, key in (("the code", "code"), ("the libraries", "versions"))}
     parts |= {"the records": identity["records"]}
-    rest = {key: value for key, value in identity.items() if key not in ("code", "versions", "records", "first_weights")}
-    return {name: json.dumps(part, sort_keys=True) for name, part in (parts | {"models/config/run.yaml": rest}).items()}
+    rest = {key: value for key, value in identity.items() if key not in ("code", "versions", "records")}
+    parts |= {"models/config/run.yaml": rest}
+    return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
