@@ -159,18 +159,18 @@ class PhaseKeeper:
     def train(self, found: Found | None, standing: Standing) -> Standing:
         """Take the steps of the phase that are left, after those of a checkpoint that was `found`."""
         course, phase, span = self._course, self._phase, self._phase.span
+        first = found.position.step if found else span.first_step
+        course.workers.begin_phase(self._number, first)
         step = self._step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
-        first = span.first_step
         if found is not None:
             assert found.arrays is not None
             course.learner.restore(found.arrays)
-            first = found.position.step
+        course.workers.give(course.learner.state)
         course.history.phase = span.name if len(self._phases) > 1 else None
         steps = range(first, first if standing.ended_by else span.end_step)
         rhythm = course.rhythm.for_steps_of(span.batch_size * course.feed.together)
         try:
             with course.audience.within_memory(_key(phase, self._phases, "batch_size"), span.batch_size):
-                course.workers.begin_phase(self._number, first, course.learner.state)
                 batches = course.feed.batches(phase, steps)
                 calls = Calls(
                     step, batches, together=course.feed.together, at_once=rhythm.steps_per_call,

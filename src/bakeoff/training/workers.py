@@ -67,8 +67,11 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
 class Workers(Protocol):
     """The other workers, as the one that leads sees them."""
 
-    def begin_phase(self, number: int, first: int, state: State) -> None:
-        """Let all begin a phase at a step, with what `state` returns."""
+    def begin_phase(self, number: int, first: int) -> None:
+        """Let all begin a phase at a step: all of them make its variables, which TensorFlow gives equal values."""
+
+    def give(self, state: State) -> None:
+        """Let all have what `state` returns."""
 
     def taking(self, steps: int) -> AbstractContextManager[None]:
         """Let all take so many steps, which the leader takes in the block."""
@@ -83,7 +86,9 @@ class Alone:
     def leading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def begin_phase(self, number: int, first: int, state: State) -> None: ...
+    def begin_phase(self, number: int, first: int) -> None: ...
+
+    def give(self, state: State) -> None: ...
 
     def taking(self, steps: int) -> AbstractContextManager[None]:
         return nullcontext()
@@ -103,8 +108,10 @@ class Crew:
 
     # What the leader calls.
 
-    def begin_phase(self, number: int, first: int, state: State) -> None:
+    def begin_phase(self, number: int, first: int) -> None:
         self._tell(PHASE, number, first)
+
+    def give(self, state: State) -> None:
         self.share(state())
 
     @contextmanager
