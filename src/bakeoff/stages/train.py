@@ -184,8 +184,7 @@ def _train(
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
                 crew,
             )  # fmt: skip
-            with crew.leading():
-                outcome = run_phases(course, phases, found)
+            outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)
             if outcome.ended_by == "stop":
                 desk.stop.leave_if_taken_away(outcome.position.step)

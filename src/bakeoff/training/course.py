@@ -109,7 +109,12 @@ class Outcome:
 
 
 def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
-    """Train what is not trained yet."""
+    """Train what is not trained yet, and release the other workers."""
+    with course.workers.leading():
+        return _run_phases(course, phases, found)
+
+
+def _run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
     at, ends = found.position, course.ends
     standings = [Standing.of(facts) for facts in found.facts["phases"]]
     resumed = list(found.facts["resumed"])

@@ -167,9 +167,7 @@ class Train:
         require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
         number = self.device_number
         require(number is None or number >= 1, "devices", self.devices, "1 or more, all, gpu or cpu")
-        require(self.workers >= 1, "workers", self.workers, "1 or more")
-        of_one_device = self.workers == 1 or number == 1
-        require(of_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
+        self._require_workers()
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
@@ -185,8 +183,6 @@ class Train:
         require(0 < self.samples_mb <= 10**6, "samples_mb", self.samples_mb, "above 0 and at most 1000000")
         shown = self.tensorboard or not self.gradient_histograms
         require(shown, "gradient_histograms", True, "false without tensorboard: true, which shows them")
-        counted_here = self.workers == 1 or not self.gradient_histograms
-        require(counted_here, "gradient_histograms", True, "false with several workers")
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
         rhythm = ("checkpoint_every_steps", "keep_every_steps", "log_every_steps", "validate_every_steps")
         require_at_most(self, **dict.fromkeys((*rhythm, "steps_per_call"), MOST_STEPS))
@@ -201,6 +197,13 @@ class Train:
         require_at_most(
             self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
         )
+
+    def _require_workers(self) -> None:
+        require(self.workers >= 1, "workers", self.workers, "1 or more")
+        is_one_device = self.workers == 1 or self.device_number == 1
+        require(is_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
+        is_counted_here = self.workers == 1 or not self.gradient_histograms
+        require(is_counted_here, "gradient_histograms", True, "false with several workers")
 
     @property
     def device_number(self) -> int | None:

@@ -67,6 +67,9 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
 class Workers(Protocol):
     """The other workers, as the one that leads sees them."""
 
+    def leading(self) -> AbstractContextManager[None]:
+        """Release the others when the block ends, however it does."""
+
     def begin_phase(self, number: int, first: int) -> None:
         """Let all begin a phase at a step: all of them make its variables, which TensorFlow gives equal values."""
 
