@@ -1,4 +1,5 @@
-# Needs Python 3.11 to 3.13, git and make. `make PYTHON=python3.12 repro` chooses another Python.
+# Needs Python 3.11 to 3.13, git and make. `make PYTHON=python3.12 repro` chooses another Python. `make GPU=1 repro` also
+# installs the libraries by which TensorFlow computes on NVIDIA's GPUs, on Linux and in WSL2.
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
 BIN := .venv/Scripts
@@ -9,10 +10,21 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
 UV := $(shell uv --version 2>/dev/null)
+# The sizes are measured on Linux with Python 3.11.
+ifneq ($(GPU),)
+ifneq ($(shell uname -s),Linux)
+$(error GPU=1: TensorFlow computes on GPUs on Linux and in WSL2 alone, this is $(shell uname -s); leave GPU=1 out, docs/gpu.md says more)
+endif
+LOCK := requirements-gpu.lock
+READY := .venv/ready-gpu
+DOWNLOAD := 3.7 GB
+ON_DISK := 7.1 GB
+else
+LOCK := requirements.lock
 READY := .venv/ready
-# Measured on Linux (pip, Python 3.11); TensorFlow for GPUs is several times as much.
 DOWNLOAD := 0.9 GB
 ON_DISK := 3.4 GB
+endif
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -20,6 +32,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
+	@echo "make GPU=1 repro  the same, with the libraries of NVIDIA's GPUs (Linux, WSL2)"
 	@echo "make test     set up the environment, run the test suite"
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
@@ -60,20 +73,23 @@ ui: $(READY)
 lock:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 --group dev pyproject.toml --upgrade --output-file requirements.lock
+	cp requirements.lock requirements-gpu.lock
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 --group dev --extra gpu pyproject.toml --output-file requirements-gpu.lock
 
 # .venv, from the lock: with uv where it is installed, else with Python's own venv and pip. Compiled to byte code now:
 # every stage is a process of its own, and where Python may not write byte code (PYTHONDONTWRITEBYTECODE, as in many
 # containers) each would compile TensorFlow anew, 10 seconds instead of 4.
-$(READY): requirements.lock pyproject.toml
+$(READY): $(LOCK) pyproject.toml
 	@echo "setting up .venv: about $(DOWNLOAD) to download, $(ON_DISK) on disk; later calls find it ready"
 ifneq ($(UV),)
 	uv venv --quiet --allow-existing --python ">=3.11,<3.14" .venv
-	uv pip install --compile-bytecode --require-hashes --requirement requirements.lock
+	uv pip install --compile-bytecode --require-hashes --requirement $(LOCK)
 	uv pip install --quiet --no-deps --no-build-isolation --editable .
 else
 	@$(PYTHON) -c "import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit(f'bakeoff needs Python 3.11 to 3.13, {sys.executable} is {v.major}.{v.minor}: make PYTHON=python3.12 ...')"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement $(LOCK)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endif
 	@$(BIN)/python -c "open('$(READY)', 'w').close()"

@@ -240,9 +240,20 @@ def test_the_changelog_starts_with_this_version() -> None:
     assert version and first and first[1] == version[1]
 
 
-def test_the_lock_names_no_address() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock"])
+def test_a_lock_names_no_address(name: str) -> None:
+    lock = (ROOT / name).read_text(encoding="utf-8")
     assert not re.search(r"https?:|index-url|find-links", lock)
+
+
+def test_the_lock_for_gpus_is_the_other_with_libraries_of_cuda() -> None:
+    plain, gpu = (
+        dict(re.findall(r"^(\S+)==(.+?) \\$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-gpu.lock")
+    )
+    assert plain.items() <= gpu.items()
+    more = gpu.keys() - plain.keys()
+    assert more and all(name.startswith("nvidia-") and gpu[name].endswith("; sys_platform == 'linux'") for name in more)
 
 
 def _tracked_files() -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff import machine
-from bakeoff.machine import available_memory, free_on_gpus, oom_kills, total_memory
+from bakeoff.machine import Gpu, available_memory, free_on_gpus, list_gpus, oom_kills, total_memory
 
 GB = 10**9
 
@@ -98,3 +98,17 @@ def test_free_memory_of_gpus_is_nvidias_word(tmp_path: Path, monkeypatch: pytest
     assert free_on_gpus() is None
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert free_on_gpus() is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
+def test_gpus_are_listed_with_driver_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text('#!/bin/sh\necho "GPU-5a, Tesla T4, 550.54.15, 15360, 15000"\n', encoding="ascii")
+    tool.chmod(0o755)
+    assert list_gpus() == [Gpu("GPU-5a", "Tesla T4", "550.54.15", 15360 * 2**20, 15000 * 2**20)]
+    tool.write_text('#!/bin/sh\necho "GPU-5a, Tesla T4, 550.54.15, [N/A], [N/A]"\n', encoding="ascii")
+    assert list_gpus() == []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert list_gpus() == []

@@ -20,7 +20,7 @@ ACCOMPANYING = (
 )  # fmt: skip
 GROUND = (
     "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",
-    "quiet", "workspace",
+    "quiet", "signals", "workspace",
 )  # fmt: skip
 
 _LEARNING = ("run", "training", "tasks", "input", "networks", "records", "metrics", "lr")

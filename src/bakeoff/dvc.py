@@ -16,6 +16,7 @@ from pathlib import Path
 from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.errors import WorkspaceError
 from bakeoff.mending import OBJECTS, keep_lock, mend, settle
+from bakeoff.signals import Relay
 from bakeoff.workspace import PARAMS, main_workspace
 
 DVC_FAILED = 255  # its exit code
@@ -121,10 +122,11 @@ def main() -> None:
         require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc
 
-    code = 255
+    code, relay = DVC_FAILED, Relay()
     begin_command()
     try:
-        code = run_dvc()
+        with relay.listening():
+            code = run_dvc()
     finally:
         for root in roots:
             with suppress(OSError), chdir(root):
@@ -133,7 +135,7 @@ def main() -> None:
                     keep_lock()
                     if "repro" in sys.argv[1:2] and "--dry" not in sys.argv:
                         end_command(DVC)
-    sys.exit(code)
+    sys.exit(relay.exit_code(code))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ USER_ERROR = 2
 TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 SEEN_ENOUGH = 141  # for one whose reader went away
-TERMINATED = 143  # and for one that ended by SIGTERM
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 MOST_SHOWN = 200  # characters of a value in a message
 SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}
@@ -64,6 +63,14 @@ class Canceled(KeyboardInterrupt):
     def __init__(self, text: str, exit_code: int) -> None:
         self.exit_code = exit_code
         super().__init__(text)
+
+
+class TakenAway(Canceled):
+    """The machine is needed for something else, as a signal says."""
+
+    def __init__(self, name: str, remedy: str = "run the same command again") -> None:
+        self.name = name
+        super().__init__(f"stopped by {name}; {remedy}", TRY_AGAIN_LATER)
 
 
 class OutOfRange(ValueError):

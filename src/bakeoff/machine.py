@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
@@ -66,6 +67,30 @@ def gpu_names() -> list[str]:
     try:
         return _ask_gpus("name")
     except (OSError, subprocess.SubprocessError):
+        return []
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as NVIDIA's own tool tells it."""
+
+    uuid: str
+    name: str
+    driver: str
+    memory_bytes: int
+    free_bytes: int
+
+
+def list_gpus() -> list[Gpu]:
+    """Return the GPUs that a program may see; none where NVIDIA's tool does not answer."""
+    if os.environ.get(VISIBLE_GPUS) in ("", "-1"):
+        return []
+    try:
+        rows = [line.split(", ") for line in _ask_gpus("uuid,name,driver_version,memory.total,memory.free")]
+        return [
+            Gpu(uuid, name, driver, int(memory) * 2**20, int(free) * 2**20) for uuid, name, driver, memory, free in rows
+        ]
+    except (OSError, ValueError, subprocess.SubprocessError):
         return []
 
 

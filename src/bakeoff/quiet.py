@@ -11,7 +11,6 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
 # Keras loads them where they are installed, for what nothing here calls: a third of the time that loading takes.
@@ -22,15 +21,26 @@ NEW_OBJECTS_BEFORE_A_LOOK = 50_000
 
 def load_tensorflow() -> None:
     gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
+    if "tensorflow" in sys.modules:
+        return
     with left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
-            import_module("tensorflow")
+            _load()
             return
         os.environ[CHOSEN] = "2"  # from here on warnings and errors only
         with stderr_aside():
-            import tensorflow as tf
+            _load()
 
-            tf.config.list_physical_devices()  # looks for accelerators, which is the other half of the notices
+
+def _load() -> None:
+    """Import TensorFlow and look for accelerators, which is the other half of the notices.
+
+    Of a GPU's memory it is to take what it needs. Left to itself it takes all, and other programs find none.
+    """
+    import tensorflow as tf
+
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
 
 
 @contextmanager

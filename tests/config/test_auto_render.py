@@ -153,7 +153,9 @@ def test_mistakes_elsewhere_are_said_before_anything_is_tried(rendered: Rendered
 
 
 def test_auto_batch_over_all_devices_is_refused(rendered: Rendered) -> None:
-    with pytest.raises(ConfigError, match=r"train\.devices: must be a number while batch_size is auto, got 'all'$"):
+    with pytest.raises(
+        ConfigError, match=r"train\.devices: must be a number or cpu while batch_size is auto, got 'all'$"
+    ):
         rendered(train="{use: small, batch_size: auto, devices: all}")
 
 

@@ -203,7 +203,7 @@ BROKEN = {
     ),
     "neither a number nor all": (
         {"train": "train: {use: demo, steps: 400, devices: both}"},
-        "params.yaml:6: train.devices: must be a whole number or all, got 'both'",
+        "params.yaml:6: train.devices: must be a whole number or one of all, gpu, cpu, got 'both'",
     ),
     "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
     "steps and epochs": (

@@ -40,3 +40,44 @@ def test_a_job_begins_if_there_is_room_beside_the_others(
 def test_cores_are_divided(side_by_side: int, cores: tuple[int, ...], shares: list[tuple[int, ...]]) -> None:
     seats = Seats(side_by_side, 100, cores)
     assert [seats.take(sweep_job(number)) for number in range(side_by_side)] == shares
+
+
+def test_a_job_has_gpus_of_its_own_and_waits_for_them() -> None:
+    first, two, on_cpu, all_gpus, last = (
+        sweep_job(number, training=str(number), devices=devices)
+        for number, devices in enumerate((1, 2, "cpu", "all", 1), 1)
+    )
+    seats = Seats(5, 1000, gpus=("a", "b"))
+    seats.take(first)
+    assert seats.gpus_of(first) == ("a",)
+    assert not seats.admits(two) and not seats.admits(all_gpus)
+    assert seats.admits(on_cpu)
+    seats.take(on_cpu)
+    assert seats.gpus_of(on_cpu) == ()
+    seats.take(last)
+    assert seats.gpus_of(last) == ("b",)
+    seats.leave(first)
+    seats.leave(last)
+    assert seats.admits(all_gpus)
+    seats.take(all_gpus)
+    assert seats.gpus_of(all_gpus) == ("a", "b")
+
+
+def test_a_job_from_before_keeps_its_gpu() -> None:
+    seats = Seats(3, 1000, gpus=("a", "b"))
+    seats.keep(sweep_job(1, training="1"), ["a"])
+    seats.take(sweep_job(2, training="2"))
+    assert seats.gpus_of(sweep_job(2)) == ("b",)
+    assert not seats.admits(sweep_job(3, training="3"))
+
+
+def test_more_gpus_than_there_are_do_not_hold_a_job_back() -> None:
+    seats = Seats(2, 1000, gpus=("a",))
+    seats.keep(sweep_job(1, training="1", devices="cpu"))
+    assert seats.admits(sweep_job(2, training="2", devices=4))  # training refuses it
+
+
+def test_without_gpus_jobs_see_what_this_process_sees() -> None:
+    seats = Seats(2, 1000)
+    seats.take(sweep_job(1))
+    assert seats.gpus_of(sweep_job(1)) is None and seats.admits(sweep_job(2, training="b"))

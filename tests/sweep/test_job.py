@@ -36,6 +36,14 @@ def test_stages_find_this_python_and_compute_with_as_many_threads_whatever_their
     assert environment(own, Path("/cache"), ()) == own | always
 
 
+def test_a_job_sees_its_own_gpus_alone() -> None:
+    own = {"PATH": "/usr/bin", "CUDA_VISIBLE_DEVICES": "0,1,2"}
+    seen = [
+        environment(own, Path("/cache"), (), gpus)["CUDA_VISIBLE_DEVICES"] for gpus in (("GPU-a", "GPU-b"), (), None)
+    ]
+    assert seen == ["GPU-a,GPU-b", "-1", "0,1,2"]
+
+
 @pytest.mark.parametrize(("note", "notes"), [("two seeds", ["its own", "two seeds"]), (None, ["its own"])])
 def test_the_note_of_a_sweep_is_told_of_each_of_its_runs(
     note: str | None, notes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.errors import TakenAway
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.admission import Seats, Source
@@ -227,3 +228,28 @@ def test_a_queue_dies_with_its_sweep(place: Path) -> None:
     made(place / ".bakeoff/queued", "sweep-1-2", State.QUEUED)
     made(place / ".bakeoff/queued", "sweep-1-3", State.QUEUED, process=NOBODY)
     assert [run.fingerprint for run in known_runs()] == ["sweep-1-2"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_resume_goes_on(
+    instead: Instead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listens = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: end(75))\n"
+    instead({1: f"{listens}open('began', 'w').close()\ntime.sleep(60)"})
+    look = Launch.look
+
+    def look_or_leave(launch: Launch) -> None:
+        if Path("began").exists():
+            raise TakenAway("SIGUSR2")
+        look(launch)
+
+    monkeypatch.setattr(Launch, "look", look_or_leave)
+    manifest, said = sweep(sweep_job(1), sweep_job(2)), list[str]()
+    with pytest.raises(TakenAway, match=rf"^stopped by SIGUSR2; `bakeoff sweep --resume {ID}` goes on$"):
+        launched(manifest, said)
+    end = load_manifest(manifest.folder)
+    assert states(end) == [STOPPED, WAITING] and said[-1] == "stopped by SIGUSR2; what runs is saved"
+    assert end.job(1).why == "stopped, for the machine was taken away"
+    monkeypatch.setattr(Launch, "look", look)
+    instead({1: "end(0)", 2: "end(0)"})
+    assert states(launched(end)) == [DONE, DONE]

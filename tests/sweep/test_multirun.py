@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +16,7 @@ from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
 from bakeoff.errors import BakeoffError, ConfigError
-from bakeoff.sweep.hydra_launch import LaunchByHydra
+from bakeoff.sweep.hydra_launch import LaunchByHydra, _passed_on
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.multirun import FULL_ERROR, Multirun
 from bakeoff.sweep.multirun_settings import Settings
@@ -300,6 +302,41 @@ def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
     assert states(end) == [STOPPED, WAITING]
     assert end.job(1).attempts[-1].why == "stopped by Ctrl-C"
     assert not (end.folder / "2.log").exists()
+
+
+def test_a_job_whose_machine_was_taken_away_is_begun_again_by_its_launcher(instead: Instead) -> None:
+    """The second life writes its outcome only when that of the first was noticed."""
+    lives = f"""
+        try: end(75)
+        except SystemExit: pass
+        until = time.time() + 20
+        while os.path.exists(".bakeoff/sweeps/{ID}/1.outcome.json") and time.time() < until: time.sleep(0.02)
+        end(0)
+    """
+    instead({1: lives, 2: "end(75)"})
+    said: list[str] = []
+    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE), said)
+    assert states(end) == [DONE, STOPPED]
+    taken = "stopped, for the machine was taken away"
+    assert [attempt.why for attempt in end.job(1).attempts] == [taken, None] and end.job(2).why == taken
+    assert f"1 of 2 is {taken}; its launcher begins it again" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_a_launchers_own_handler_has_its_turn_when_the_job_has_ended() -> None:
+    saves = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(75)))"
+    command = [sys.executable, "-c", f"{saves}; print('ready', flush=True); time.sleep(60)"]
+    asked: list[tuple[int, int | None]] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdout and child.stdout.readline()
+        before = signal.signal(signal.SIGUSR2, lambda number, frame: asked.append((number, child.returncode)))
+        try:
+            with _passed_on(child.pid):
+                signal.raise_signal(signal.SIGTERM)
+                child.wait()
+        finally:
+            signal.signal(signal.SIGUSR2, before)
+    assert asked == [(signal.SIGUSR2, 75)]
 
 
 def test_a_launcher_that_cannot_is_said_for_every_job(instead: Instead) -> None:

@@ -48,6 +48,12 @@ def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch
     assert (job.state, job.attempts[0].why) == (JobState.STOPPED, "stopped after step 120 of 200")
 
 
+def test_a_job_whose_machine_was_taken_away_goes_on_by_itself() -> None:
+    job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 75, 9.0)
+    assert (job.state, job.why) == (JobState.STOPPED, "stopped, for the machine was taken away")
+    assert running.is_interrupted(job) and not is_passing(job)
+
+
 @pytest.mark.parametrize(
     ("code", "said", "last_words", "why", "passing"),
     [

@@ -9,10 +9,15 @@ from typing import Any
 import keras
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from bakeoff.errors import ConfigError
+from bakeoff.input.memory import Memory
+from bakeoff.machine import Gpu
+from bakeoff.runs import device
+from bakeoff.runs.device import device_tags
 from bakeoff.tasks.task import compile_answer
-from bakeoff.training.devices import precision, strategy_of
+from bakeoff.training.devices import has_gpus, precision, strategy_of, use_devices
 from bakeoff.training.step import Step
 from imports import ROOT
 from slope import Slope, batches, sgd, weight_of
@@ -141,6 +146,61 @@ def test_a_batch_that_does_not_divide_is_refused(monkeypatch: pytest.MonkeyPatch
         strategy_of("all", [9, 8])
     with pytest.raises(ConfigError, match="got 2; 3 or 3 would|got 2; 3 would"):
         strategy_of(3, [2])
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> context.Context:
+    """TensorFlow's own settings of a process that has computed nothing yet, on a machine with two GPUs."""
+    fresh = context.Context()
+    fresh._initialize_physical_devices()
+    gpus = [context.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(2)]
+    fresh._physical_devices += gpus
+    fresh._visible_device_list = list(fresh._physical_devices)
+    fresh._memory_growth_map |= dict.fromkeys(gpus)
+    monkeypatch.setattr(context, "_context", fresh)
+    return fresh
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible"), [(1, "0"), (2, "0,1"), (3, "0,1"), ("all", "0,1"), ("gpu", "0,1"), ("cpu", "")]
+)
+def test_gpus_are_chosen_by_number_or_type(devices: int | str, visible: str, two_gpus: context.Context) -> None:
+    use_devices(devices, "growth")  # type: ignore[arg-type]
+    assert two_gpus._compute_gpu_options().visible_device_list == visible
+    assert has_gpus() is bool(visible)
+
+
+@pytest.mark.parametrize(
+    ("memory", "grows", "limits"),
+    [("growth", True, []), ("all", False, []), ("8GB", False, [[7629.0]]), ("500MiB", False, [[500.0]])],
+)
+def test_a_gpus_memory_is_taken_as_needed_or_at_once_or_up_to_a_limit(
+    memory: str, grows: bool, limits: list[list[float]], two_gpus: context.Context
+) -> None:
+    use_devices(1, Memory("2GB", gpu_memory=memory).gpu_memory_limit)
+    options = two_gpus._compute_gpu_options()
+    assert options.allow_growth is grows
+    assert [list(one.memory_limit_mb) for one in options.experimental.virtual_devices] == limits
+
+
+def test_without_a_gpu_one_that_must_be_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    message = (
+        r"^train\.devices: must be cpu, all or a number, got 'gpu', for TensorFlow sees no GPU; `bakeoff doctor` says"
+    )
+    with pytest.raises(ConfigError, match=message):
+        use_devices("gpu", "growth")
+    use_devices("cpu", "growth")
+
+
+def test_mlflow_is_told_what_the_gpu_is(two_gpus: context.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    details = {"device_name": "NVIDIA A10", "compute_capability": (8, 6)}
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
+    monkeypatch.setattr(device, "list_gpus", lambda: [Gpu("GPU-5a", "NVIDIA A10", "550.54.15", 23028 * 2**20, 0)])
+    text = "2 GPUs: 2 x NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15"
+    assert device_tags(2) == {"bakeoff.device": text}
+    use_devices("cpu", "growth")
+    assert device_tags(1) == {"bakeoff.device": "CPU"}
 
 
 def test_half_precision_computes_in_bfloat16_and_keeps_full_weights() -> None:

@@ -75,7 +75,7 @@ def test_presets_train_what_is_new_then_everything_then_everything_slowly(
             {"batch_size": 1, "steps": 1, "gradient_histograms": True},
             r"^gradient_histograms: must be false without tensorboard: true, which shows them, got True$",
         ),
-        (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, or all, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, all, gpu or cpu, got 0$"),
         (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
     ],
 )  # fmt: skip

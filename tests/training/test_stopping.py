@@ -12,6 +12,8 @@ from bakeoff.training import ending as stopping
 from bakeoff.training.ending import Stop, takes_its_shell_along
 from bakeoff.workspace import STOP_FILE
 
+NAMES = ("SIGTERM", "SIGUSR2")
+
 
 @pytest.fixture
 def stop(tmp_path: Path) -> Iterator[Stop]:
@@ -24,7 +26,13 @@ def send(number: signal.Signals) -> None:
     signal.raise_signal(number)
 
 
-@pytest.mark.parametrize(("number", "name", "code"), [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143)])
+TAKES_AWAY = [pytest.param(getattr(signal, name), name, id=name) for name in NAMES if hasattr(signal, name)]
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "code"),
+    [(signal.SIGINT, "Ctrl-C", 130), *((*parameters.values, 75) for parameters in TAKES_AWAY)],
+)
 def test_before_the_first_step_a_signal_ends_the_run_at_once(
     number: signal.Signals, name: str, code: int, stop: Stop, capsys: pytest.CaptureFixture
 ) -> None:
@@ -34,18 +42,31 @@ def test_before_the_first_step_a_signal_ends_the_run_at_once(
     assert capsys.readouterr().err == f"stopped by {name} before the first step; run the same command again\n"
 
 
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
-def test_after_a_step_a_signal_asks_for_a_stop_and_says_what_happens(
+def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, capfd: pytest.CaptureFixture) -> None:
+    stop.step_is_done()
+    assert not stop.asked
+    send(signal.SIGINT)
+    assert stop.asked and stop.by == "Ctrl-C"
+    stop.leave_if_asked()  # no more: there is something to save
+    stop.leave_if_taken_away(7)  # it is evaluated
+    [line] = capfd.readouterr().err.split("\n")[1:-1]
+    assert line == "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once"
+
+
+@pytest.mark.parametrize(("number", "name"), TAKES_AWAY)
+def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
     number: signal.Signals, name: str, stop: Stop, capfd: pytest.CaptureFixture
 ) -> None:
     stop.step_is_done()
-    assert not stop.asked
     send(number)
     assert stop.asked and stop.by == name
-    stop.leave_if_asked()  # no more: there is something to save
-    [line] = capfd.readouterr().err.split("\n")[1:-1]
-    again = "Ctrl-C again" if name == "Ctrl-C" else "Ctrl-C"
-    assert line == f"{name}: training ends after this step and is saved, then evaluated; {again} stops at once"
+    with pytest.raises(SystemExit) as ended, said_plainly():
+        stop.leave_if_taken_away(1234)
+    assert ended.value.code == 75
+    assert capfd.readouterr().err.splitlines()[1:] == [
+        f"{name}: training ends after this step and is saved; the same command goes on there",
+        f"stopped by {name} after step 1,234, which is saved; the same command goes on there",
+    ]
 
 
 def test_ctrl_c_twice_stops_at_once(stop: Stop) -> None:

@@ -1,13 +1,16 @@
 """The terminal of a command: columns, bytes and seconds in words, a yes or no, and what ends it."""
 
+import atexit
 import errno
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 
+from bakeoff.errors import TakenAway
 from bakeoff.progress import say
+from bakeoff.signals import TAKES_AWAY, end_all_below
 
 STANDARD, ERRORS = 1, 2  # outputs
 RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"
@@ -63,13 +66,15 @@ def _is_terminal() -> bool:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP, which end a service or a terminal, end what a command has started, too.
+    """Let what ends a service, a terminal or a machine's time end what a command has started, too.
 
-    Windows has not both, and what nohup ignores stays ignored.
+    Windows has not all of these signals, and what nohup ignores stays ignored.
     """
-    for name, handler in (("SIGTERM", signal.default_int_handler), ("SIGHUP", _terminal_is_gone)):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+    handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(TAKES_AWAY, _machine_is_taken_away)
+    if hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = _terminal_is_gone
+    for number, handler in handlers.items():
+        if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, handler)
 
 
@@ -82,6 +87,11 @@ def say_while_heard(line: str) -> None:
             raise
         _speak_to_nobody(STANDARD)
         raise KeyboardInterrupt from None
+
+
+def _machine_is_taken_away(number: int, frame: FrameType | None) -> None:
+    atexit.register(end_all_below)  # also what tells MLflow of the end is not left on this machine
+    raise TakenAway(signal.Signals(number).name)
 
 
 def _terminal_is_gone(number: int, frame: FrameType | None) -> None:

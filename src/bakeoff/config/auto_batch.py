@@ -143,8 +143,7 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
         replace(smallest.train, steps=1, epochs=None, phases=()), [leg.trainable for leg in plan_auto_phases(smallest)],
         sizes, limits,
     )  # fmt: skip
-    devices = smallest.train.devices
-    rungs = ladder(split.examples, multiple_of=devices if isinstance(devices, int) else 1)
+    rungs = ladder(split.examples, multiple_of=smallest.train.device_number or 1)
 
     def find() -> Choice:
         with ChildTries(smallest, records, limits.bytes) as tries:

@@ -52,6 +52,9 @@ def check(
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
+        if draft.train.workers > 1 and draft.memory and draft.memory.shuffle != "global":
+            rule = f"must be global with train.workers={draft.train.workers}, got {draft.memory.shuffle!r}"
+            problems.add("memory.shuffle", f"{rule}; a buffer reads every example on each machine")
     if draft.train and (lacks := draft.train.init.lacks):
         rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
         problems.warn("train.init.weights", rule)
@@ -106,8 +109,10 @@ def _check_batches(train: Train, spans: Sequence[Span], manifest: Manifest | Non
     for place, span in enumerate(spans):
         own = bool(train.phases) and train.phases[place].batch_size is not None
         key = f"train.phases[{place}].batch_size" if own else "train.batch_size"
-        if train.devices != "all" and span.batch_size % train.devices:
+        if train.device_number is not None and span.batch_size % train.device_number:
             problems.add(key, f"must be divisible by train.devices={train.devices}, got {span.batch_size}")
+        if span.batch_size % train.workers:
+            problems.add(key, f"must be divisible by train.workers={train.workers}, got {span.batch_size}")
         examples = manifest.splits[TRAIN].examples if manifest else span.batch_size
         if span.batch_size > examples:
             problems.add(key, f"must be at most the {examples} training examples, got {span.batch_size}")

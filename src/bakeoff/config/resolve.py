@@ -62,7 +62,7 @@ def resolve(
         draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
     held = None
     if draft.memory and manifest and limits and load and spans:
-        largest = max(span.batch_size for span in spans)
+        largest = max(span.batch_size for span in spans) // (draft.train.workers if draft.train else 1)  # on a machine
         held = _buffers(draft.memory, load, manifest.splits[TRAIN], largest, limits, problems)
     check(draft, records, facts, spans, problems, is_set)
     if problems.lines or not (manifest and facts and held and limits and draft.train):

@@ -1,6 +1,7 @@
 """From a store of examples to tf.data batches of network inputs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ def training_batches(
     first_example: int = 0,
     augment: Augment,
     encode: Callable[[Example], Example],
+    share: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
     """Give one batch per step: images, and what `encode` makes of their truth.
 
     The batch of a step is the same wherever `steps` starts; step 0 begins with example `first_example` of the stream.
+    A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read.
     """
     parse = choose_parser(shape)
 
@@ -40,6 +43,12 @@ def training_batches(
 
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
+    number, count = share
+    if count > 1:
+        whole, part = shape.batch_size, shape.batch_size // count
+        shape, first = replace(shape, batch_size=part), start + number * part
+        rows_of_share = tf.data.Dataset.range(len(steps) * part)
+        positions = rows_of_share.map(as_written(lambda row: first + row // part * whole + row % part))
     rows = _prepare(positions, shape, make_training_reader(store, order), prepare)
     return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 

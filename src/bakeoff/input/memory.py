@@ -12,7 +12,9 @@ from bakeoff.errors import OutOfRange, require, require_at_most
 from bakeoff.records.manifest import Split
 
 AUTO = "auto"
+GROWTH, ALL = "growth", "all"
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+SMALLEST_GPU_MEMORY = 100 * 10**6
 FACTOR_EXAMPLES = 1024  # of Inception's input_queue_memory_factor
 BATCHES_ABOVE_MINIMUM = 3  # of Inception's queue
 OF_THE_BUFFER = (
@@ -52,6 +54,7 @@ class Memory:
     budget: str  # of the process, or `auto`
     share: float = 0.8  # of what is free, if the budget is auto
     device_budget: str | None = None  # of the accelerator's own memory, or `auto`; none: the network is in the budget
+    gpu_memory: str = GROWTH  # that TensorFlow takes of a GPU: what it needs, `all` at once, or a size at most
     decode_threads: int | None = None  # none: by the budget
     on_bad_record: Literal["error", "skip"] = "error"
     shuffle: Literal["global", "buffer"] = "global"
@@ -67,6 +70,9 @@ class Memory:
             size = getattr(self, key)
             known = size is None or size == AUTO or _parse_bytes(size) is not None
             require(known, key, size, "a size such as 2GB, 1500MB or 4GiB, or auto")
+        limit = self.gpu_memory_limit
+        known = limit in (GROWTH, ALL) or (isinstance(limit, int) and limit >= SMALLEST_GPU_MEMORY)
+        require(known, "gpu_memory", self.gpu_memory, "growth, all, or a size such as 8GB, 100MB or more")
         require(0.05 <= self.share <= 1, "share", self.share, "between 0.05 and 1")
         for key in ("decode_threads", "num_preprocess_threads"):
             threads = getattr(self, key)
@@ -93,6 +99,12 @@ class Memory:
     def device_budget_bytes(self) -> int | None:
         """None for `auto`, and if the network is in the budget."""
         return _parse_bytes(self.device_budget) if self.device_budget else None
+
+    @property
+    def gpu_memory_limit(self) -> str | int:
+        """The size in bytes, if it is one."""
+        size = _parse_bytes(self.gpu_memory)
+        return self.gpu_memory if size is None else size
 
     @property
     def threads(self) -> int | None:

@@ -99,8 +99,8 @@ def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase,
     the rate does not."""
     parts: list[Any] = [
         platform.node(), repr(model), num_classes, leg.span.batch_size, sorted(leg.trainable),
-        train.accumulate_batches, train.mixed_precision, train.devices, train.ema_decay > 0, repr(train.augment),
-        cores,
+        train.accumulate_batches, train.mixed_precision, train.devices, train.workers, train.ema_decay > 0,
+        repr(train.augment), cores,
     ]  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 

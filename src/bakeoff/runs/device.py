@@ -1,29 +1,66 @@
-"""What a training computes on, said before its first step. It decides nothing."""
+"""What a training computes on: told to TensorFlow, said before the first step, told to MLflow."""
 
 import sys
 from collections import Counter
 from importlib import metadata
 from importlib.util import find_spec
+from typing import Any
 
-from bakeoff.machine import cores, gpu_names
+from bakeoff.machine import cores, gpu_names, list_gpus
 from bakeoff.progress import say
+from bakeoff.quiet import load_tensorflow
+from bakeoff.run.settings import Run
 from bakeoff.tracking.system import processor
+
+
+def count_devices(run: Run) -> int:
+    """Return how many devices a training computes on. TensorFlow is loaded for it only if it alone knows."""
+    if (number := run.train.device_number) is not None:
+        return number
+    choose_devices(run)
+    from bakeoff.training.devices import device_count
+
+    return device_count(run.train.devices)
+
+
+def choose_devices(run: Run) -> None:
+    """Load TensorFlow and tell it which devices a training computes on."""
+    load_tensorflow()
+    from bakeoff.training.devices import use_devices
+
+    use_devices(run.train.devices, run.memory.gpu_memory_limit)
 
 
 def say_device(replicas: int) -> None:
     """Say it, of GPUs the first `replicas`. TensorFlow is loaded."""
     import tensorflow as tf
 
-    from bakeoff.training.devices import has_gpus
-
-    if has_gpus():
-        gpus = tf.config.list_physical_devices("GPU")
-        details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus[:replicas]]
+    if details := _details(replicas):
         say(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
         return
     say(f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}")
-    if unused := gpu_names():
+    if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
+
+
+def device_tags(replicas: int) -> dict[str, str]:
+    """Return MLflow's tag: `1 GPU: NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15`."""
+    if not (details := _details(replicas)):
+        return {"bakeoff.device": "CPU"}
+    found = [name_gpus([one.get("device_name", "unnamed") for one in details])]
+    if capability := details[0].get("compute_capability"):
+        found.append(f"compute capability {'.'.join(map(str, capability))}")
+    if gpus := list_gpus():
+        found += [f"{gpus[0].memory_bytes / 1e9:.1f} GB", f"driver {gpus[0].driver}"]
+    return {"bakeoff.device": "; ".join(found)}
+
+
+def _details(replicas: int) -> list[dict[str, Any]]:
+    """Return what TensorFlow knows of the GPUs that a training uses; nothing on CPUs."""
+    import tensorflow as tf
+
+    gpus = tf.config.get_visible_devices("GPU")[:replicas]
+    return [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
 
 
 def name_gpus(names: list[str]) -> str:
@@ -39,7 +76,8 @@ def describe_unused(names: list[str], system: str = sys.platform) -> str:
     else:
         pip = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"
         remedy = (
-            f"{pip} install 'tensorflow[and-cuda]=={metadata.version('tensorflow')}' adds the libraries that it needs"
+            f"{pip} install 'tensorflow[and-cuda]=={metadata.version('tensorflow')}' adds the libraries that it needs, "
+            "as `make GPU=1 repro` does, and `bakeoff doctor` says what is wrong"
         )
     hidden = "CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant"
     return f"nvidia-smi sees {name_gpus(names)}, TensorFlow sees none, so this takes much longer; {remedy}; {hidden}"

@@ -1,5 +1,6 @@
 """run.yaml + records -> models/train: final and best weights, history, state; and a run in MLflow."""
 
+import os
 import subprocess
 import sys
 from contextlib import AbstractContextManager
@@ -15,13 +16,13 @@ from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.planning.room import require_gpu_room_for, require_room_for
 from bakeoff.planning.whole import Looks
 from bakeoff.progress import progress, say
-from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
-from bakeoff.runs.device import say_device
+from bakeoff.runs.device import choose_devices, count_devices, device_tags, say_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
+from bakeoff.runs.workers import begin_again, crew_of, follow_leader, gather
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
@@ -39,6 +40,7 @@ from bakeoff.training.history import History, describe_end, write_plots, write_s
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
 from bakeoff.training.work import SAMPLES, Found, Work
+from bakeoff.training.workers import Place, WorkerLost, place_of
 
 if TYPE_CHECKING:
     from bakeoff.training.course import CountGradients, Outcome
@@ -64,7 +66,7 @@ class Start:
     def of(cls, run: Run, manifest: Manifest) -> "Start":
         origin = origin_of(run.train.init, lambda run_id: fetch_weights(run.track, run_id))
         parent = parent_of(run.train, workspace.runs(), own_id)
-        others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(_count_devices(run))}
+        others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(count_devices(run))}
         itself = identity(as_tree(run), **others, parent=parent.digest if parent else "none")
         name = name_of(itself)
         before = parent.folder if parent else None
@@ -91,6 +93,7 @@ class Desk:
     footprint: Footprint
     bad: BadRecords
     looks: Looks
+    place: Place | None  # among several workers
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,9 @@ class Followers:
         return self.shortage.explained(key, batch_size)
 
 
-def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def train(
+    run: Run, records: Path, out: Path, looks: Looks | None = None, place: Place | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
     start = Start.of(run, manifest)
@@ -131,8 +136,8 @@ def train(run: Run, records: Path, out: Path, looks: Looks | None = None) -> tup
         ) as report:  # fmt: skip
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
-            load_tensorflow()
-            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks())
+            choose_devices(run)
+            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks(), place)
             return _train(run, manifest, records, out, start, desk)
 
 
@@ -147,7 +152,8 @@ def _train(
     from bakeoff.training.showing import Show, events_of, keep_samples
     from bakeoff.training.starting import in_words, load_first_weights, write_report
 
-    rig = Rig.of(run, manifest, records, desk.bad)
+    rig = Rig.of(run, manifest, records, desk.bad, desk.place)
+    crew = crew_of(rig, run, manifest)
     require_gpu_room_for(run, rig.replicas)
     say_device(rig.replicas)
     first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
@@ -158,7 +164,7 @@ def _train(
     found = _take_up(run, start, work, in_words(first, run.train.init))
     clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
-    tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint)
+    tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint) | device_tags(rig.replicas)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
     with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
         introduce(copy, run, manifest, records, start.starts)
@@ -176,9 +182,12 @@ def _train(
                 rig.learner, rig.feed(), desk.footprint.around(desk.looks.timed(validation)), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
+                crew,
             )  # fmt: skip
             outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)
+            if outcome.ended_by == "stop":
+                desk.stop.leave_if_taken_away(outcome.position.step)
             remember_paces(run, [] if found.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}
@@ -244,16 +253,6 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
     } | (of_memory if took_steps else {})
 
 
-def _count_devices(run: Run) -> int:
-    """TensorFlow is loaded for it only if it alone knows."""
-    if run.train.devices != "all":
-        return run.train.devices
-    load_tensorflow()
-    from bakeoff.training.devices import device_count
-
-    return device_count("all")
-
-
 def evaluate_here() -> None:
     """Run what DVC will not run after this, though the result is as good as any."""
     say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
@@ -265,8 +264,14 @@ def main() -> None:
     with said_plainly():
         read_options(stage_parser("train", __doc__))
         workspace.require_own_code()
+        if (given := place_of(os.environ)) and given.rank:
+            return follow_leader(given)
         run, looks = load(workspace.RUN), Looks()
-        state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks)
+        try:
+            with gather(run.train.workers, given) as place:
+                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks, place)
+        except WorkerLost as lost:
+            begin_again(lost, given)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         say(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":

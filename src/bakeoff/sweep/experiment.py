@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bakeoff import dvc
 from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.signals import Relay
 from bakeoff.sweep.snapshot import AUTHOR, git
 
 FOR_EXPERIMENTS = "refs/exps"
@@ -49,10 +50,11 @@ def main() -> None:
         changes, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]
         baseline = git("rev-parse", "HEAD", folder=Path.cwd())
         os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
-        code = run_stages(changes, stages)
+        with (relay := Relay()).listening():
+            code = run_stages(changes, stages)
         if code == 0:
             save_experiment(name, baseline)
-        sys.exit(code)
+        sys.exit(relay.exit_code(code))
 
 
 if __name__ == "__main__":

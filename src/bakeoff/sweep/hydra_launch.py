@@ -7,18 +7,22 @@ it which job of which sweep that is.
 
 import io
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import Any
 
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 
-from bakeoff.errors import one_line
+from bakeoff.errors import TRY_AGAIN_LATER, one_line
 from bakeoff.runs.status import dequeue, is_wanted
+from bakeoff.signals import TAKES_AWAY
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Seats
@@ -27,12 +31,13 @@ from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.parameters import as_words
 from bakeoff.sweep.primary import SWEEP
-from bakeoff.sweep.running import KILLED, Following, Running
+from bakeoff.sweep.running import KILLED, TAKEN_AWAY, Following, Running
 from bakeoff.tracking.journal import is_held
 
 CACHE_OF = "dvc_cache"  # a file of the sweep, for those who begin a job elsewhere
 CALLED_OFF = "called_off"  # another: whoever is about to begin a job leaves it
 SECONDS_BETWEEN_LOOKS = 0.2
+REQUEUES = TAKES_AWAY[-1]  # SIGUSR2, on which submitit asks for a requeue; SIGTERM it leaves to Slurm
 
 
 class JobFailed(RuntimeError):
@@ -46,8 +51,34 @@ def run_one(config: Any) -> None:
     if (files.folder / CALLED_OFF).exists() or not is_wanted(load_manifest(files.folder).job(files.number).experiment):
         raise JobFailed("called off")
     child = jobs.start_job(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
-    if code := child.wait():
+    with _passed_on(child.pid):
+        code = child.wait()
+    if code:
         raise JobFailed(KILLED if code < 0 else f"ended with code {code}")
+
+
+@contextmanager
+def _passed_on(leader: int) -> Iterator[None]:
+    """Pass signals that take the machine away on to the session of a job.
+
+    When it has saved and ended, the launcher's own handler has its turn: submitit's asks Slurm to begin the job again.
+    """
+    came: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        session.ask(leader, signal.SIGTERM)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, pass_on) for number in TAKES_AWAY if is_main}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        handler = before.get(REQUEUES) if came else None
+        if callable(handler):
+            handler(REQUEUES, None)
 
 
 class LaunchByHydra(Launch):
@@ -95,9 +126,9 @@ class LaunchByHydra(Launch):
     def is_over(self) -> bool:
         return super().is_over and not self._handed
 
-    def interrupt(self) -> list[Running]:
+    def interrupt(self, number: int = session.INTERRUPT) -> list[Running]:
         (self.manifest.folder / CALLED_OFF).touch()  # before one ends, or the launcher begins the next
-        return super().interrupt()
+        return super().interrupt(number)
 
     def settle_interrupted(self) -> None:
         """Others may have been about to begin; each of them is ended."""
@@ -119,6 +150,17 @@ class LaunchByHydra(Launch):
                 dequeue(self.manifest.job(number).experiment)
                 self._running[number] = Running(files, self._handed.pop(number), None)
 
+    def _settle(self, job: SweepJob, running: Running) -> None:
+        """A job whose machine was taken away is the launcher's again, as long as it is at work."""
+        is_at_work = self._thread is not None and self._thread.is_alive()
+        if running.files.exit_code() == TRY_AGAIN_LATER and is_at_work:
+            running.files.forget_outcome()
+            self._handed[job.number] = running.following
+            self._change(job.end(time.time(), JobState.STOPPED, TAKEN_AWAY).in_state(JobState.WAITING))
+            self._tell(job, f"is {TAKEN_AWAY}; its launcher begins it again")
+        else:
+            super()._settle(job, running)
+
     def _launch(self, numbers: list[int]) -> None:
         try:
             ends = self._launcher.launch([self._words_of(number) for number in numbers], initial_job_idx=0)
@@ -133,7 +175,9 @@ class LaunchByHydra(Launch):
         return [*fixed, *self.manifest.job(number).points[0], f"+{SWEEP}={as_words(which)}"]
 
     def _settle_not_begun(self, job: SweepJob) -> None:
-        if is_wanted(job.experiment):
+        if job.why == TAKEN_AWAY:
+            state, why = JobState.STOPPED, TAKEN_AWAY
+        elif is_wanted(job.experiment):
             state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
         else:
             state, why = JobState.STOPPED, NOT_BEGUN

@@ -19,8 +19,9 @@ from filelock import FileLock, Timeout
 
 from bakeoff import dvc, machine, workspace
 from bakeoff.durations import JOB, begin_command, end_command
-from bakeoff.errors import said_plainly
+from bakeoff.errors import TRY_AGAIN_LATER, said_plainly
 from bakeoff.files import write_whole
+from bakeoff.signals import TAKES_AWAY
 from bakeoff.sweep import session
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import SweepJob, load_manifest
@@ -71,13 +72,15 @@ class JobFiles:
             return None
 
 
-def start_job(files: JobFiles, cache: Path, cores: Sequence[int]) -> subprocess.Popen[bytes]:
+def start_job(
+    files: JobFiles, cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
+) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
     files.forget_outcome()
     with files.log.open("ab") as log:
         return subprocess.Popen(
             command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-            env=environment(os.environ, cache, cores),
+            env=environment(os.environ, cache, cores, gpus),
         )  # fmt: skip
 
 
@@ -85,16 +88,19 @@ def command(files: JobFiles) -> list[str]:
     return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
-def environment(own: Mapping[str, str], cache: Path, cores: Sequence[int]) -> dict[str, str]:
+def environment(
+    own: Mapping[str, str], cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
+) -> dict[str, str]:
     """A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
-    threads as one that has them all, and ends in the same weights.
+    threads as one that has them all, and ends in the same weights. `gpus` are all that it may see; None: as ever.
     """
     threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
-    return threads | dvc.environment(own) | {CACHE: str(cache)}
+    visible = {} if gpus is None else {machine.VISIBLE_GPUS: ",".join(gpus) or "-1"}
+    return threads | dvc.environment(own) | visible | {CACHE: str(cache)}
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
         os.sched_setaffinity(0, map(int, cores.split(",")))
@@ -130,7 +136,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     hear = _hear_signals if session.POSIX else None
     # Ctrl-C is for DVC; this process notes how it ends.
     code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
-    session.end(os.getpid())  # of DVC, if it was killed, the stage may be left
+    session.end(os.getpid(), asked=code == TRY_AGAIN_LATER)  # of DVC, if it was killed, the stage may be left
     place.settle(cache)
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
@@ -147,7 +153,7 @@ def make_experiment(job: SweepJob, clone: Path) -> list[str]:
 
 def _hear_signals() -> None:
     """What this process ignores its child would, too; as a shell does that starts a sweep in the background."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -1,12 +1,14 @@
 """A manifest's unfinished jobs -> processes, as many at once as there is room for; what ends is reported at once."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff import dvc
+from bakeoff.errors import TakenAway
 from bakeoff.runs.status import dequeue, enqueue, is_wanted
 from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
@@ -50,13 +52,17 @@ class Launch:
         self._is_called_off = False
 
     def run(self) -> Manifest:
-        """To the end of all, or to Ctrl-C, which ends those that run; they can go on later."""
+        """To the end of all, or to Ctrl-C or a signal, which ends those that run; they can go on later."""
         try:
             self.take_up()
             while not self.is_over:
                 self.look()
                 self.start()
                 time.sleep(SECONDS_BETWEEN_LOOKS)
+        except TakenAway as taken:
+            self._say(f"stopped by {taken.name}; what runs is saved")
+            end_all([self], signal.SIGTERM)
+            raise TakenAway(taken.name, f"`bakeoff sweep --resume {self.manifest.id}` goes on") from None
         except KeyboardInterrupt:
             self._say("stopped by Ctrl-C; what runs is saved")
             end_all([self])
@@ -73,8 +79,8 @@ class Launch:
             if job.state.is_final:
                 continue
             if is_held(files.lock):
-                self._running[job.number] = Running(files, following, None)
-                self._seats.keep(job)
+                self._running[job.number] = (running := Running(files, following, None))
+                self._seats.keep(job, running.gpus())
                 self._tell(job, "still runs, from before")
                 self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
@@ -121,10 +127,10 @@ class Launch:
             if time.monotonic() >= self._not_before.get(job.number, 0.0) and self._seats.admits(job):
                 self._start(job)
 
-    def interrupt(self) -> list[Running]:
-        """Ask those that run to end, as Ctrl-C asks; return them."""
+    def interrupt(self, number: int = session.INTERRUPT) -> list[Running]:
+        """Ask those that run to end, by this signal; return them."""
         for running in self._running.values():
-            running.ask(session.INTERRUPT)
+            running.ask(number)
         return list(self._running.values())
 
     def settle_interrupted(self) -> None:
@@ -188,7 +194,8 @@ class Launch:
         files = self._files(job)
         following = Following(files.log)
         self._change(job.begin(time.time()))
-        child = jobs.start_job(files, self._cache, self._seats.take(job))
+        cores = self._seats.take(job)
+        child = jobs.start_job(files, self._cache, cores, self._seats.gpus_of(job))
         self._running[job.number] = Running(files, following, child)
         self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 
@@ -238,10 +245,10 @@ class Launch:
         self._say(f"{job.number} of {self.manifest.expected} {what}")
 
 
-def end_all(launches: Sequence[Launch]) -> None:
-    """All at once, so that none waits for another."""
+def end_all(launches: Sequence[Launch], number: int = session.INTERRUPT) -> None:
+    """All at once by this signal, so that none waits for another."""
     try:
-        for running in [one for launch in launches for one in launch.interrupt()]:
+        for running in [one for launch in launches for one in launch.interrupt(number)]:
             running.end(asked=True)
     except KeyboardInterrupt:  # again, by somebody who will not wait
         for running in [one for launch in launches for one in launch.interrupt()]:

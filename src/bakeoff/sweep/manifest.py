@@ -66,6 +66,7 @@ class SweepJob:
     value: float | None = None  # of the headline
     rendered: str | None = None  # of a trial: equal for those that render the same run.yaml
     looks: tuple[Look, ...] = ()  # of a trial that is over
+    devices: int | str = 1  # `train.devices`
 
     @property
     def name(self) -> str:

@@ -181,6 +181,7 @@ def sweep_job(
         memory_bytes=run.derived.memory_estimate_bytes,
         headline=headline_name(run.derived),
         training=digest_of(training),
+        devices=run.train.devices,
     )
 
 

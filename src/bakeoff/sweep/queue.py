@@ -3,6 +3,7 @@
 A sweep is in line from when it is added until it is over. Whoever runs the queue finds it there, also after a crash.
 """
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from bakeoff import workspace
-from bakeoff.errors import WorkspaceError, choices
+from bakeoff.errors import TakenAway, WorkspaceError, choices
 from bakeoff.files import sync_names
 from bakeoff.runs.status import dequeue, enqueue
 from bakeoff.sweep.admission import Seats
@@ -95,6 +96,10 @@ class QueueRun:
         try:
             while self._step():
                 time.sleep(SECONDS_BETWEEN_LOOKS)
+        except TakenAway as taken:
+            self._say(f"stopped by {taken.name}; what runs is saved, and stays in the queue")
+            end_all([launch for launch, _ in self._open.values()], signal.SIGTERM)
+            raise TakenAway(taken.name, "`bakeoff queue start` goes on") from None
         except KeyboardInterrupt:
             self._say("stopped by Ctrl-C; what runs is saved, and stays in the queue")
             end_all([launch for launch, _ in self._open.values()])

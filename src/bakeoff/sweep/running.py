@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.errors import is_disk_full
-from bakeoff.machine import disk_free
+from bakeoff.errors import TRY_AGAIN_LATER, is_disk_full
+from bakeoff.machine import VISIBLE_GPUS, disk_free
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
@@ -22,6 +22,7 @@ from bakeoff.tracking.result import Result, result_of
 
 KILLED = "killed"
 INTERRUPTED = "stopped by Ctrl-C"
+TAKEN_AWAY = "stopped, for the machine was taken away"
 PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
 STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
 LEAST_LEFT = 10e6  # bytes of disk, without which no job gets anywhere
@@ -74,6 +75,12 @@ class Running:
             self.child = None  # that one holds the lock
         return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
 
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs that an earlier launcher gave it."""
+        found = self.session
+        seen = session.environment_of(found).get(VISIBLE_GPUS, "") if found is not None else ""
+        return tuple(filter(None, seen.split(",")))
+
     def give_up(self, why: str) -> None:
         """Ask as Ctrl-C asks, so that what was learned is kept."""
         self.given_up = why
@@ -117,6 +124,8 @@ def settle(
                 steps = f"stopped after step {result.state.get('step'):,} of {job.steps:,}"
                 return job.end(now, JobState.STOPPED, steps, **found)
         return job.end(now, JobState.DONE, **found)
+    if code == TRY_AGAIN_LATER:
+        return job.end(now, JobState.STOPPED, TAKEN_AWAY)
     if interrupted:
         return job.end(now, JobState.STOPPED, INTERRUPTED)
     last = last_run(job, known_runs())
@@ -144,7 +153,7 @@ def is_passing(job: SweepJob) -> bool:
 
 def is_interrupted(job: SweepJob) -> bool:
     """By the end of its launcher; nobody wanted the job itself to end."""
-    return job.state == JobState.STOPPED and job.why == INTERRUPTED
+    return job.state == JobState.STOPPED and job.why in (INTERRUPTED, TAKEN_AWAY)
 
 
 def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:

@@ -80,6 +80,13 @@ def wait(session: int, seconds: float) -> bool:
     return True
 
 
+def environment_of(pid: int) -> dict[str, str]:
+    """Return the environment that a process began with; nothing if it has ended."""
+    with suppress(psutil.Error):
+        return dict(psutil.Process(pid).environ())
+    return {}
+
+
 def _find_running(pid: int) -> psutil.Process | None:
     """None if it has ended, also if its entry is left."""
     try:

@@ -17,6 +17,7 @@ from bakeoff.training.rig import Feed
 from bakeoff.training.step import Calls, Step
 from bakeoff.training.variant import TrainingPhase
 from bakeoff.training.work import Found, Position, Work
+from bakeoff.training.workers import Alone, Workers
 
 CountGradients = Callable[[], Mapping[str, np.ndarray]]  # of the last step's examples, by the paths of the weights
 
@@ -59,6 +60,7 @@ class Course:
     history: History
     bar: Bar
     audience: Audience = field(default_factory=Nobody)
+    workers: Workers = field(default_factory=Alone)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,12 @@ class Outcome:
 
 
 def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
-    """Train what is not trained yet."""
+    """Train what is not trained yet, and release the other workers."""
+    with course.workers.leading():
+        return _run_phases(course, phases, found)
+
+
+def _run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
     at, ends = found.position, course.ends
     standings = [Standing.of(facts) for facts in found.facts["phases"]]
     resumed = list(found.facts["resumed"])
@@ -157,19 +164,23 @@ class PhaseKeeper:
     def train(self, found: Found | None, standing: Standing) -> Standing:
         """Take the steps of the phase that are left, after those of a checkpoint that was `found`."""
         course, phase, span = self._course, self._phase, self._phase.span
+        first = found.position.step if found else span.first_step
+        course.workers.begin_phase(self._number, first)
         step = self._step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
-        first = span.first_step
         if found is not None:
             assert found.arrays is not None
             course.learner.restore(found.arrays)
-            first = found.position.step
+        course.workers.give(course.learner.state)
         course.history.phase = span.name if len(self._phases) > 1 else None
         steps = range(first, first if standing.ended_by else span.end_step)
         rhythm = course.rhythm.for_steps_of(span.batch_size * course.feed.together)
         try:
             with course.audience.within_memory(_key(phase, self._phases, "batch_size"), span.batch_size):
                 batches = course.feed.batches(phase, steps)
-                calls = Calls(step, batches, together=course.feed.together, at_once=rhythm.steps_per_call)
+                calls = Calls(
+                    step, batches, together=course.feed.together, at_once=rhythm.steps_per_call,
+                    taking=course.workers.taking,
+                )  # fmt: skip
                 return fit(
                     calls, steps, phase.rate,
                     rhythm=rhythm, keeper=self, ends=course.ends, standing=standing, bar=course.bar,
@@ -198,6 +209,7 @@ class PhaseKeeper:
 
     def checkpoint(self, step: int, standing: Standing) -> None:
         course, self.position = self._course, Position(self._number, step)
+        course.workers.require_equal(course.learner.state)
         facts = self._facts | {
             "phases": [asdict(one) for one in (*self._earlier, standing)],
             "seconds": course.ends.limit.clock.seconds,

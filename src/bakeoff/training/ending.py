@@ -1,8 +1,8 @@
 """How a run ends: all steps done, a stop that was asked for, no time left, validation that gets no better.
 
-A stop is asked for by Ctrl-C, SIGTERM, or the file that `bakeoff stop` puts into the run's folder. Before the first
-step it is answered at once, for there is nothing to save. After it, once: the step is finished, saved and evaluated.
-Ctrl-C again stops at once.
+A stop is asked for by Ctrl-C, or by the file that `bakeoff stop` puts into the run's folder. Before the first step it
+is answered at once, for there is nothing to save. After it, once: the step is finished, saved and evaluated. Ctrl-C
+again stops at once. SIGTERM and SIGUSR2 take the machine away: the step is finished and saved, and not evaluated.
 """
 
 import os
@@ -18,14 +18,17 @@ from typing import Literal
 
 import psutil
 
-from bakeoff.errors import INTERRUPTED, TERMINATED, Canceled
+from bakeoff.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
+from bakeoff.signals import TAKES_AWAY
 from bakeoff.training.settings import EarlyStopping
 
 End = Literal["steps", "stop", "max_minutes", "early_stopping"]
 
 SECONDS_BETWEEN_LOOKS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
+TAKEN_AWAY = "\n{}: training ends after this step and is saved; the same command goes on there\n"
 CTRL_C = "Ctrl-C"
+TAKES_AWAY_NAMES = tuple(number.name for number in TAKES_AWAY)
 FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
 
 
@@ -51,7 +54,7 @@ class Stop:
     def listening(self) -> Iterator[None]:
         """A request from before the block was to a process that is gone; one from within is answered by its end."""
         self._consume()
-        numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        numbers = (signal.SIGINT, *TAKES_AWAY) if threading.current_thread() is threading.main_thread() else ()
         before = {number: signal.signal(number, self._on_signal) for number in numbers}
         try:
             yield
@@ -74,15 +77,23 @@ class Stop:
         if self.asked and not self._has_stepped:
             raise Canceled(f"stopped by {self.by} before the first step; run the same command again", INTERRUPTED)
 
+    def leave_if_taken_away(self, step: int) -> None:
+        """Raise Canceled where training has ended after a step, which is saved, because the machine is taken away."""
+        if self.by in TAKES_AWAY_NAMES:
+            text = f"stopped by {self.by} after step {step:,}, which is saved; the same command goes on there"
+            raise Canceled(text, TRY_AGAIN_LATER)
+
     def step_is_done(self) -> None:
         """From now on there is something to save."""
         self._has_stepped = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        name, code = (CTRL_C, INTERRUPTED) if number == signal.SIGINT else ("SIGTERM", TERMINATED)
+        is_ctrl_c = number == signal.SIGINT
+        name = CTRL_C if is_ctrl_c else signal.Signals(number).name
         if not self._has_stepped:
+            code = INTERRUPTED if is_ctrl_c else TRY_AGAIN_LATER
             raise Canceled(f"stopped by {name} before the first step; run the same command again", code)
-        if self.by is not None and number == signal.SIGINT:
+        if self.by is not None and is_ctrl_c:
             raise KeyboardInterrupt
         self._accept(name)
 
@@ -90,7 +101,8 @@ class Stop:
         if self.by is None:
             self.by = by
             # Python's own streams may be in the middle of a line when a signal comes.
-            os.write(2, ASKED.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
+            text = TAKEN_AWAY if by in TAKES_AWAY_NAMES else ASKED
+            os.write(2, text.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
 
     def _consume(self) -> None:
         if self._request:

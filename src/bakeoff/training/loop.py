@@ -41,7 +41,7 @@ class Rhythm:
             train.validate_every_steps,
             train.checkpoint_every_steps,
             train.checkpoint_every_seconds,
-            train.steps_per_call if train.devices == 1 else None,  # several devices meet between steps
+            train.steps_per_call if train.device_number == 1 else None,  # several devices meet between steps
             (train.validate_every_epochs or 0) * examples,
         )
 

@@ -21,11 +21,12 @@ from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, task_of
-from bakeoff.training.devices import strategy_of
+from bakeoff.training.devices import own_devices, strategy_of
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.showing import Samples, evenly_spread
 from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, plan_phases, training_order
+from bakeoff.training.workers import Place
 
 MOST_NAMES = 64  # that a message shows
 REHEARSED = 3  # batches
@@ -41,11 +42,14 @@ class Rig:
     learner: Learner
     examples: Store
     held_out: Store
+    place: Place | None = None  # among several workers; None: this process trains alone
 
     @classmethod
-    def of(cls, run: Variant, manifest: Manifest, records: Path, bad: BadRecords | None = None) -> "Rig":
+    def of(
+        cls, run: Variant, manifest: Manifest, records: Path, bad: BadRecords | None = None, place: Place | None = None
+    ) -> "Rig":
         """Build all of it, with random weights. Damaged records are counted in `bad`."""
-        strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)])
+        strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)], place)
         seed_everything(run.seed, deterministic=run.train.deterministic)
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
@@ -55,11 +59,12 @@ class Rig:
             for split in (TRAIN, VALIDATION)
         )
         headline = choose_headline(task, run.train.best_by)
-        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out)
+        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out, place)
 
     @property
     def replicas(self) -> int:
-        return self.strategy.num_replicas_in_sync
+        """Return how many devices of this machine train."""
+        return own_devices(self.strategy)
 
     def feed(self, shape_of: Callable[[int], Shape] | None = None) -> "Feed":
         return Feed(
@@ -69,6 +74,7 @@ class Rig:
             encode=self.task.encode,
             shape_of=shape_of or partial(batch_shape, self.run),
             together=self.run.train.accumulate_batches,
+            share=(self.place.rank, self.place.count) if self.place else (0, 1),
         )
 
     def validation(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> "tuple[Validation, Samples]":
@@ -98,6 +104,7 @@ class Feed:
     encode: Callable[[Tensors], Tensors]
     shape_of: Callable[[int], Shape]  # by batch size
     together: int  # batches that make one step
+    share: tuple[int, int] = (0, 1)  # which part of each batch this process takes, of how many
 
     def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
         """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
@@ -110,6 +117,7 @@ class Feed:
             first_example=phase.span.first_example,
             augment=self.augment,
             encode=self.encode,
+            share=self.share,
         )
 
     def names(self, phase: TrainingPhase, done: int) -> str:

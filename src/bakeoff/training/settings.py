@@ -116,7 +116,8 @@ class Train:
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
     accumulate_batches: int = 1  # gradients of so many batches make one step
     mixed_precision: bool = False
-    devices: int | Literal["all"] = 1  # a batch is split over them
+    devices: int | Literal["all", "gpu", "cpu"] = 1  # a batch is split over them; `gpu`: all GPUs, at least one
+    workers: int = 1  # processes, one a machine, that each take an equal part of every batch
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
     checkpoint_every_seconds: float | None = None  # also if so much time went by
@@ -140,8 +141,8 @@ class Train:
 
     def __post_init__(self) -> None:
         require(self.batch_size == "auto" or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or auto")
-        split_by_number = self.batch_size != "auto" or self.devices != "all"
-        require(split_by_number, "devices", self.devices, "a number while batch_size is auto")
+        split_by_number = self.batch_size != "auto" or self.device_number is not None
+        require(split_by_number, "devices", self.devices, "a number or cpu while batch_size is auto")
         if self.phases:
             own = [phase.has_length for phase in self.phases]
             require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
@@ -164,7 +165,9 @@ class Train:
         kept, written = self.keep_every_steps, self.checkpoint_every_steps
         rule = f"0 or a multiple of checkpoint_every_steps={written}"
         require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
-        require(self.devices == "all" or self.devices >= 1, "devices", self.devices, "1 or more, or all")
+        number = self.device_number
+        require(number is None or number >= 1, "devices", self.devices, "1 or more, all, gpu or cpu")
+        self._require_workers()
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
         require(self.validate_every_steps >= 0, "validate_every_steps", self.validate_every_steps, "0 or more")
@@ -183,10 +186,31 @@ class Train:
         require(self.max_minutes is None or self.max_minutes > 0, "max_minutes", self.max_minutes, "above 0, or null")
         rhythm = ("checkpoint_every_steps", "keep_every_steps", "log_every_steps", "validate_every_steps")
         require_at_most(self, **dict.fromkeys((*rhythm, "steps_per_call"), MOST_STEPS))
-        require_at_most(self, batch_size=MOST_BATCH, accumulate_batches=MOST_BATCHES, devices=10_000, max_minutes=10**7)
+        require_at_most(
+            self,
+            batch_size=MOST_BATCH,
+            accumulate_batches=MOST_BATCHES,
+            devices=10_000,
+            workers=10_000,
+            max_minutes=10**7,
+        )
         require_at_most(
             self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
         )
+
+    def _require_workers(self) -> None:
+        require(self.workers >= 1, "workers", self.workers, "1 or more")
+        is_one_device = self.workers == 1 or self.device_number == 1
+        require(is_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
+        is_counted_here = self.workers == 1 or not self.gradient_histograms
+        require(is_counted_here, "gradient_histograms", True, "false with several workers")
+
+    @property
+    def device_number(self) -> int | None:
+        """How many devices a batch is split over; None if only the machine knows."""
+        if self.devices == "cpu":
+            return 1
+        return self.devices if isinstance(self.devices, int) else None
 
     @property
     def batch(self) -> int:

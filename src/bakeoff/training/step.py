@@ -7,6 +7,7 @@ and a run that is cut short would round differently.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import keras
@@ -14,6 +15,7 @@ import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
 from bakeoff.tasks.task import Task, Tensors, as_float32
+from bakeoff.training.devices import own_devices
 from bakeoff.training.weights import Average
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one
@@ -70,7 +72,7 @@ class Step:
         return gradients, losses
 
     def _gradients_of_share(self, batch: Tensors) -> tuple[Gradients, Tensors]:
-        batch = _share(batch, self._strategy.num_replicas_in_sync)
+        batch = _share(batch, own_devices(self._strategy))
         with tf.GradientTape() as tape:
             parts = self._task.losses(as_float32(self._network(batch["image"], training=True)), batch)
             if self._network.losses:
@@ -89,13 +91,22 @@ class Step:
 class Calls:
     """Takes steps: single ones until it is known how long one takes."""
 
-    def __init__(self, step: Step, batches: Iterable[Tensors], *, together: int, at_once: AtOnce | None) -> None:
-        """`at_once`: steps in a call, at most; None: every step by itself, out of the graph.
+    def __init__(
+        self,
+        step: Step,
+        batches: Iterable[Tensors],
+        *,
+        together: int,
+        at_once: AtOnce | None,
+        taking: Callable[[int], AbstractContextManager[None]] = lambda steps: nullcontext(),
+    ) -> None:
+        """`at_once`: steps in a call, at most; None: every step by itself, out of the graph. Each call is made
+        in the block of `taking` its number of steps.
 
         So are steps of several batches `together`, of which only one is to be on the device, and batches that are not
         of tf.data.
         """
-        self._step, self._upcoming, self._together = step, iter(batches), together
+        self._step, self._upcoming, self._together, self._taking = step, iter(batches), together, taking
         self._several: Callable[[Iterator[Tensors], tf.Tensor], tf.Tensor] | None = None
         if at_once is not None and together == 1 and isinstance(self._upcoming, tf.data.Iterator):
             spec = [tf.data.IteratorSpec(self._upcoming.element_spec), tf.TensorSpec([None], tf.float32)]
@@ -119,10 +130,11 @@ class Calls:
 
     def take(self, rates: list[float]) -> tf.Tensor:
         """Take a step at each rate, and return its losses: (steps, losses)."""
-        if self._several is not None:
-            return self._several(self._upcoming, tf.constant(rates, tf.float32))
-        [rate] = rates
-        return self._take(list(itertools.islice(self._upcoming, self._together)), tf.constant(rate, tf.float32))[None]
+        with self._taking(len(rates)):
+            if self._several is not None:
+                return self._several(self._upcoming, tf.constant(rates, tf.float32))
+            batches = list(itertools.islice(self._upcoming, self._together))
+            return self._take(batches, tf.constant(rates[0], tf.float32))[None]
 
     def name_losses(self, losses: tf.Tensor) -> dict[str, float]:
         """Return one step's losses by their logged names."""
@@ -141,10 +153,10 @@ class Calls:
 
 
 def _share(batch: Tensors, replicas: int) -> Tensors:
-    """Return this device's part of a batch."""
+    """Return this device's part of a worker's batch."""
     if replicas == 1:
         return batch
-    number = tf.distribute.get_replica_context().replica_id_in_sync_group
+    number = tf.distribute.get_replica_context().replica_id_in_sync_group % replicas
 
     def part(tensor: tf.Tensor) -> tf.Tensor:
         size = tf.shape(tensor)[0] // replicas

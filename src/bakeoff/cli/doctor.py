@@ -1,0 +1,26 @@
+"""`bakeoff doctor`: what this machine computes on, and why a GPU is not used."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from bakeoff.cli.terminal import say_columns
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import say
+
+
+def add_to(commands: Any) -> None:
+    doctor = commands.add_parser(
+        "doctor", help="versions, GPUs, driver, free disk, a timed step, and why a GPU is not used"
+    )
+    doctor.set_defaults(run=_examine, anywhere=True)
+
+
+def _examine(arguments: argparse.Namespace) -> None:
+    from bakeoff.runs.doctor import examine
+
+    findings = examine(Path.cwd())
+    say_columns(findings.rows)
+    if findings.problem:
+        raise WorkspaceError(findings.problem)
+    say(findings.remark or "all is well: TensorFlow computes on the GPU")

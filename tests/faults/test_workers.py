@@ -1,0 +1,23 @@
+"""Two workers of one training: equal weights, run after run and after kills. Minutes."""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults.workers import anew, first_loss, rendered, trained, trained_with_kills
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals"),
+]
+
+
+def test_two_workers_train_as_one_and_go_on_after_any_of_them_is_killed(tmp_path: Path) -> None:
+    assert first_loss(tmp_path, 2) == pytest.approx(first_loss(tmp_path, 1), rel=1e-5)
+    workspace = rendered(tmp_path / "two", 2, steps=60)
+    digest, lines = trained(workspace)
+    anew(workspace)
+    found, again, ranks = trained_with_kills(workspace, 2, random.Random(3))
+    assert (found, again, len(ranks)) == (digest, lines, 2)
