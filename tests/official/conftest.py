@@ -16,4 +16,6 @@ def manifest() -> Manifest:
         shard = Shard(f"{name}-00000-of-00001", examples, examples * 50_000, name)
         return Split(examples, examples * 640 * 480 * 3, 1, {"ball": examples}, (shard,))
 
-    return Manifest("detection", ("ball",), {"train": split("train", 118_000), "validation": split("validation", 5_000)})
+    return Manifest(
+        "detection", ("ball",), {"train": split("train", 118_000), "validation": split("validation", 5_000)}
+    )

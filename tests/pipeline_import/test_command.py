@@ -183,7 +183,7 @@ def test_a_file_that_is_not_there_is_said(workspace: Path) -> None:
 def test_a_file_without_a_length_leaves_it_open(workspace: Path, tmp_path: Path) -> None:
     path = tmp_path / "open.config"
     path.write_text(
-        "model { ssd { } } train_config { optimizer { use_moving_average: false momentum_optimizer { "
+        "model { ssd { feature_extractor { type: 'ssd_mobilenet_v2_keras' } } } train_config { optimizer { use_moving_average: false momentum_optimizer { "
         "learning_rate { constant_learning_rate { learning_rate: 0.1 } } } } }"
     )
     run(str(path))

@@ -57,7 +57,7 @@ def _read_turn(block: Block, name: str, report: Report) -> Found:
 
 def _read_resize(block: Block, name: str, report: Report) -> Found:
     block.pass_over("target_height", "target_width")
-    report.change(block, "target_height", "images are brought to the network's own input size here")
+    report.change(block, "", "images are brought to the network's own input size here")
     return {("resize",): list(METHODS)}
 
 
@@ -133,7 +133,7 @@ def _read_factors(block: Block, name: str, report: Report) -> Found:
     low, high = 1 - block.get("min_delta"), block.get("max_delta") - 1
     share = round_off(min(MOST_FACTOR, max(low, high)))
     if not math.isclose(low, high, abs_tol=TOLERANCE) or share < high:
-        report.change(block, "max_delta", f"factors are from {round_off(1 - share)} to {round_off(1 + share)} here")
+        report.change(block, "", f"factors are from {round_off(1 - share)} to {round_off(1 + share)} here")
     return {("colour", name.removeprefix("random_adjust_")): share}
 
 

@@ -57,7 +57,7 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "TrainConfig.replicas_to_aggregate": COMPUTING,
     "TrainConfig.startup_delay_steps": COMPUTING,
     "TrainConfig.unpad_groundtruth_tensors": COMPUTING,
-    "TrainConfig.use_bfloat16": "say train.mixed_precision: true if the machine gains from it",
+    "TrainConfig.use_bfloat16": "that API computes so on TPUs only; train.mixed_precision: true halves numbers here",
     "TrainConfig.keep_checkpoint_every_n_hours": "train.checkpoint_every_steps decides that here",
     "TrainConfig.run_fine_tune_checkpoint_dummy_computation": COMPUTING,
 }
@@ -161,7 +161,9 @@ class Report:
         """Report that there is no `missing` here, for which `nearest` stands; refuse the file unless that is wanted."""
         key = block.key_of(name)
         if self.takes_nearest:
-            self.lines.append((block.line_of(name), f"{key}: there is no {missing} here; {nearest} stands in its place"))
+            self.lines.append(
+                (block.line_of(name), f"{key}: there is no {missing} here; {nearest} stands in its place")
+            )
         else:
             text = f"there is no {missing} here; the nearest is {nearest}, which --nearest puts in its place"
             self.refusals.append((block.line_of(name), f"{key}: {text}"))
