@@ -38,7 +38,7 @@ def compare(there: Message, here: Message, key: str = "") -> Differences:
     for oneof in there.DESCRIPTOR.oneofs:
         chosen = [one.WhichOneof(oneof.name) for one in (there, here)]
         if chosen[0] != chosen[1]:
-            shown = [show(getattr(one, name)) if name else "" for one, name in zip((there, here), chosen)]
+            shown = [show(getattr(one, name)) if name else "" for one, name in zip((there, here), chosen, strict=True)]
             found.append((".".join(filter(None, (key, chosen[0] or chosen[1]))), *shown))
     for field in there.DESCRIPTOR.fields:
         name = f"{key}.{field.name}" if key else field.name
@@ -60,7 +60,7 @@ def compare_lists(theirs: list[Any], ours: list[Any], name: str) -> Differences:
     if len(theirs) != len(ours):
         return [(name, f"{len(theirs)} entries", f"{len(ours)} entries")]
     if theirs and isinstance(theirs[0], Message):
-        return [one for there, here in zip(theirs, ours) for one in compare(there, here, name)]
+        return [one for there, here in zip(theirs, ours, strict=True) for one in compare(there, here, name)]
     return [(name, show(theirs), show(ours))] if [*map(plain, theirs)] != [*map(plain, ours)] else []
 
 
