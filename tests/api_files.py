@@ -9,12 +9,12 @@ FILES = ROOT / "tests/pipeline_import/files"
 TF1, TF2 = (FILES / name for name in ("tf1.config", "tf2.config"))
 
 
-def import_changed(path: Path, *changes: tuple[str, str]) -> Imported:
+def import_changed(path: Path, *changes: tuple[str, str], takes_nearest: bool = False) -> Imported:
     text = path.read_text(encoding="utf-8")
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
-    return import_pipeline(text.encode(), path.name)
+    return import_pipeline(text.encode(), path.name, takes_nearest=takes_nearest)
 
 
 def line_of(path: Path, text: str, *, last: bool = False) -> int:

@@ -18,6 +18,11 @@ from bakeoff.networks.ssd_multibox import BoxPredictor, SsdMultibox
         (DetectionLoss, {"matched_from": 1.0}, r"^matched_from: must be between 0 and 1, got 1\.0$"),
         (DetectionLoss, {"class_weight": -0.5}, r"^class_weight: must be 0 or more, got -0\.5$"),
         (DetectionLoss, {"box_weight": -0.5}, r"^box_weight: must be 0 or more, got -0\.5$"),
+        (
+            DetectionLoss,
+            {"background_is_class": True},
+            r"^background_is_class: must be false without background_logit, got True$",
+        ),
         (DetectionLoss, {"background_weight": 1.5}, r"^background_weight: must be between 0 and 1, got 1\.5$"),
         (
             DetectionLoss,

@@ -39,10 +39,36 @@ def compare(settings: Settings, folder: Path) -> dict[str, float]:
     outputs = network(pixels, training=False)
     found["codes"] = _largest(outputs["boxes"].numpy(), there["codes"].reshape(outputs["boxes"].shape))
     found["logits"] = _largest(outputs["classes"].numpy(), there["logits"])
+    found |= _in_float64(settings, names, folder, there)
     found |= _detections(task.predict(outputs), there)
     found |= _costs(network, task, outputs, inputs, there)
     found |= _step(network, settings, task, pixels, inputs, there, folder)
     return found
+
+
+def _in_float64(settings: Settings, names: list[str], folder: Path, there: Any) -> dict[str, float]:
+    """How far the answers are apart without float32's rounding, which a hundred layers pass on."""
+    _compute_in("float64")
+    try:
+        network = settings.build(len(names))
+        load(network, settings, folder / "weights")
+        assert {weight.dtype for weight in network.weights} == {"float64"}
+        for layer in network.layers:
+            if isinstance(layer, keras.layers.Rescaling):  # which makes a float32 of a Python number first
+                layer.scale, layer.offset = np.float64(layer.scale), np.float64(layer.offset)
+        outputs = network(there["resized"].astype(np.float64), training=False)
+    finally:
+        _compute_in("float32")
+    codes = there["codes in float64"].reshape(outputs["boxes"].shape)
+    return {
+        "codes in float64": _largest(outputs["boxes"].numpy(), codes),
+        "logits in float64": _largest(outputs["classes"].numpy(), there["logits in float64"]),
+    }
+
+
+def _compute_in(numbers: str) -> None:
+    keras.config.set_floatx(numbers)
+    keras.config.set_dtype_policy(numbers)
 
 
 def load(network: keras.Model, settings: Settings, path: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ for unused in ("tensorflow_io", EFFICIENTNET, "official.modeling.optimization"):
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import Message
 from object_detection.builders import model_builder
 from object_detection.utils import config_util
 
@@ -46,6 +47,7 @@ def main(config_file: str, inputs_file: str, out: str) -> None:
     tf.train.CheckpointManager(backbone, f"{out}/backbone", max_to_keep=1).save()
     numbers = {"resized": resize(model, batch), **answer(model, pixels, shapes), **anchors(model)}
     numbers |= costs(model, pixels, shapes, inputs)
+    numbers |= answer_in_float64(model, config, numbers["resized"], shapes)
     write_slopes(model, checkpoint, f"{out}/penalty")
     numbers |= step_once(model, pixels, shapes, inputs)
     checkpoint.write(f"{out}/stepped")
@@ -108,6 +110,24 @@ def answer(model: tf.Module, pixels: tf.Tensor, shapes: tf.Tensor) -> dict[str, 
     numbers = {key: found[key].numpy() for key in keys}
     numbers["codes"] = predicted["box_encodings"].numpy()
     return numbers | {"logits": predicted["class_predictions_with_background"].numpy()}
+
+
+def answer_in_float64(
+    model: tf.Module, config: Message, resized: np.ndarray, shapes: tf.Tensor
+) -> dict[str, np.ndarray]:
+    """Return the answers of the same weights without float32's rounding, which a hundred layers pass on."""
+    tf.keras.backend.set_floatx("float64")
+    twin = model_builder.build(config, is_training=True)
+    pixels = twin._feature_extractor.preprocess(tf.constant(resized, tf.float64))
+    twin.predict(pixels, shapes)  # makes the variables
+    for variable, single in zip(variables_of(twin), variables_of(model), strict=True):
+        assert variable.dtype == tf.float64
+        variable.assign(tf.cast(single, tf.float64))
+    tf.keras.backend.set_learning_phase(0)
+    predicted = twin.predict(pixels, shapes)
+    tf.keras.backend.set_floatx("float32")
+    codes, logits = predicted["box_encodings"].numpy(), predicted["class_predictions_with_background"].numpy()
+    return {"codes in float64": codes, "logits in float64": logits}
 
 
 def anchors(model: tf.Module) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """The Object Detection API's own code, in an environment of its own: a judge of what is built here, no part of it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,15 +20,21 @@ PACKAGES = (
 )
 API = "tf-models-research-object-detection==2.8.0.post1"
 FOLDER = "BAKEOFF_OFFICIAL"  # the variable that names the environment's folder
-NEEDED = (3, 11)
+NEEDED = (3, 11)  # the newest Python that this TensorFlow has packages for
 
 
 def python_there() -> Path:
     """Return the interpreter of that environment, which is made if it is not there yet; that takes minutes and 2 GB."""
     folder = Path(os.environ.get(FOLDER) or Path.home() / ".cache/bakeoff/official")
-    python, done = folder / "bin/python", folder / "installed"
-    if not done.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+    python, begun, done = folder / "bin/python", folder / "begun", folder / "installed"
+    if not done.exists() and python.exists() and not begun.exists():  # an environment that was not made here
+        has_api = subprocess.run([str(python), "-c", "import object_detection"], capture_output=True).returncode == 0
+        assert has_api, f"{FOLDER}: {folder} is an environment without that API; name another folder"
+    elif not done.exists():
+        own = sys.executable if sys.version_info[:2] == NEEDED else shutil.which("python3.11")
+        assert own, f"TensorFlow 2.15 needs Python 3.11; let {FOLDER} name an environment that has that API"
+        subprocess.run([own, "-m", "venv", "--clear", str(folder)], check=True)
+        begun.touch()
         install = [str(python), "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, *PACKAGES], check=True)
         subprocess.run([*install, "--no-deps", API], check=True)

@@ -27,8 +27,8 @@ def test_augmentation_is_said_in_that_apis_steps(steps_of: Callable[[dict[str, A
     }
     steps, _ = steps_of(augment)
     kinds = [step.WhichOneof("preprocessing_step") for step in steps]
-    assert kinds == ["random_crop_pad_image", "random_horizontal_flip", "random_adjust_contrast", "random_adjust_hue"]
-    crop, flip, contrast, hue = steps
+    assert kinds == ["random_horizontal_flip", "random_crop_pad_image", "random_adjust_contrast", "random_adjust_hue"]
+    flip, crop, contrast, hue = steps
     assert flip.random_horizontal_flip.probability == pytest.approx(0.3)
     assert crop.random_crop_pad_image.min_area == pytest.approx(0.25)
     assert crop.random_crop_pad_image.min_aspect_ratio == pytest.approx(0.8)

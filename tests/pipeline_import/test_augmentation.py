@@ -58,7 +58,9 @@ DISTORTED = {
         ),
         (
             "ssd_random_crop { } } data_augmentation_options { random_pad_image { }",
-            ["random_pad_image: comes before the crop here"],
+            [
+                "data_augmentation_options: are done in this order here: random_horizontal_flip, random_pad_image, ssd_random_crop"
+            ],
             {"crop": {"kind": "ssd"}, "expand": EVERY_TIME, "fill": []},
         ),
         (

@@ -79,6 +79,30 @@ def test_the_numbers_of_the_readers_memory_become_an_option_that_the_preset_name
     assert "  - override /memory: high\n" in Path("conf/experiment/coco.yaml").read_text()
 
 
+def test_pictures_of_the_evaluation_become_an_option_where_they_are_not_the_usual(workspace: Path) -> None:
+    text = TF2.read_text()
+    Path("usual.config").write_text(text.replace("eval_config: {", "eval_config: { num_visualizations: 12"))
+    run("usual.config")
+    assert not Path("conf/evaluate/usual.yaml").exists()
+    more = "eval_config: { num_visualizations: 30 min_score_threshold: 0.25"
+    Path("more.config").write_text(text.replace("eval_config: {", more))
+    run("more.config")
+    assert yaml.safe_load(Path("conf/evaluate/more.yaml").read_text()) == {"pictures": 30, "picture_min_score": 0.25}
+    assert "  - override /evaluate: more\n" in Path("conf/experiment/more.yaml").read_text()
+
+
+def test_the_nearest_network_is_taken_where_that_is_wanted(workspace: Path) -> None:
+    Path("large.config").write_text(TF2.read_text().replace("ssd_mobilenet_v2_fpn_keras", "ssd_resnet101_v1_fpn_keras"))
+    before = files(workspace)
+    with pytest.raises(
+        ConfigError, match="the nearest is 'ssd_resnet50_v1_fpn_keras', which --nearest puts in its place"
+    ):
+        run("large.config")
+    assert files(workspace) == before
+    run("large.config", "--nearest")
+    assert yaml.safe_load(Path("conf/model/large.yaml").read_text())["backbone"] == {"name": "resnet50"}
+
+
 def test_an_option_says_only_what_is_not_the_default(workspace: Path) -> None:
     run(str(TF2), "--name", "coco")
     option = yaml.safe_load(Path("conf/model/coco.yaml").read_text())
@@ -183,7 +207,7 @@ def test_a_file_that_is_not_there_is_said(workspace: Path) -> None:
 def test_a_file_without_a_length_leaves_it_open(workspace: Path, tmp_path: Path) -> None:
     path = tmp_path / "open.config"
     path.write_text(
-        "model { ssd { } } train_config { optimizer { use_moving_average: false momentum_optimizer { "
+        "model { ssd { feature_extractor { type: 'ssd_mobilenet_v2_keras' } } } train_config { optimizer { use_moving_average: false momentum_optimizer { "
         "learning_rate { constant_learning_rate { learning_rate: 0.1 } } } } }"
     )
     run(str(path))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from api_files import TF1, TF2, import_changed
+from bakeoff.errors import ConfigError
 from bakeoff.pipeline_import.options import import_pipeline
 from bakeoff.run.settings import Run
 
@@ -14,15 +15,15 @@ Variant = Callable[..., Run]
 
 OLD = {  # a change of tf1.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2'", "type: 'ssd_mobilenet_v1_ppn'"): (
-        "feature_extractor.type: there is no 'ssd_mobilenet_v1_ppn' here; ssd_multibox with mobilenet_v1 stands",
+        "feature_extractor.type: there is no 'ssd_mobilenet_v1_ppn' here; 'ssd_mobilenet_v1_keras' stands in its place",
         lambda model: model["backbone"]["name"] == "mobilenet_v1" and model["input_size"] == 300,
     ),
     ("type: 'ssd_mobilenet_v2'", "type: 'ssd_resnet50_v1_ppn'"): (
-        "feature_extractor.type: there is no 'ssd_resnet50_v1_ppn' here; ssd_multibox with mobilenet_v2 stands",
+        "feature_extractor.type: there is no 'ssd_resnet50_v1_ppn' here; 'ssd_mobilenet_v2_keras' stands in its place",
         lambda model: model["anchors"]["min_scale"] == 0.2,
     ),
     ("num_layers: 6", "num_layers: 5"): (
-        "model.ssd.num_classes: not carried over",
+        "model.ssd.feature_extractor.num_layers: is not there; 5 here, as the anchors have",
         lambda model: model["num_maps"] == 5,
     ),
     ("min_depth: 16", "num_layers: 4 min_depth: 16"): (
@@ -42,7 +43,7 @@ OLD = {  # a change of tf1.config: what is said of it, and what is in its place
         lambda model: True,
     ),
     ("num_layers_before_predictor: 0", "num_layers_before_predictor: 2"): (
-        "model.ssd.num_classes: not carried over",  # without a depth that API leaves the layers out
+        "num_layers_before_predictor: 0 here: without a depth that API leaves them out",
         lambda model: model["predictor"]["layers_before"] == 0,
     ),
     ("use_dropout: false", "use_dropout: true"): (
@@ -74,7 +75,7 @@ def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
     said, holds = OLD[change]
     shared = "weight_shared" in change[1]
     gone = [(OWN_LINES, ""), ("        apply_sigmoid_to_scores: false\n", "")] if shared else []
-    found = import_changed(TF1, change, *gone)
+    found = import_changed(TF1, change, *gone, takes_nearest=True)
     assert [line for line in found.report if said in line], "\n".join(found.report)
     assert holds(found.settings["model"])
     assert variant(model=found.settings["model"]).model  # and it is a network that can be built
@@ -83,7 +84,7 @@ def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
 FOCAL = "weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 }"
 REPLACED = {  # a change of tf2.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2_fpn_keras'", "type: 'ssd_resnet101_v1_fpn_keras'"): (
-        "model.ssd.feature_extractor.type: there is no 'ssd_resnet101_v1_fpn_keras' here; ssd_fpn with resnet50 stands",
+        "feature_extractor.type: there is no 'ssd_resnet101_v1_fpn_keras' here; 'ssd_resnet50_v1_fpn_keras' stands in",
         lambda model: model["backbone"]["name"] == "resnet50" and not model["pyramid"]["depthwise"],
     ),
     ("height: 320 width: 320", "height: 320 width: 300"): (
@@ -127,11 +128,11 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
         lambda model: model["box_scales"] == [10.0, 10.0, 5.0, 5.0],
     ),
     ("fpn { min_level: 3 max_level: 7 additional_layer_depth: 128 }", "bifpn { min_level: 3 max_level: 7 num_iterations: 3 num_filters: 64 }"): (
-        "model.ssd.feature_extractor.bifpn: there is no two-way pyramid here; a plain one of its levels stands",
+        "model.ssd.feature_extractor.bifpn: there is no two-way pyramid here; a plain one of the same levels stands",
         lambda model: model["pyramid"]["depth"] == 64,
     ),
     ("fpn { min_level: 3 max_level: 7", "fpn { min_level: 3 max_level: 6"): (
-        "multiscale_anchor_generator.min_level: not carried over: the network has levels 3 to 6, and anchors on each",
+        "multiscale_anchor_generator.max_level: not carried over: the network has levels 3 to 6, and anchors on each",
         lambda model: model["pyramid"]["max_level"] == 6,
     ),
     ("type: 'ssd_mobilenet_v2_fpn_keras'", "type: 'ssd_mobilenet_v2_keras'"): (
@@ -152,11 +153,47 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
 @pytest.mark.parametrize("change", REPLACED, ids=lambda change: change[1][:40])
 def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str, str], variant: Variant) -> None:
     said, holds = REPLACED[change]
-    found = import_changed(TF2, change)
+    found = import_changed(TF2, change, takes_nearest=True)
     assert [line for line in found.report if said in line], "\n".join(found.report)
     assert all(re.match(r"tf2\.config:\d+: ", line) for line in found.report)
     assert holds(found.settings["model"])
     assert variant(**found.settings).model  # and it is a network that can be built
+
+
+TYPE = "type: 'ssd_mobilenet_v2_fpn_keras'"
+FPN = "fpn { min_level: 3 max_level: 7 additional_layer_depth: 128 }"
+NO_SUCH_NETWORK = {  # a change of tf2.config: what is missing, and the nearest
+    (TYPE, "type: 'ssd_efficientnet-b0_bifpn_keras'"): ("'ssd_efficientnet-b0_bifpn_keras'", "'ssd_mobilenet_v2_fpn_keras'"),
+    (TYPE, "type: 'ssd_resnet101_v1_fpn_keras'"): ("'ssd_resnet101_v1_fpn_keras'", "'ssd_resnet50_v1_fpn_keras'"),
+    (TYPE, "type: 'ssd_resnet152_v1_fpn_keras'"): ("'ssd_resnet152_v1_fpn_keras'", "'ssd_resnet50_v1_fpn_keras'"),
+    (TYPE, ""): ("network without a type", "'ssd_mobilenet_v2_fpn_keras'"),
+    (FPN, "bifpn { num_filters: 64 }"): ("two-way pyramid", "a plain one of the same levels"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", NO_SUCH_NETWORK, ids=lambda change: change[1][:40])
+def test_a_network_that_is_not_here_is_refused_with_the_nearest(change: tuple[str, str]) -> None:
+    missing, nearest = NO_SUCH_NETWORK[change]
+    text = f"there is no {missing} here; the nearest is {nearest}, which --nearest puts in its place"
+    with pytest.raises(ConfigError, match=rf"^tf2\.config:\d+: model\.ssd\.feature_extractor.*: {re.escape(text)}$"):
+        import_changed(TF2, change)
+
+
+def test_every_network_that_is_not_here_is_named_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        import_changed(TF2, (TYPE, "type: 'ssd_efficientnet-b3_bifpn_keras'"), (FPN, "bifpn { }"))
+    assert [line.partition(": there is no")[0].partition(" ")[2] for line in str(refused.value).splitlines()] == [
+        "model.ssd.feature_extractor.type",
+        "model.ssd.feature_extractor.bifpn",
+    ]
+
+
+def test_a_name_of_tensorflow_1_becomes_that_of_tensorflow_2() -> None:
+    said = "model.ssd.feature_extractor.type: becomes 'ssd_mobilenet_v2_keras', its name under TensorFlow 2"
+    assert [line for line in import_changed(TF1).report if line.endswith(said)]
+    pyramid = import_changed(TF2, (TYPE, "type: 'ssd_mobilenet_v2_fpn'"))
+    said = "its name under TensorFlow 2; a pyramid passes its levels on otherwise there"
+    assert [line for line in pyramid.report if line.endswith(said)]
 
 
 def test_the_demos_own_network_keeps_its_own_scales() -> None:

@@ -91,6 +91,7 @@ CHANGES: dict[str, dict[str, Any]] = {
             "divide_by_matches": False, "divide_boxes_by_code_size": True, "focal_alpha": 0.75, "focal_gamma": 1.5,
         }
     },
+    "the background as a class": {"loss": {"background_logit": True, "background_is_class": True}},
     "a gap in matching": {"loss": {"matched_from": 0.6, "background_below": 0.3, "match_every_box": False}},
     "suppression": {
         "suppression": {"min_score": 0.2, "max_overlap": 0.3, "max_detections": 80, "max_detections_per_class": 20}

@@ -122,9 +122,11 @@ def class_loss_by_hand(logits: np.ndarray, truth: int, rule: DetectionLoss) -> f
     total = 0.0
     for label, number in enumerate(numbers, start=0 if rule.background_logit else 1):
         answer = 1 / (1 + math.exp(-number))
-        answer = answer if label == truth > 0 else 1 - answer  # the background's number is never to be high
+        # The background's number is never to be high, unless it is a class like the others.
+        is_true = label == truth and (truth > 0 or rule.background_is_class)
+        answer = answer if is_true else 1 - answer
         alpha, gamma = (rule.focal_alpha, rule.focal_gamma) if rule.classes == "sigmoid_focal" else (None, 0.0)
-        share = 1.0 if alpha is None else alpha if label == truth > 0 else 1 - alpha
+        share = 1.0 if alpha is None else alpha if is_true else 1 - alpha
         total -= share * (1 - answer) ** gamma * math.log(answer)
     return weight * total
 
@@ -144,6 +146,8 @@ def box_loss_by_hand(off: np.ndarray, delta: float) -> float:
         DetectionLoss(divide_by_matches=False, divide_boxes_by_code_size=True, smooth_l1_delta=3.0),
         DetectionLoss(classes="sigmoid", background_logit=True),
         DetectionLoss(classes="sigmoid_focal", background_logit=True, background_weight=0.5),
+        DetectionLoss(classes="sigmoid", background_logit=True, background_is_class=True),
+        DetectionLoss(classes="sigmoid_focal", background_logit=True, background_is_class=True),
     ],
 )
 def test_losses_equal_those_counted_one_by_one(rule: DetectionLoss) -> None:

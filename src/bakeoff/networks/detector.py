@@ -82,6 +82,7 @@ class DetectionLoss:
 
     classes: Literal["sigmoid_focal", "sigmoid", "softmax"] = "sigmoid_focal"  # softmax: class 0 is the background
     background_logit: bool = False  # beside a sigmoid for each class one for the background, which is to be nothing
+    background_is_class: bool = False  # that one is to be 1 where nothing is, like the sigmoid of a class
     focal_alpha: float = 0.25
     focal_gamma: float = 2.0
     smooth_l1_delta: float = 1.0
@@ -97,6 +98,8 @@ class DetectionLoss:
     def __post_init__(self) -> None:
         fits = not (self.background_logit and self.classes == "softmax")
         require(fits, "background_logit", self.background_logit, "false for softmax, which has a number for it anyway")
+        fits = self.background_logit or not self.background_is_class
+        require(fits, "background_is_class", self.background_is_class, "false without background_logit")
         require(0 <= self.focal_alpha <= 1, "focal_alpha", self.focal_alpha, "between 0 and 1")
         require(self.focal_gamma >= 0, "focal_gamma", self.focal_gamma, "0 or more")
         require(self.smooth_l1_delta > 0, "smooth_l1_delta", self.smooth_l1_delta, "above 0")

@@ -17,6 +17,7 @@ from bakeoff.pipeline_config.messages import Noted, Tree, pick, round_off
 
 METHODS = ("bilinear", "nearest", "bicubic", "area")  # that `random_resize_method` draws from
 TURNS = {"mirror": "random_horizontal_flip", "upside_down": "random_vertical_flip", "quarter": "random_rotation90"}
+QUARTER = TURNS["quarter"]
 SAME_OF_CROPS = ("min_object_covered", "min_aspect_ratio", "max_aspect_ratio", "min_area", "max_area")
 # Drawn by the same operation in both.
 CROP = {key: key for key in SAME_OF_CROPS} | {"min_seen": "overlap_thresh", "untouched": "random_coef"}
@@ -27,6 +28,7 @@ ORDERS: tuple[tuple[Step, ...], ...] = (
     ("brightness", "contrast", "saturation", "hue"),
 )
 TOLERANCE = 1e-9
+PADDED = (1.0, 2.0)  # how much larger a canvas is that `random_pad_image` makes without being told
 ZOOMED = (
     "The nearest to the variant's zoom and stretch: that API draws an area and the crop's aspect ratio, bakeoff a side "
     "and a change of the image's aspect ratio."
@@ -36,12 +38,15 @@ ZOOMED = (
 def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
     """Describe the steps for a network whose inputs are `size` pixels a side."""
     draws_all = sorted(augment.resize) == sorted(METHODS)
+    turns = _describe_turns(augment.turn)
+    flips = [turn for turn in turns if QUARTER not in turn]
     return [
+        *flips,  # first, as in that API's own files; a crop is drawn on either side alike
         *([_describe_expand(augment.expand, augment.fill)] if augment.expand else []),
         *([_describe_zoom(augment.zoom, augment.fill)] if augment.zoom.is_on else []),
         *([_describe_crop(augment.crop)] if augment.crop else []),
         *([{"random_resize_method": {"target_height": size, "target_width": size}}] if draws_all else []),
-        *_describe_turns(augment.turn),
+        *(turn for turn in turns if QUARTER in turn),
         *_describe_colours(augment.colour),
     ]
 
@@ -61,6 +66,8 @@ def _describe_expand(expand: Expand, fill: tuple[float, ...]) -> Tree:
         *(["both sides by one factor; there each by its own"] if expand.keep_aspect else []),
     ]
     note = f"Expanded by bakeoff {'; '.join(missing)}." if missing else ""
+    if (expand.smallest, expand.largest) == PADDED:
+        return {"random_pad_image": Noted(note, {"pad_color": fill})}
     canvas = _describe_canvas(expand.smallest, expand.largest, fill)
     return {"random_crop_pad_image": Noted(note, {"random_coef": 1.0} | canvas)}
 
@@ -110,7 +117,8 @@ def _describe_colours(colour: Colour) -> list[Tree]:
         [(name, inner)] = steps[0].items()
         note = "bakeoff draws one of several orders of these steps for each example; this is the first."
         steps[0] = {name: Noted(note, inner)}
-    return [*steps, *([{"random_rgb_to_gray": {"probability": colour.grey}}] if colour.grey else [])]
+    grey = {"rgb_to_gray": {}} if colour.grey == 1 else {"random_rgb_to_gray": {"probability": colour.grey}}
+    return [*steps, *([grey] if colour.grey else [])]
 
 
 def _describe_colour(step: Step, share: float) -> Tree:

@@ -76,7 +76,7 @@ def describe_model(network: Detector, num_classes: int, *, count_background: boo
         "similarity_calculator": {"iou_similarity": {}},
         "anchor_generator": _describe_anchors(network),
         "box_predictor": _describe_heads(network),
-        "encode_background_as_zeros": rule.scores == "sigmoid",
+        "encode_background_as_zeros": rule.scores == "sigmoid" and not rule.background_is_class,
         "add_background_class": None if rule.has_background else False,
         **pick(rule, LOSS_BESIDE),
         "loss": _describe_loss(rule, network.mining),
@@ -175,7 +175,6 @@ def _describe_matcher(rule: DetectionLoss) -> Tree:
         "ignore_thresholds": False,
         "negatives_lower_than_unmatched": True,
         "force_match_for_each_row": rule.match_every_box,
-        "use_matmul_gather": True,
     }
 
 

@@ -1,7 +1,7 @@
 """A variant -> its `pipeline.config`: the network, the training, both readers and the evaluation."""
 
 from bakeoff import workspace
-from bakeoff.pipeline_config.messages import Noted, Tree, format_comment, format_text
+from bakeoff.pipeline_config.messages import Noted, Tree, format_comment, format_text, pick
 from bakeoff.pipeline_config.model import describe_model, is_known
 from bakeoff.pipeline_config.training import describe_training
 from bakeoff.records.manifest import Manifest, Split
@@ -21,6 +21,7 @@ LABEL_MAP = workspace.RECORDS / "label_map.pbtxt"
 SHUFFLE_SHARE = 0.1  # of the memory budget, for records that wait to be shuffled
 MOST_READERS = 64  # that API's own number
 SHUFFLED_GLOBALLY = "bakeoff: memory.shuffle: global"  # a comment's words: that API has no such order
+PICTURES = {"pictures": "num_visualizations", "picture_min_score": "min_score_threshold"}
 DEPRECATED = (
     "The next two are deprecated: its training programs do not read them; only shuffle_buffer_size costs memory."
 )
@@ -42,8 +43,7 @@ def format_pipeline(run: Run, manifest: Manifest) -> str:
         "eval_config": {
             "metrics_set": ["coco_detection_metrics"],
             "batch_size": Noted("One at a time, for its readers drop the images that don't fill the last batch.", 1),
-            "num_visualizations": run.evaluate.pictures,
-            "min_score_threshold": run.evaluate.picture_min_score,
+            **pick(run.evaluate, PICTURES),
             "use_moving_averages": run.train.ema_decay > 0,
         },
         "eval_input_reader": [{"shuffle": False, "num_epochs": 1} | _describe_reader(run, manifest, VALIDATION)],

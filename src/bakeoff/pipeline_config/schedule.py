@@ -77,8 +77,9 @@ def _describe_exponential(schedule: Exponential, factor: float) -> Tree:
         "staircase": schedule.staircase,
     }
     if schedule.burn_in_steps:
-        rate = schedule.peak if schedule.burn_in_rate is None else schedule.burn_in_rate
-        tree |= {"burnin_learning_rate": _times(rate, factor), "burnin_steps": schedule.burn_in_steps}
+        rate = schedule.burn_in_rate  # none: the initial one, there too
+        tree |= {"burnin_learning_rate": None if rate is None else _times(rate, factor)}
+        tree |= {"burnin_steps": schedule.burn_in_steps}
     return {"exponential_decay_learning_rate": tree | {"min_learning_rate": _times(schedule.floor, factor)}}
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from bakeoff.pipeline_config.augmentation import CROP, DISTORTED, METHODS, ORDERS, TOLERANCE, TURNS
+from bakeoff.pipeline_config.augmentation import CROP, DISTORTED, METHODS, ORDERS, PADDED, TOLERANCE, TURNS
 from bakeoff.pipeline_config.messages import round_off
 from bakeoff.pipeline_import.block import Block, Report
 
@@ -21,7 +21,7 @@ CROP_LIMITS = {
     "min_area": (SMALLEST, 1.0),
     "max_area": (SMALLEST, 1.0),
 }
-DEFAULT_PADDING = [2.0, 2.0]  # of that API: up to twice the image's sides
+DEFAULT_PADDING = [PADDED[1]] * 2  # of that API
 
 Found = dict[tuple[str, ...], Any]  # by key within `train.augment`
 
@@ -29,16 +29,18 @@ Found = dict[tuple[str, ...], Any]  # by key within `train.augment`
 def read_augmentation(train: Block, report: Report) -> dict[str, Any]:
     """Return settings of `train.augment`; what has no counterpart is left to the report."""
     found: Found = {}
+    names: list[str] = []
     for option in train.inners("data_augmentation_options"):
         chosen = option.chosen("preprocessing_step")
         if chosen is None or chosen not in READERS:
             continue
         step = READERS[chosen](option.inner(chosen), chosen, report)
-        if any(found.get(key, value) != value for key, value in step.items()):
+        if found.keys() & step.keys() - {("fill",)}:
             report.change(option, chosen, "is there twice, and here it can be only once; the last one counts")
-        if ("expand", "largest") in step and ("crop",) in found:
-            report.change(option, chosen, "comes before the crop here")
         found |= step
+        names.append(chosen)
+    if names != (ordered := sorted(names, key=ORDER.index)):
+        report.change(train, "data_augmentation_options", f"are done in this order here: {', '.join(ordered)}")
     tree: dict[str, Any] = {}
     for (*path, last), value in found.items():
         inner = tree
@@ -55,7 +57,7 @@ def _read_turn(block: Block, name: str, report: Report) -> Found:
 
 def _read_resize(block: Block, name: str, report: Report) -> Found:
     block.pass_over("target_height", "target_width")
-    report.change(block, "target_height", "images are brought to the network's own input size here")
+    report.change(block, "", "images are brought to the network's own input size here")
     return {("resize",): list(METHODS)}
 
 
@@ -84,7 +86,7 @@ def _read_pad(block: Block, name: str, report: Report) -> Found:
     if any(block.has(size) for size in sizes):
         report.change(block, next(filter(block.has, sizes)), "canvases are as large as twice the image here")
     block.pass_over(*sizes)
-    return _make_canvas(1.0, DEFAULT_PADDING[0]) | _read_fill(block)
+    return _make_canvas(*PADDED) | _read_fill(block)
 
 
 def _read_crop_and_pad(block: Block, name: str, report: Report) -> Found:
@@ -113,7 +115,7 @@ def _read_zoom(block: Block, largest: float, report: Report) -> Found:
         "stretch": round_off(min(MOST_STRETCH, max(1.0, 1 / low if low > 0 else 1.0, high))),
     }
     values = ", ".join(f"{key}: {value:g}" for key, value in zoom.items())
-    report.change(block, "min_area", f"becomes train.augment.zoom {{{values}}}, which draws crops somewhat otherwise")
+    report.change(block, "", f"becomes train.augment.zoom {{{values}}}, which draws crops somewhat otherwise")
     return {("zoom", key): value for key, value in zoom.items()}
 
 
@@ -131,7 +133,7 @@ def _read_factors(block: Block, name: str, report: Report) -> Found:
     low, high = 1 - block.get("min_delta"), block.get("max_delta") - 1
     share = round_off(min(MOST_FACTOR, max(low, high)))
     if not math.isclose(low, high, abs_tol=TOLERANCE) or share < high:
-        report.change(block, "max_delta", f"factors are from {round_off(1 - share)} to {round_off(1 + share)} here")
+        report.change(block, "", f"factors are from {round_off(1 - share)} to {round_off(1 + share)} here")
     return {("colour", name.removeprefix("random_adjust_")): share}
 
 
@@ -163,3 +165,8 @@ READERS: dict[str, Callable[[Block, str, Report], Found]] = {
     "random_rgb_to_gray": _read_grey,
     "rgb_to_gray": _read_grey,
 }
+ORDER = (
+    "random_horizontal_flip", "random_vertical_flip", "random_pad_image", "random_crop_pad_image", "random_crop_image",
+    "ssd_random_crop", "random_resize_method", "random_rotation90", "random_distort_color", "random_adjust_brightness",
+    "random_adjust_contrast", "random_adjust_saturation", "random_adjust_hue", "random_rgb_to_gray", "rgb_to_gray",
+)  # fmt: skip

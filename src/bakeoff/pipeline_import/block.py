@@ -57,7 +57,7 @@ REASONS: dict[str, str] = {  # of a field `Message.field`, or of all fields of a
     "TrainConfig.replicas_to_aggregate": COMPUTING,
     "TrainConfig.startup_delay_steps": COMPUTING,
     "TrainConfig.unpad_groundtruth_tensors": COMPUTING,
-    "TrainConfig.use_bfloat16": "say train.mixed_precision: true if the machine gains from it",
+    "TrainConfig.use_bfloat16": "that API computes so on TPUs only; train.mixed_precision: true halves numbers here",
     "TrainConfig.keep_checkpoint_every_n_hours": "train.checkpoint_every_steps decides that here",
     "TrainConfig.run_fine_tune_checkpoint_dummy_computation": COMPUTING,
 }
@@ -136,10 +136,15 @@ class Block:
 
 
 class Report:
-    """Lines `key: what became of it`, each with its line in the file; 0: of the whole file."""
+    """Lines `key: what became of it`, each with its line in the file; 0: of the whole file.
 
-    def __init__(self) -> None:
+    What this project lacks is refused with the nearest that it has, or replaced by that if `takes_nearest`.
+    """
+
+    def __init__(self, *, takes_nearest: bool = False) -> None:
         self.lines: list[tuple[int, str]] = []
+        self.refusals: list[tuple[int, str]] = []
+        self.takes_nearest = takes_nearest
 
     def add(self, text: str) -> None:
         self.lines.append((0, text))
@@ -148,8 +153,20 @@ class Report:
         self.lines.append((block.line_of(name), f"{block.key_of(name)}: not carried over: {reason}"))
 
     def change(self, block: Block, name: str, text: str) -> None:
-        """Report a field that is carried over, but not as it stands."""
-        self.lines.append((block.line_of(name), f"{block.key_of(name)}: {text}"))
+        """Report a field that is carried over, but not as it stands; without a name, the block with all its fields."""
+        key = block.key_of(name) if name else block.key
+        self.lines.append((block.line_of(name), f"{key}: {text}"))
+
+    def replace(self, block: Block, name: str, missing: str, nearest: str) -> None:
+        """Report that there is no `missing` here, for which `nearest` stands; refuse the file unless that is wanted."""
+        key = block.key_of(name)
+        if self.takes_nearest:
+            self.lines.append(
+                (block.line_of(name), f"{key}: there is no {missing} here; {nearest} stands in its place")
+            )
+        else:
+            text = f"there is no {missing} here; the nearest is {nearest}, which --nearest puts in its place"
+            self.refusals.append((block.line_of(name), f"{key}: {text}"))
 
     def drop_unused(self, root: Block) -> None:
         """Report what no part of the importer asked for, unless it says what is so here anyway."""

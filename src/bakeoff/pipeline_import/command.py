@@ -21,6 +21,7 @@ def add_to(commands: Any) -> None:
     command.add_path("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
     add("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
     add("--force", action="store_true", help="replace options of this name")
+    add("--nearest", action="store_true", help="take the nearest network where there is no such one here")
     command.set_defaults(run=import_config)
 
 
@@ -30,7 +31,7 @@ def import_config(arguments: argparse.Namespace) -> None:
 
     path: Path = arguments.file
     name, file = _choose_name(arguments.name, path), _make_printable(path.name)
-    found = import_pipeline(_read_bytes(path), file)
+    found = import_pipeline(_read_bytes(path), file, takes_nearest=arguments.nearest)
     written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
     for line in found.report:
         say(line)

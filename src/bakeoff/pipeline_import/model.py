@@ -7,8 +7,10 @@ from bakeoff.networks.ssd import Ssd
 from bakeoff.pipeline_config import model as names
 from bakeoff.pipeline_config.messages import round_off
 from bakeoff.pipeline_import.block import Block, Report
+from bakeoff.pipeline_import.loss import read_loss
 
 NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
+USUAL_KEEP = 0.8  # of dropout: that API's default
 STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by kind of network
 
 Settings = dict[str, Any]
@@ -18,11 +20,8 @@ def read_model(ssd: Block, report: Report) -> Settings:
     """Return settings of the group `model`, with the `kind`."""
     kind, extractor = _read_extractor(ssd, report)
     backbone = extractor["backbone"]["name"] if "backbone" in extractor else names.OWN_TYPE
-    rule = _read_loss(ssd, report) | _read_matcher(ssd, report)
     settings = {"kind": kind, "input_size": _read_size(ssd, kind, backbone, report)} | extractor
-    settings |= {"anchors": _read_anchors(ssd, kind, extractor, report), "loss": rule, "mining": _read_mining(ssd)}
-    scores = "softmax" if rule.get("classes") == "softmax" else "sigmoid"
-    settings["suppression"] = _read_suppression(ssd, scores, report)
+    settings |= {"anchors": _read_anchors(ssd, kind, extractor, report)} | read_loss(ssd, report)
     scales = _read_box_scales(ssd, report)
     if kind != "ssd":
         return settings | {"box_scales": scales} | _read_heads(ssd, report, shared=kind == "ssd_fpn")
@@ -50,20 +49,33 @@ def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
         has_levels = extractor.chosen("feature_pyramid_oneof") or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
         kind, known = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
         backbone = next((ours for word, ours in NEAREST if word in plain and ours in known), "mobilenet_v2")
-        report.change(extractor, "type", f"there is no {name!r} here; {kind} with {backbone} stands in its place")
+        report.replace(extractor, "type", repr(name) if name else "network without a type", repr(known[backbone]))
+    theirs = (names.PYRAMIDS if kind == "ssd_fpn" else names.MAPS)[backbone]
+    if name == plain == theirs.removesuffix("_keras"):
+        differs = "; a pyramid passes its levels on otherwise there" if kind == "ssd_fpn" else ""
+        report.change(extractor, "type", f"becomes {theirs!r}, its name under TensorFlow 2{differs}")
     settings: Settings = {
         "backbone": {"name": backbone} | extractor.take(names.BACKBONE),  # like that API's for TensorFlow 2
         "convolutions": _read_convolutions(extractor, report),
     }
     depthwise = extractor.get("use_depthwise")
     if kind == "ssd_multibox":
-        # Old files say it only of the anchors.
-        maps_of = extractor if extractor.has("num_layers") else ssd.inner("anchor_generator").inner(names.MAP_ANCHORS)
-        return kind, settings | {"num_maps": maps_of.get("num_layers"), "depthwise_maps": depthwise}
+        return kind, settings | {"num_maps": _read_maps(ssd, extractor, report), "depthwise_maps": depthwise}
     if depthwise and backbone == "resnet50":
         report.change(extractor, "use_depthwise", "resnet50 has a pyramid of full convolutions here")
         depthwise = False
     return kind, settings | {"pyramid": _read_pyramid(extractor, report) | {"depthwise": depthwise}}
+
+
+def _read_maps(ssd: Block, extractor: Block, report: Report) -> int:
+    """Return the number of maps. Old files say it only of the anchors."""
+    anchors = ssd.inner("anchor_generator").inner(names.MAP_ANCHORS)
+    usual: int = extractor.get("num_layers")
+    stated: int = anchors.get("num_layers")
+    if extractor.has("num_layers") or stated == usual:
+        return usual
+    report.change(extractor, "num_layers", f"is not there; {stated} here, as the anchors have")
+    return stated
 
 
 def _read_own_extractor(extractor: Block) -> Settings:
@@ -80,8 +92,7 @@ def _read_pyramid(extractor: Block, report: Report) -> Settings:
     if not extractor.has("bifpn"):
         return extractor.inner("fpn").take(names.PYRAMID)
     bifpn = extractor.inner("bifpn")
-    text = "there is no two-way pyramid here; a plain one of its levels stands in its place"
-    report.change(extractor, "bifpn", text)
+    report.replace(extractor, "bifpn", "two-way pyramid", "a plain one of the same levels")
     bifpn.pass_over("num_iterations", "combine_method")
     return bifpn.take(names.PYRAMID | {"depth": "num_filters"}) | ({} if bifpn.get("num_filters") else {"depth": 256})
 
@@ -105,6 +116,8 @@ def _read_convolutions(owner: Block, report: Report, *, normalised: bool = True)
             report.change(block, norm, "becomes a batch norm over each device's share of the batch")
     elif normalised:
         report.drop(owner, "conv_hyperparams", "without batch_norm; convolutions are followed by a batch norm here")
+    else:
+        report.change(block, "batch_norm", "is not there, and nothing in these heads would have one")
     return settings
 
 
@@ -166,8 +179,9 @@ def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: Report) ->
             levels = (extractor["pyramid"]["min_level"], extractor["pyramid"]["max_level"])
         else:
             levels = (min(Ssd.strides).bit_length() - 1, max(Ssd.strides).bit_length() - 1)
-        if (block.get("min_level"), block.get("max_level")) != levels:
-            report.drop(block, "min_level", f"the network has levels {levels[0]} to {levels[1]}, and anchors on each")
+        for name, level in zip(("min_level", "max_level"), levels, strict=True):
+            if block.get(name) != level:
+                report.drop(block, name, f"the network has levels {levels[0]} to {levels[1]}, and anchors on each")
         octave = "scales_per_octave" if kind == "ssd_fpn" else "octave_steps"
         anchors = block.take({"scale": "anchor_scale", octave: "scales_per_octave"})
     ratios = block.get("aspect_ratios")
@@ -187,8 +201,10 @@ def _read_heads(ssd: Block, report: Report, *, shared: bool) -> Settings:
         return {}
     block = outer.inner(chosen)
     predictor = block.take(names.HEADS)
-    keep = block.get("dropout_keep_probability")
-    predictor["dropout"] = round_off(1 - keep) if block.get("use_dropout") else 0.0
+    keep, drops = block.get("dropout_keep_probability"), block.get("use_dropout")
+    predictor["dropout"] = round_off(1 - keep) if drops else 0.0
+    if not drops and block.has("dropout_keep_probability") and keep != USUAL_KEEP:
+        report.drop(block, "dropout_keep_probability", "without use_dropout nothing is left out")
     if predictor["depthwise"] and predictor["kernel"] == 1:
         report.change(block, "use_depthwise", "a depthwise convolution of kernel 1 only scales; left out here")
         predictor["depthwise"] = False
@@ -196,10 +212,15 @@ def _read_heads(ssd: Block, report: Report, *, shared: bool) -> Settings:
         predictor |= block.take(names.SHARED_DEPTH)
     elif not shared:
         low, high = (block.get(name) for name in (("min_depth", "max_depth") if chosen == wanted else ("depth",) * 2))
-        if predictor["layers_before"] and high == 0:  # that API then leaves the layers out
-            low, predictor["layers_before"] = 0, 0
-        predictor |= {"min_depth": low, "max_depth": max(low, high)}
-    convolutions = _read_convolutions(block, report, normalised=predictor["layers_before"] > 0)
+        if low > high:
+            report.change(block, "max_depth", f"{low} here, for {high}: the depth of every map, by min_depth")
+            high = low
+        if predictor["layers_before"] and high == 0:
+            report.change(block, "num_layers_before_predictor", "0 here: without a depth that API leaves them out")
+            predictor["layers_before"] = 0
+        predictor |= {"min_depth": low, "max_depth": high}
+    normalised = predictor["layers_before"] > 0 or predictor["depthwise"]
+    convolutions = _read_convolutions(block, report, normalised=normalised)
     return {"predictor": predictor, "predictor_convolutions": convolutions}
 
 
@@ -212,82 +233,3 @@ def _read_box_scales(ssd: Block, report: Report) -> list[float]:
     report.change(ssd, "box_coder", f"there is no {chosen} here; faster_rcnn_box_coder stands in its place")
     coder.pass_over(chosen)
     return list(BOX_SCALES)
-
-
-def _read_matcher(ssd: Block, report: Report) -> Settings:
-    """Return the part of `loss` that says which anchors stand for a box."""
-    similarity = ssd.inner("similarity_calculator")
-    chosen = similarity.chosen("region_similarity")
-    if chosen not in (None, "iou_similarity"):
-        report.change(ssd, "similarity_calculator", f"there is no {chosen} here; overlap (iou_similarity) is used")
-    similarity.pass_over(chosen)
-    matcher = ssd.inner("matcher")
-    if matcher.has("bipartite_matcher"):
-        report.change(ssd, "matcher", "there is no bipartite_matcher here; argmax_matcher stands in its place")
-        matcher.pass_over("bipartite_matcher")
-        return {}
-    block = matcher.inner("argmax_matcher")
-    matched, below = block.get("matched_threshold"), block.get("unmatched_threshold")
-    return {
-        "matched_from": matched,
-        "background_below": None if below == matched else below,
-        "match_every_box": block.get("force_match_for_each_row"),
-    }
-
-
-def _read_loss(ssd: Block, report: Report) -> Settings:
-    """Return the part of `loss` that says what errors cost."""
-    block = ssd.inner("loss")
-    settings = block.take(names.LOSS_WEIGHTS) | ssd.take(names.LOSS_BESIDE)
-    _read_class_loss(block, settings, report)
-    boxes = block.inner("localization_loss")
-    chosen = boxes.chosen("localization_loss")
-    if chosen == "weighted_smooth_l1":
-        settings["smooth_l1_delta"] = boxes.inner(chosen).get("delta")
-    elif chosen:
-        report.change(boxes, chosen, "there is no such loss on boxes here; weighted_smooth_l1 stands in its place")
-        boxes.pass_over(chosen)
-    softmax = settings.get("classes") == "softmax"
-    settings["background_logit"] = ssd.get("add_background_class") and not softmax
-    if ssd.get("encode_background_as_zeros") == softmax:
-        text = "with softmax the background is class 0" if softmax else "with sigmoids it is a row of zeros"
-        report.change(ssd, "encode_background_as_zeros", f"the background is coded otherwise here: {text}")
-    return settings
-
-
-def _read_class_loss(block: Block, settings: Settings, report: Report) -> None:
-    losses = block.inner("classification_loss")
-    chosen = losses.chosen("classification_loss")
-    kinds = {theirs: ours for ours, theirs in names.CLASS_LOSSES.items()}
-    if chosen not in kinds:
-        if chosen:
-            report.change(losses, chosen, "there is no such loss on classes here; a focal loss stands in its place")
-            losses.pass_over(chosen)
-        return
-    settings["classes"] = kinds[chosen]
-    loss = losses.inner(chosen)
-    if settings["classes"] == "sigmoid_focal":
-        settings |= loss.take(names.FOCAL)
-        if not loss.has("alpha"):
-            report.change(loss, "alpha", "without one both sides weigh 1; said here as 0.5 with twice the class weight")
-            settings["focal_alpha"] = 0.5
-            settings["class_weight"] *= 2
-
-
-def _read_mining(ssd: Block) -> Settings | None:
-    loss = ssd.inner("loss")
-    if not loss.has("hard_example_miner"):
-        return None
-    miner = loss.inner("hard_example_miner")
-    ranked_by = {theirs: ours for ours, theirs in names.RANKED_BY.items()}
-    return miner.take(names.MINING) | {"ranked_by": ranked_by[miner.get("loss_type")]}
-
-
-def _read_suppression(ssd: Block, scores: str, report: Report) -> Settings:
-    after = ssd.inner("post_processing")
-    converter = after.get("score_converter")
-    if converter != scores.upper():
-        report.change(after, "score_converter", f"the loss asks for {scores.upper()} here, not {converter}")
-    block = after.inner("batch_non_max_suppression")
-    settings, per_class = block.take(names.SUPPRESSION), block.get("max_detections_per_class")
-    return settings | {"max_detections_per_class": None if per_class >= settings["max_detections"] else per_class}

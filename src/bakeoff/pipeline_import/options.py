@@ -9,17 +9,18 @@ from typing import Any
 
 from bakeoff.config.variant import KINDS
 from bakeoff.errors import ConfigError
-from bakeoff.pipeline_config.pipeline import SHUFFLED_GLOBALLY
+from bakeoff.pipeline_config.pipeline import PICTURES, SHUFFLED_GLOBALLY
 from bakeoff.pipeline_import.block import Block, Report
 from bakeoff.pipeline_import.model import read_model
 from bakeoff.pipeline_import.reader import read_message
 from bakeoff.pipeline_import.training import read_training
+from bakeoff.run.options import Evaluate
 from bakeoff.run.parse import Problems, kind_of, parse_kind
 from bakeoff.run.yaml_file import write_mapping
 
 GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"
-MEMORY = "memory"
+OPTIONAL = MEMORY, EVALUATE = "memory", "evaluate"
 OTHERS = {MEMORY: "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
 BUDGET = "10GB"  # of `memory: high`
 BUFFERS = ("shuffle_buffer_size", "min_after_dequeue", "queue_capacity")  # called the same here
@@ -28,22 +29,38 @@ GLOBAL_SHUFFLE = re.compile(rf"^ *# {re.escape(SHUFFLED_GLOBALLY)}$", re.MULTILI
 
 @dataclass(frozen=True)
 class Imported:
-    settings: dict[str, dict[str, Any]]  # by group: model, lr, optimizer, train; memory if the file says its numbers
+    settings: dict[str, dict[str, Any]]  # by group: those that every file says, and what it says of the optional ones
     report: list[str]  # what became otherwise or was left behind, `file:line: key: …`
 
 
-def import_pipeline(source: bytes, file: str) -> Imported:
-    """Read a file's variant; raise ConfigError with every mistake in it at once."""
+def import_pipeline(source: bytes, file: str, *, takes_nearest: bool = False) -> Imported:
+    """Read a file's variant; raise ConfigError with every mistake in it at once.
+
+    A network that this project lacks is refused, or replaced by the nearest if `takes_nearest`.
+    """
     message, place, text = read_message(source, file)
-    root, report = Block(message, place), Report()
+    root, report = Block(message, place), Report(takes_nearest=takes_nearest)
     model = read_model(root.inner("model").inner("ssd"), report)
+    if report.refusals:
+        raise ConfigError("\n".join(_format_lines(report.refusals, file)))
     settings = {"model": model} | read_training(root.inner("train_config"), text, report)
-    root.inner("eval_config")
+    if evaluation := _read_evaluation(root.inner("eval_config")):
+        settings[EVALUATE] = evaluation
     if memory := _read_readers(root, text, report):
         settings[MEMORY] = memory
     report.drop_unused(root)
-    lines = [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(report.lines)]
-    return Imported(settings, lines)
+    return Imported(settings, _format_lines(report.lines, file))
+
+
+def _format_lines(lines: list[tuple[int, str]], file: str) -> list[str]:
+    return [f"{file}:{line}: {text}" if line else f"{file}: {text}" for line, text in sorted(lines)]
+
+
+def _read_evaluation(block: Block) -> dict[str, Any]:
+    """Return the settings of the group `evaluate` that the file says and that are not the usual ones."""
+    usual = Evaluate()
+    stated = {ours: block.get(theirs) for ours, theirs in PICTURES.items() if block.has(theirs)}
+    return {key: value for key, value in stated.items() if value != getattr(usual, key)}
 
 
 def _read_readers(root: Block, text: str, report: Report) -> dict[str, Any]:
@@ -67,7 +84,7 @@ def _read_readers(root: Block, text: str, report: Report) -> dict[str, Any]:
 
 
 def _groups_of(trees: Mapping[str, dict[str, Any]]) -> tuple[str, ...]:
-    return (*GROUPS, MEMORY) if MEMORY in trees else GROUPS
+    return (*GROUPS, *(group for group in OPTIONAL if group in trees))
 
 
 def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:

@@ -22,6 +22,8 @@ MOST_LISTED = 30  # mistakes
 MAX_DEPTH = 64  # blocks inside one another; the deepest of that API's own files has 9
 MAX_NAME = 200  # letters; the longest of that API has 45
 MAX_SHOWN = 40  # characters of the file that a message repeats
+OTHER_MODELS = {"faster_rcnn": "Faster R-CNN", "center_net": "CenterNet"}
+NEAREST_MODEL = "the SSD `model: ssd_resnet50_fpn_640`"
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 VALUE = re.compile(
     r"[+-]?(?:[A-Za-z_]\w*+|0[xX][0-9a-fA-F]++|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+[fF]?+)", re.ASCII
@@ -77,8 +79,11 @@ def read_message(source: bytes, file: str) -> tuple[Message, Place, str]:
         raise ConfigError("\n".join(lines[:MOST_LISTED] + more))
     if chosen != "ssd":
         line, column = model.fields[chosen][0].spot if chosen else model.spot
-        got = f"a {chosen} model" if chosen else "no model"
-        raise ConfigError(f"{file}:{line}:{column}: model: only `ssd` can be carried over, got {got}")
+        where = f"{file}:{line}:{column}: model"
+        if chosen:
+            missing = OTHER_MODELS.get(chosen, chosen)
+            raise ConfigError(f"{where}.{chosen}: there is no {missing} here; the nearest is {NEAREST_MODEL}")
+        raise ConfigError(f"{where}: only `ssd` can be carried over, got no model")
     try:
         # By now the messages lack only what was removed, and what is inside of a block whose fields are not listed.
         return text_format.Parse(text, new_message(), allow_unknown_field=True), root, text

@@ -49,10 +49,11 @@ def _read_start(train: Block, report: Report) -> Settings:
     path, kind = train.get("fine_tune_checkpoint"), train.get("fine_tune_checkpoint_type")
     if not path:
         return {}
-    train.pass_over("fine_tune_checkpoint_version")
+    train.pass_over("fine_tune_checkpoint_version", "from_detection_checkpoint")
     if not kind:  # as before the type was there
         kind = "detection" if train.get("from_detection_checkpoint") else "classification"
     if PLACEHOLDER in path:
+        train.pass_over("load_all_detection_checkpoint_vars")
         if kind == "classification":
             report.change(train, "fine_tune_checkpoint", "a placeholder; train.init.weights: imagenet in its place")
             return {"weights": "imagenet"}
@@ -62,7 +63,13 @@ def _read_start(train: Block, report: Report) -> Settings:
     if not parts:
         report.change(train, "fine_tune_checkpoint_type", f"no such type {kind!r} here; whatever fits is loaded")
     elif kind == "detection" and train.get("load_all_detection_checkpoint_vars"):
-        parts = ()  # heads, too, as far as they fit
+        parts = ()
+        for name in ("load_all_detection_checkpoint_vars", "fine_tune_checkpoint_type"):
+            report.change(train, name, "whatever fits is loaded, heads too: train.init.warm_start is left out")
+    if train.has("from_detection_checkpoint"):
+        report.change(train, "from_detection_checkpoint", f"means fine_tune_checkpoint_type: {kind!r}")
+    if train.get("fine_tune_checkpoint_version") != "V2":
+        report.change(train, "fine_tune_checkpoint_version", "the files of both versions of TensorFlow are read here")
     weights = _place_here(path)
     if weights != path:
         folder = WEIGHTS / weights
@@ -107,7 +114,11 @@ def _read_averaging(optimizer: Block, report: Report) -> float:
     if not optimizer.has("use_moving_average"):
         text = f"is not there, which means true there; train.ema_decay: {decay:g}"
         report.change(optimizer, "use_moving_average", text)
-    return decay if optimizer.get("use_moving_average") else 0.0
+    if optimizer.get("use_moving_average"):
+        return decay
+    if optimizer.has("moving_average_decay"):
+        report.drop(optimizer, "moving_average_decay", "without use_moving_average nothing is averaged")
+    return 0.0
 
 
 def read_schedule(optimizer: Block, report: Report) -> Settings:
@@ -121,28 +132,36 @@ def read_schedule(optimizer: Block, report: Report) -> Settings:
     if chosen == "constant_learning_rate":
         return {"kind": "constant", "peak": block.get("learning_rate")}
     if chosen == "exponential_decay_learning_rate":
-        return _read_exponential(block)
-    return _read_cosine(block) if chosen == "cosine_decay_learning_rate" else _read_manual(block)
+        return _read_exponential(block, report)
+    if chosen == "cosine_decay_learning_rate":
+        return _read_cosine(block, report)
+    return _read_manual(block, report)
 
 
-def _read_exponential(block: Block) -> Settings:
+def _read_exponential(block: Block, report: Report) -> Settings:
     schedule = {"kind": "exponential"} | block.take(EXPONENTIAL)
     burn_in, rate = block.get("burnin_steps"), block.get("burnin_learning_rate")
     if burn_in:
-        schedule |= {"burn_in_steps": burn_in, "burn_in_rate": rate if rate and rate != schedule["peak"] else None}
+        schedule |= {"burn_in_steps": burn_in, "burn_in_rate": rate or None}
+    elif rate:
+        report.drop(block, "burnin_learning_rate", "without burnin_steps there is none")
     return schedule
 
 
-def _read_cosine(block: Block) -> Settings:
+def _read_cosine(block: Block, report: Report) -> Settings:
     pairs = {"peak": "learning_rate_base", "total_steps": "total_steps", "hold_steps": "hold_base_rate_steps"}
     schedule = {"kind": "cosine"} | block.take(pairs)
-    return schedule | _read_warmup(schedule["peak"], block.get("warmup_learning_rate"), block.get("warmup_steps"))
+    start, steps = block.get("warmup_learning_rate"), block.get("warmup_steps")
+    if start and not steps:
+        report.drop(block, "warmup_learning_rate", "with warmup_steps: 0 there is no warm-up")
+    return schedule | _read_warmup(schedule["peak"], start, steps)
 
 
-def _read_manual(block: Block) -> Settings:
+def _read_manual(block: Block, report: Report) -> Settings:
     steps = [(entry.get("step"), entry.get("learning_rate")) for entry in block.inners("schedule")]
     first, warmup = block.get("initial_learning_rate"), block.get("warmup")
     if not steps:
+        report.change(block, "", "becomes a constant rate: it has no steps")
         return {"kind": "constant", "peak": first}
     boundaries, rates = [step for step, _ in steps], [first, *(rate for _, rate in steps)]
     rises = warmup and rates[0] <= rates[1]

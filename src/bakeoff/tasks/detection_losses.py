@@ -68,7 +68,8 @@ def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf
         asked = tf.maximum(truth, 0)  # what is asked nothing has no weight, whatever its loss
         return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
     first = 0 if rule.has_background else 1
-    wanted = tf.one_hot(tf.where(truth > 0, truth - first, -1), logits.shape[-1])  # the background is a row of zeros
+    lowest = 0 if rule.background_is_class else 1  # below it a row of zeros is asked
+    wanted = tf.one_hot(tf.where(truth >= lowest, truth - first, -1), logits.shape[-1])
     if rule.classes == "sigmoid":
         return tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     return _focal(logits, wanted, rule.focal_alpha, rule.focal_gamma)
