@@ -14,6 +14,7 @@ from bakeoff.cli import (
     completion,
     continuing,
     evaluate,
+    import_data,
     predict,
     queue,
     reproduce,
@@ -73,7 +74,7 @@ COMMANDS = (
     _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
     status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to,
     track.add_track, weights.add_to,
-    import_config.add_to, ui.add_to,
+    import_data.add_to, import_config.add_to, ui.add_to,
 )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ from bakeoff.sources.text import quote
 
 PIECE = 1 << 20  # bytes that are copied at once
 MOST_FILES = 1_000_000
-MOST_RATIO, SMALL = 100, 100_000_000  # a zip that unpacks to so many times its size, and more than so many bytes: a bomb
+MOST_RATIO = 100  # a zip that unpacks to more times its size is a bomb,
+SMALL = 100_000_000  # if these are more bytes than that
 KEPT_FREE = 200_000_000  # bytes that the disk has left afterwards
 DRIVE = re.compile(r"[A-Za-z]:")
 OF_SYSTEMS = ("__MACOSX", "Thumbs.db", "desktop.ini")
@@ -87,7 +88,7 @@ def _require_name(source: Path, entry: zipfile.ZipInfo) -> str:
         why = f"its name has more than {LONGEST_NAME:,} characters"
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if why is None and kind not in (0, stat.S_IFREG):
-        why = "a link" if kind == stat.S_ISLNK(entry.external_attr >> 16) or kind == stat.S_IFLNK else "no plain file"
+        why = "a link" if kind == stat.S_IFLNK else "no plain file"
     if why:
         raise DataError(f"{source}: {quote(name)}: {why}; nothing was unpacked, pack it without that")
     return PurePosixPath(name).as_posix()
@@ -107,7 +108,7 @@ def _require_apart(source: Path, names: list[str]) -> None:
 
 def _copy_folder(source: Path, into: Path, most_bytes: int) -> int:
     if into.resolve().is_relative_to(source.resolve()):
-        raise DataError(f"{source}: {into} lies in it, so it would be copied into itself; name the dataset's own folder")
+        raise DataError(f"{source}: would be copied into itself, to {into}; name the dataset's own folder")
     names = list(_list_plain_files(source))
     require_room(into, sum(os.path.getsize(source / name) for name in names), most_bytes, source)
     wanted = [name for name in names if not is_of_system(name)]

@@ -40,11 +40,8 @@ class Coco(Dataset):
         self.declared_classes(root)  # the sides must agree
         folders = list_image_folders(root, self.images)
         for given, file in self._files():
-            tree, names, scenes = (
-                read_coco(root, file),
-                self._read_categories(root, file),
-                defaultdict[Id, _Scene](_Scene),
-            )
+            tree, names = read_coco(root, file), self._read_categories(root, file)
+            scenes = defaultdict[Id, _Scene](_Scene)
             for key, read in (("images", _add_image), ("annotations", _add_box)):
                 for number, row in enumerate(tree[key]):
                     try:
@@ -123,11 +120,18 @@ def _parse(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
 
 
 def find_supercategories(rows: list[Row]) -> list[int]:
-    """Return the places of the categories that a category of another id names as its supercategory."""
+    """Return the places of the categories that others name as their supercategory.
+
+    One that names itself is a class like its neighbours: below category 0, `ball`, Roboflow has category 1, `ball`.
+    """
     ids_below = defaultdict[str, set[str]](set)
     for row in rows:
         ids_below[repr(row.get("supercategory"))].add(repr(row["id"]))
-    return [place for place, row in enumerate(rows) if ids_below.get(repr(row["name"]), set()) - {repr(row["id"])}]
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row.get("supercategory") != row["name"] and ids_below.get(repr(row["name"]), set()) - {repr(row["id"])}
+    ]
 
 
 def _read_categories(root: Path, file: str, *, skip_supercategories: bool) -> dict[Id, str]:

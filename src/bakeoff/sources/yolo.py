@@ -29,10 +29,8 @@ SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_
 @dataclass(frozen=True, kw_only=True)
 class Yolo(Dataset):
     task: ClassVar[str] = "detection"
-    images: str = (
-        "images"  # the name of the folders with images, wherever they are; "" for both: files beside each other
-    )
-    annotations: str = "labels"  # the name of the folders that stand beside them
+    images: str = "images"  # the name of the folders with images, wherever they are
+    annotations: str = "labels"  # the name of the folders that stand beside them; "" for both: text beside the image
     unlabelled: Unlabelled = "reject"  # images without a text file
 
     def check(self) -> None:
@@ -74,7 +72,8 @@ class Yolo(Dataset):
         return None if self.labels else _read_classes(root)
 
     def describe_sides(self) -> str:
-        return f"{'' if self.images else DARKNET + ' or '}data.yaml's train and val, or folders of these names"
+        file = YAMLS[0] if self.images else DARKNET
+        return f"{file}'s train and val, or folders of these names"
 
     def _may_be_image(self, path: PurePosixPath) -> bool:
         if self.images:
@@ -86,7 +85,8 @@ class Yolo(Dataset):
 
     def _read_sides(self, root: Path) -> tuple[str, Sides]:
         """Return the file that states the sides, and the sides."""
-        file = next((name for name in (*YAMLS, DARKNET) if (root / name).is_file()), None)
+        files = YAMLS if self.images else (*YAMLS, DARKNET)
+        file = next((name for name in files if (root / name).is_file()), None)
         asked = self.split.by in ("auto", "given", "given_test") and not self.split.validation_list
         keeps_test = self.split.by == "given_test"
         return file or "", (read_sides(root, file, keeps_test=keeps_test) if file and asked else None) or Sides()
