@@ -74,12 +74,14 @@ def _list_remarks(brought: "Brought") -> Iterator[str]:
 
     survey = brought.survey
     split = survey.layout.settings.get("split", {})
-    if survey.images[UNSAID] and "group" in split:
-        yield f"  it names no sides: validation is drawn, and what {split['group']!r} finds alike stays on one side"
-    elif survey.images[UNSAID] and split.get("by") == "blocks":
-        yield "  it names no sides, and all is of one film: validation is the end of the film (split.by: blocks)"
-    elif survey.images[UNSAID] and not split:
+    if split.get("by") == "blocks":
+        yield "  all is of one film: validation is the end of it (split.by: blocks)"
+    elif split.get("by") == "fraction":
+        yield "  it names training alone: a share of every class is drawn for validation (split.by: fraction)"
+    elif survey.images[UNSAID]:
         yield "  it names no sides: a share of every class is drawn for validation (split, docs/records.md)"
+    if "group" in split:
+        yield f"  what {split['group']!r} finds alike in names stays on one side (split.group)"
     if survey.rejected:
         share = survey.rejected / (survey.rejected + survey.total)
         yield f"  {survey.rejected:,} ({share:.1%}) cannot be used, and build_records will reject them:"

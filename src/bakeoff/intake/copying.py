@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.sources.raw_files import CONTROL, LEAVES, LONGEST_NAME, list_files, make_printable
@@ -144,7 +144,7 @@ def require_room(into: Path, needed: int, most_bytes: int, source: Path) -> None
         )
 
 
-def _write(file: BinaryIO, path: Path) -> None:
+def _write(file: IO[bytes], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as copy:
         shutil.copyfileobj(file, copy, PIECE)

@@ -84,7 +84,7 @@ def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Sur
     if not fits:
         raise DataError("\n".join([_describe_failure(called, kind, lacking), *lacking]))
     best, *others = sorted(fits, key=lambda survey: -survey.total)
-    return replace(best, layout=_keep_groups(tree, best)), others
+    return replace(best, layout=_choose_split(tree, best)), others
 
 
 def count(root: Path, layout: Layout) -> Survey:
@@ -134,17 +134,20 @@ def _judge_head(root: Path, item: Item) -> str | None:
     return None if format_of(head) else what_instead(head)
 
 
-def _keep_groups(tree: Tree, survey: Survey) -> Layout:
-    """Keep frames of one film together, or pictures of one day, where the dataset itself says no sides."""
+def _choose_split(tree: Tree, survey: Survey) -> Layout:
+    """Keep frames of one film together, or pictures of one day, where the dataset itself says no sides.
+
+    Where it has training alone, as CVAT writes a task, validation is drawn from that.
+    """
     layout, settings = survey.layout, survey.layout.settings
-    if set(survey.images) != {UNSAID} or "split" in settings:
+    if set(survey.images) not in ({UNSAID}, {TRAIN}) or "split" in settings:
         return layout
     films = Counter(Split(group=FILM).find_group(path.as_posix()) for path in tree.images)
-    split: dict[str, Any] = {}
+    split: dict[str, Any] = {"by": "fraction"} if TRAIN in survey.images else {}
     if films and films[None] == 0:
-        split = {"group": FILM} if len(films) > 1 else {"by": "blocks"}
+        split |= {"group": FILM} if len(films) > 1 else {"by": "blocks"}
     elif len(tree.find_dates()) >= FEWEST_DATES:
-        split = {"group": DAY}
+        split |= {"group": DAY}
     return replace(layout, settings={**settings, "split": split}) if split else layout
 
 

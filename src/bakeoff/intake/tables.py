@@ -65,6 +65,13 @@ def choose_sides(tree: Tree, paths: list[PurePosixPath]) -> dict[str, PurePosixP
     return {TRAIN: first}
 
 
+def list_coco_names(tree: Tree) -> Iterator[str]:
+    """Yield the name of every image that some COCO JSON of a folder lists."""
+    for path in tree.find(".json")[:MOST_TABLES]:
+        table = _read_coco(tree, path)
+        yield from (str(row["file_name"]) for row in (table["images"] if table else ()))
+
+
 def _read_coco(tree: Tree, path: PurePosixPath) -> dict[str, Any] | None:
     try:
         return read_coco(tree.root, path.as_posix())
