@@ -58,13 +58,14 @@ def import_data(arguments: argparse.Namespace) -> None:
 def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
     from bakeoff.intake.survey import UNSAID
     from bakeoff.records.record import SPLITS
+    from bakeoff.sources.raw_files import make_printable
 
     sides = [side for side in (*SPLITS, UNSAID) if survey.images[side]]
     yield ("", *sides)
     unit = "clips" if survey.layout.kind == "clips" else "images"
     yield (f"  {unit}", *(f"{survey.images[side]:,}" for side in sides))
     for label in survey.classes[:MOST_CLASSES]:
-        yield (f"  {label}", *(f"{survey.objects[label, side]:,}" for side in sides))
+        yield (f"  {make_printable(label)}", *(f"{survey.objects[label, side]:,}" for side in sides))
     if len(survey.classes) > MOST_CLASSES:
         yield (f"  and {len(survey.classes) - MOST_CLASSES} classes more", *("" for _ in sides))
 

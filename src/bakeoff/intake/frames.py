@@ -19,7 +19,7 @@ from bakeoff.errors import DataError, one_line
 from bakeoff.sources.raw_files import format_of
 
 QUALITY = 95
-FINE = 48  # places across and down at which two pictures are compared
+FINE = 24  # places across and down at which two pictures are compared
 CHANGED = 12.0  # grey levels by which one place differs where something has moved; a codec's noise stays below
 DIGITS = 8  # of milliseconds, so that names sort as the film runs
 HEAD = 64
@@ -108,7 +108,7 @@ def _open(path: Path) -> "av.container.InputContainer":
     try:
         container = av.open(str(path))
     except (av.error.FFmpegError, ValueError) as error:
-        raise DataError(f"{path}: broken video: {one_line(error)}") from None
+        raise DataError(f"{path}: broken video: {_plain(error)}") from None
     if not container.streams.video:
         container.close()
         raise DataError(f"{path}: has no video in it")
@@ -127,4 +127,8 @@ def _decode(container: "av.container.InputContainer", taken: Taken) -> Iterator[
             taken.frames += 1
             yield max(time - first, 0.0), frame
     except av.error.FFmpegError as error:
-        taken.broken = f"broken after frame {taken.frames}: {one_line(error)}"
+        taken.broken = f"broken after frame {taken.frames}: {_plain(error)}"
+
+
+def _plain(error: Exception) -> str:
+    return getattr(error, "strerror", None) or one_line(error)
