@@ -131,3 +131,10 @@ def test_the_command_says_what_it_took_and_what_is_missing(
     assert len(list(Path("data/raw/a/images").iterdir())) == 2
     code, _, errors = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0")
     assert (code, errors) == (2, "--every: must be between 0.001 and 86400 seconds, got 0\n")
+    data = film(tmp_path / "cut.avi", [pixels(number, *SIZE) for number in range(30)]).read_bytes()
+    write(tmp_path / "cut.avi", data[: len(data) * 3 // 5])
+    code, said, errors = run_bakeoff(monkeypatch, capsys, "frames", str(tmp_path / "cut.avi"), "--every", "0.1")
+    kept = len(list(Path("data/raw/cut/images").iterdir()))
+    assert code == 1 and 10 < kept < 30
+    assert said.startswith(f"frames: {kept} pictures of {kept} frames in data/raw/cut/images/\n")
+    assert errors.startswith(f"{tmp_path}/cut.avi: broken") and errors.endswith("; what comes after is missing\n")

@@ -128,6 +128,8 @@ def _decode(container: "av.container.InputContainer", taken: Taken) -> Iterator[
             yield max(time - first, 0.0), frame
     except av.error.FFmpegError as error:
         taken.broken = f"broken after frame {taken.frames}: {_plain(error)}"
+    if taken.frames < stream.frames and not taken.broken:
+        taken.broken = f"broken, {taken.frames:,} of its {stream.frames:,} frames can be decoded"
 
 
 def _plain(error: Exception) -> str:
