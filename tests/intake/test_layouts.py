@@ -12,7 +12,8 @@ from bakeoff.config.variant import choose_source
 from bakeoff.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 from commands import run_bakeoff
-from exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of
+from drawing import write
+from exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of, label_studio_yolo, voc_xml
 from imports import ROOT
 
 
@@ -49,8 +50,8 @@ def number_of(name: str) -> int:
 def test_what_an_exporter_wrote_comes_in(
     name: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write, kind, layout = BOXES[name]
-    write(tmp_path / "exported")
+    export, kind, layout = BOXES[name]
+    export(tmp_path / "exported")
     packed = pack(tmp_path / "exported", tmp_path / "Our Field.v3i.zip", "field/")
     code, said, errors = run_bakeoff(monkeypatch, capsys, "import", str(packed), "--name", "field")
     assert (code, errors) == (0, "")
@@ -90,3 +91,42 @@ def test_what_an_exporter_wrote_comes_in(
     settings = yaml.safe_load(written)
     assert settings["path"] == "data/raw/field"
     assert not [path for path in Path("data/raw").rglob("*") if path.name.endswith((".partial", ".old", ".unpacked"))]
+
+
+def test_what_cannot_be_used_and_what_else_is_there_is_said(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label_studio_yolo(tmp_path / "exported")
+    for number in range(6):
+        write(tmp_path / f"exported/images/page{number}.jpg", "<!DOCTYPE html>")
+        write(tmp_path / f"exported/labels/page{number}.txt", "0 0.5 0.5 0.2 0.2\n")
+    write(tmp_path / "exported/annotations/3f2a-frame_0.xml", voc_xml("", 0))
+    write(tmp_path / "exported/proposals.csv", "image,class,score\n")
+    write(tmp_path / "exported/classes.txt", "<script>\ncube\n")
+    code, said, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
+    assert code == 0
+    assert said.splitlines()[1:15] == [
+        "            no side",
+        "  images    7",
+        "  <script>  7",
+        "  cube      4",
+        "  it names no sides: a share of every class is drawn for validation (split, docs/records.md)",
+        "  6 (46.2%) cannot be used, and build_records will reject them:",
+        *(f"    images/page{number}.jpg: no image: a web page; the download went wrong" for number in range(5)),
+        "    and 1 more",
+        "  1 other files are left alone",
+        "  proposals.csv is in it: a model proposed labels; correct them before you train",
+    ]
+    assert said.splitlines()[15].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
+
+
+def test_a_mistake_in_the_words_is_said(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"), "--max-gb", "0")
+    assert (code, errors) == (2, "--max-gb: must be above 0, got 0\n")
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"))
+    assert (code, errors) == (2, f"{tmp_path}/x.zip: no such file or folder\n")
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", "x.zip", "--as", "vok")
+    assert code == 2 and "invalid choice: 'vok'" in errors
+    assert not list(Path("data").rglob("*.partial"))

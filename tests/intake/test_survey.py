@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.variant import choose_source
 from bakeoff.errors import DataError
 from bakeoff.intake.survey import make_source, survey_folder
 from bakeoff.records.record import TRAIN, VALIDATION
@@ -29,6 +30,7 @@ from exporters import (
     voc_xml,
     yolo_text,
 )
+from imports import ROOT
 
 
 def settings_of(root: Path, kind: str | None = None) -> dict[str, object]:
@@ -211,6 +213,7 @@ def test_yolo_text_may_lie_beside_the_pictures(tmp_path: Path) -> None:
     label_img_yolo(tmp_path)
     write(tmp_path / "shots/lost.txt", "0 0.5 0.5 0.1 0.1\n")
     write(tmp_path / "README.txt", "five of seven\n")
+    write(tmp_path / "shots/1.xml", voc_xml("1.png", 1))  # labels of another format
     source = Yolo(path="x", images="", annotations="", labels="shots/classes.txt")
     assert list_boxes(source, tmp_path) == {f"shots/{number}.png": 1 + (number % 2 == 0) for number in range(7)}
     [lost] = [item for item in source.items(tmp_path) if item.problem]
@@ -238,6 +241,20 @@ def test_a_picture_in_no_list_of_obj_data_is_ignored(tmp_path: Path) -> None:
     picture(tmp_path / "extra/9.png", 9)
     [extra] = [item for item in Yolo(path="x", images="", annotations="").items(tmp_path) if item.path == "extra/9.png"]
     assert extra.ignored and extra.problem == "in none of the sides that obj.data names"
+
+
+@pytest.mark.parametrize(
+    ("option", "digest"),
+    [
+        ("coco", "5d5937a8c7b92e5450ba49918c127db67b3b3d9f2ac2517d63beba0b453473c2"),
+        ("image_folders", "700fddc5cad66e4ebd63ddfe2a4ecb7dc85e21f7ab18e74151630da12e0c88e6"),
+        ("yolo", "cd3faddb81fabcdbc73cd8f591b23cde28f45e89a76f09cb6d0520a9b7538c21"),
+    ],
+)
+def test_records_of_before_these_keys_stay_good(option: str, digest: str, tmp_path: Path) -> None:
+    """The digests are those that version 0.7 wrote into manifests."""
+    params = write(tmp_path / "params.yaml", f"data: {{use: {option}}}\n")
+    assert choose_source(params, ROOT / "conf").digest == digest
 
 
 def test_a_supercategory_is_a_class_unless_it_is_skipped(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KINDS = ("coco", "box_csv", "pascal_voc", "yolo", "image_folders", "clips")
 MOST_GB = 10.0
+PROPOSALS = "proposals.csv"  # as `bakeoff propose` writes it
 MOST_CLASSES = 40  # lines of the table
 
 
@@ -93,6 +94,8 @@ def _list_remarks(brought: "Brought") -> Iterator[str]:
         yield f"  {survey.ignored:,} other files are left alone"
     if brought.left_out:
         yield f"  {brought.left_out:,} hidden files and files of macOS or Windows were not copied"
+    if (brought.folder / PROPOSALS).is_file():
+        yield f"  {PROPOSALS} is in it: a model proposed labels; correct them before you train"
     for other in brought.others:
         layout = other.layout
         yield f"  {layout.name} fits, too, with {other.total:,} examples: for that add --as {layout.kind} and --name"

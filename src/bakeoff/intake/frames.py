@@ -1,6 +1,6 @@
 """A film -> pictures at a chosen rate, without those that look like one before.
 
-match12_0004500ms.jpg is what match12.mp4 shows after 4.5 seconds. All pictures of a film have its name, by which
+match12_00004500ms.jpg is what match12.mp4 shows after 4.5 seconds. All pictures of a film have its name, by which
 `split.group` keeps them on one side.
 """
 

@@ -21,7 +21,8 @@ from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, make_printable
 from bakeoff.sources.text import parse_number, quote, read_text
 
 YAMLS = ("data.yaml", "dataset.yaml", "data.yml")
-DARKNET, DARKNET_SUFFIX = "obj.data", ".data"
+DARKNET = "obj.data"
+TEXTS = (".txt", ".yaml", ".yml", ".names", ".labels", ".data", ".xml", ".json", ".csv")  # never an image
 NAMES_IN = (*YAMLS, "classes.txt", "obj.names", DARKNET)
 SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_SUFFIXES))
 
@@ -78,7 +79,7 @@ class Yolo(Dataset):
     def _may_be_image(self, path: PurePosixPath) -> bool:
         if self.images:
             return self.images in path.parts[:-1]
-        return path.suffix.lower() not in (".txt", ".yaml", ".yml", ".names", ".labels", DARKNET_SUFFIX)
+        return path.suffix.lower() not in TEXTS
 
     def _swap_folder(self, path: PurePosixPath, old: str, new: str) -> PurePosixPath:
         return _swap_folder(path, old, new) if self.images else path
