@@ -105,7 +105,7 @@ def test_what_cannot_be_used_and_what_else_is_there_is_said(
     write(tmp_path / "exported/classes.txt", "<script>\ncube\n")
     code, said, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
     assert code == 0
-    assert said.splitlines()[1:15] == [
+    assert said.splitlines()[1:14] == [
         "            no side",
         "  images    7",
         "  <script>  7",
@@ -114,10 +114,9 @@ def test_what_cannot_be_used_and_what_else_is_there_is_said(
         "  6 (46.2%) cannot be used, and build_records will reject them:",
         *(f"    images/page{number}.jpg: no image: a web page; the download went wrong" for number in range(5)),
         "    and 1 more",
-        "  1 other files are left alone",
         "  proposals.csv is in it: a model proposed labels; correct them before you train",
     ]
-    assert said.splitlines()[15].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
+    assert said.splitlines()[14].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
 
 
 def test_a_mistake_in_the_words_is_said(
