@@ -218,6 +218,9 @@ def test_yolo_text_may_lie_beside_the_pictures(tmp_path: Path) -> None:
     assert list_boxes(source, tmp_path) == {f"shots/{number}.png": 1 + (number % 2 == 0) for number in range(7)}
     [lost] = [item for item in source.items(tmp_path) if item.problem]
     assert (lost.name, lost.problem) == ("shots/lost.txt", "an annotation without an image of its name")
+    write(tmp_path / "texts/classes.txt", "ball\n")
+    with pytest.raises(DataError, match=r"texts: has no image with a text beside it \(data.images\)"):
+        list(Yolo(path="x", images="", annotations="").items(tmp_path / "texts"))
     with pytest.raises(ValueError, match="annotations: must be empty as data.images is, got 'labels'"):
         Yolo(path="x", images="")
     with pytest.raises(ValueError, match="annotations: must be a folder as data.images is, got ''"):

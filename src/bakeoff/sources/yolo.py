@@ -65,7 +65,8 @@ class Yolo(Dataset):
                 continue
             yield Item(path, path, split=side, boxes=boxes, in_shares=True)
         if not found:
-            raise DataError(f"{root.as_posix()}: has no folder {self.images!r} with images (data.images)")
+            lacking = f"folder {self.images!r} with images" if self.images else "image with a text beside it"
+            raise DataError(f"{root.as_posix()}: has no {lacking} (data.images)")
         yield from self._list_without_images(root, classes)
         yield from (Item(place, place, problem=problem) for place, problem in sides.lost)
 
