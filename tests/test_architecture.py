@@ -20,7 +20,7 @@ LAYERS = (
     {"cli"},
     {"stages"},
     {"judging"},
-    {"compare", "pipeline_import", "reproduce", "sweep"},
+    {"compare", "intake", "pipeline_import", "reproduce", "sweep"},
     {"effects", "planning", "predict", "zoo"},
     {"runs"},
     {"tracking"},

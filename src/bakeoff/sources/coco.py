@@ -33,12 +33,15 @@ class Coco(Dataset):
     validation_annotations: str | None = None  # a file of its own for the validation side
     test_annotations: str | None = None  # and for the test side
     images: str = ""  # the folder that file names start from
+    # A category that another one names as its supercategory is no class: Roboflow writes the project as category 0.
+    skip_supercategories: bool = False
 
     def items(self, root: Path) -> Iterator[Item]:
         self.declared_classes(root)  # the sides must agree
         folders = list_image_folders(root, self.images)
         for given, file in self._files():
-            tree, names, scenes = read_coco(root, file), _read_categories(root, file), defaultdict[Id, _Scene](_Scene)
+            tree, names = read_coco(root, file), self._read_categories(root, file)
+            scenes = defaultdict[Id, _Scene](_Scene)
             for key, read in (("images", _add_image), ("annotations", _add_box)):
                 for number, row in enumerate(tree[key]):
                     try:
@@ -55,9 +58,9 @@ class Coco(Dataset):
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""
-        known = list(_read_categories(root, self.annotations).values())
+        known = list(self._read_categories(root, self.annotations).values())
         for _, file in self._files()[1:]:
-            if (found := list(_read_categories(root, file).values())) != known:
+            if (found := list(self._read_categories(root, file).values())) != known:
                 theirs = f"its categories {quote(found)} are not {self.annotations}'s {quote(known)}"
                 raise DataError(f"{(root / file).as_posix()}: {theirs}; make them the same")
         return known
@@ -67,6 +70,9 @@ class Coco(Dataset):
 
     def _files(self) -> list[tuple[str | None, str]]:
         return pair_sides(self.annotations, self.validation_annotations, self.test_annotations)
+
+    def _read_categories(self, root: Path, file: str) -> dict[Id, str]:
+        return _read_categories(root, file, skip_supercategories=self.skip_supercategories)
 
 
 @dataclass
@@ -113,11 +119,30 @@ def _parse(root: Path, file: str, _path: Path, _changed: int) -> dict[str, Any]:
     return tree
 
 
-def _read_categories(root: Path, file: str) -> dict[Id, str]:
+def find_supercategories(rows: list[Row]) -> list[int]:
+    """Return the places of the categories that others name as their supercategory.
+
+    One that names itself is a class like its neighbours: below category 0, `ball`, Roboflow has category 1, `ball`.
+    """
+    ids_below = defaultdict[str, set[str]](set)
+    for row in rows:
+        ids_below[repr(row.get("supercategory"))].add(repr(row["id"]))
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row.get("supercategory") != row["name"] and ids_below.get(repr(row["name"]), set()) - {repr(row["id"])}
+    ]
+
+
+def _read_categories(root: Path, file: str, *, skip_supercategories: bool) -> dict[Id, str]:
     """Return the labels by category id, in the order of the ids."""
     names: dict[Id, str] = {}
     with blaming(root, file, "data.annotations"):
-        for number, row in enumerate(read_coco(root, file)["categories"]):
+        rows = read_coco(root, file)["categories"]
+        skipped = find_supercategories(rows) if skip_supercategories else []
+        for number, row in enumerate(rows):
+            if number in skipped:
+                continue
             key, name = _read_id(row["id"], f"categories[{number}].id"), row["name"]
             if isinstance(name, bool) or not isinstance(name, (str, int, float)):
                 raise ValueError(f"categories[{number}].name must be a text, got {quote(name)}; name the class")

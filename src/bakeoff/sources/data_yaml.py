@@ -1,9 +1,11 @@
-"""YOLO's data.yaml: the names of the classes, and where the images of each side are.
+"""YOLO's data.yaml, or Darknet's obj.data: the names of the classes, and where the images of each side are.
 
 path: ../datasets/coco8     # a place on another machine, mostly: what is named is looked for by its last folders
 train: images/train2017     # a folder, a text file that lists images, or several of these
 val: images/val2017
 names: [person, yes, 010]   # a scalar is the text that stands there, so `yes` and `010` are classes like any other
+
+obj.data says the same in lines such as `train = data/train.txt`, `valid = data/test.txt` and `names = data/obj.names`.
 """
 
 import os
@@ -16,12 +18,13 @@ import yaml
 
 from bakeoff.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.sources.dataset import find_side
-from bakeoff.sources.labels import require_fit
+from bakeoff.sources.labels import read_labels, require_fit
 from bakeoff.sources.raw_files import blaming, read_lines, read_text
 from bakeoff.sources.text import quote
 
 MOST_BYTES = 100_000  # some 5,000 names; a larger one takes PyYAML seconds
 KEY = "the class names"
+DARKNET = ".data"  # how Darknet's file ends
 SIDE_KEYS = ("train", "val", "valid", "validation", "test")
 NULLS = ("", "~", "null", "Null", "NULL")
 
@@ -40,6 +43,8 @@ class Sides:
 
 
 def read_names(root: Path, name: str) -> list[str]:
+    if name.endswith(DARKNET):
+        return _read_darknet_names(root, name)
     tree = _read_tree(root, name)
     with blaming(root, name, KEY):
         node = tree.get("names")
@@ -61,17 +66,16 @@ def read_names(root: Path, name: str) -> list[str]:
 
 
 def read_sides(root: Path, name: str, *, keeps_test: bool = False) -> Sides | None:
-    """Return None where data.yaml names no images for both sides, or the same for both.
+    """Return None where the file names no images for both sides, or the same for both.
 
     The test stands in for validation where there is none. With `keeps_test` it does not: whatever else is named is to
     be split.
     """
-    tree, sides = _read_tree(root, name), Sides()
-    home = _read_word(tree.get("path"))
+    words, home, sides = *_read_words(root, name), Sides()
     places: dict[str, list[str]] = {TRAIN: [], VALIDATION: [], TEST: []}
     for key in SIDE_KEYS:
         side = find_side(key) or TRAIN
-        for line, word in _list_words(tree.get(key)):
+        for line, word in words.get(key, ()):
             place = _find_place(root, (home, ""), word)
             if place is not None:
                 places[side].append(place)
@@ -90,8 +94,37 @@ def read_sides(root: Path, name: str, *, keeps_test: bool = False) -> Sides | No
         return None
     for side in order:
         for place in places[side]:
-            sides.places |= dict.fromkeys(_list_images(root, place, sides.lost), side)
+            sides.places |= dict.fromkeys(_list_images(root, place, f"train and val of {name}", sides.lost), side)
     return sides
+
+
+def _read_words(root: Path, name: str) -> tuple[dict[str, list[tuple[int, str]]], str]:
+    """Return (line, word) of whatever each key names, and the folder that they start from."""
+    if name.endswith(DARKNET):
+        return _read_darknet(root, name), ""
+    tree = _read_tree(root, name)
+    return {key: list(_list_words(tree.get(key))) for key in SIDE_KEYS}, _read_word(tree.get("path"))
+
+
+def _read_darknet(root: Path, name: str) -> dict[str, list[tuple[int, str]]]:
+    """Return (line, word) by key of lines such as `train = data/train.txt`."""
+    words: dict[str, list[tuple[int, str]]] = {}
+    for number, line in enumerate(read_text(root, name, KEY, MOST_BYTES).split("\n"), start=1):
+        key, _, word = (part.strip() for part in line.partition("="))
+        if word and not key.startswith("#"):
+            words[key] = [(number, word)]
+    return words
+
+
+def _read_darknet_names(root: Path, name: str) -> list[str]:
+    [(line, word)] = _read_darknet(root, name).get("names", [(1, "")])
+    with blaming(root, name, KEY):
+        place = _find_place(root, ("",), word)
+        if not word or place is None:
+            raise ValueError(
+                f"line {line}: names must be the file of the classes' names, got {quote(word)}; correct it"
+            )
+    return read_labels(root, place)
 
 
 def _read_tree(root: Path, name: str) -> dict[str, yaml.Node]:
@@ -147,12 +180,12 @@ def _find_place(root: Path, homes: tuple[str, ...], word: str) -> str | None:
     return "." if word.strip("./") == "" else None
 
 
-def _list_images(root: Path, place: str, lost: list[tuple[str, str]]) -> Iterator[str]:
+def _list_images(root: Path, place: str, key: str, lost: list[tuple[str, str]]) -> Iterator[str]:
     if not place.endswith(".txt") or os.path.isdir(root / place):
         yield place
         return
     home = PurePosixPath(place).parent.as_posix()
-    for number, line in enumerate(read_lines(root, place, "train and val of data.yaml"), start=1):
+    for number, line in enumerate(read_lines(root, place, key), start=1):
         if word := line.strip():
             found = _find_place(root, (home, ""), word)
             if found is None:

@@ -22,15 +22,19 @@ Unlabelled = Literal["reject", "negative", "skip"]
 @dataclass(frozen=True, kw_only=True)
 class ImageFolders(Dataset):
     task: ClassVar[str] = "classification"
+    dated: bool = False  # folders of dates stand above the classes': 2026-03-01/daisy/1.jpg
 
     def items(self, root: Path) -> Iterator[Item]:
-        for side, inside, label in list_class_folders(root):
+        for side, inside, label in self._list_class_folders(root):
             for path, problem in list_files(root, inside):
                 problem, ignored = judge_image(root, path, problem)
                 yield Item(path, path, split=side, labels=(label,), problem=problem, ignored=ignored)
 
     def declared_classes(self, root: Path) -> list[str]:
-        return sorted({label for _, _, label in list_class_folders(root)})
+        return sorted({label for _, _, label in self._list_class_folders(root)})
+
+    def _list_class_folders(self, root: Path) -> list[tuple[str | None, str, str]]:
+        return list_dated_class_folders(root) if self.dated else list_class_folders(root)
 
 
 def list_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
@@ -54,12 +58,33 @@ def list_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
         for side, inside in ([(None, "")] if flat else list_side_folders(root))
         for label in list_folders(root, inside)
     ]
-    for _, inside, label in found:
-        if unfit := find_unfit_label(label):
-            raise DataError(f"{quote((root / inside).as_posix())}: its name, a class, {unfit}; rename it")
+    _require_labels(root, found)
     if not found:
         raise DataError(f"{root.as_posix()}: has no folder; a class is a folder with its images (docs/records.md)")
     return found
+
+
+def list_dated_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
+    """Return (side, folder, label) of every folder that holds a class of one date: 2026-03-01/daisy."""
+    found = [
+        (side, f"{date}/{label}", label)
+        for side, inside in list_side_folders(root)
+        for date in (f"{inside}/{name}" if inside else name for name in list_folders(root, inside))
+        for label in list_folders(root, date)
+    ]
+    _require_labels(root, found)
+    if not found:
+        raise DataError(
+            f"{root.as_posix()}: has no folder of a class below those of its dates (data.dated); "
+            "put images into folders such as 2026-03-01/daisy"
+        )
+    return found
+
+
+def _require_labels(root: Path, found: list[tuple[str | None, str, str]]) -> None:
+    for _, inside, label in found:
+        if unfit := find_unfit_label(label):
+            raise DataError(f"{quote((root / inside).as_posix())}: its name, a class, {unfit}; rename it")
 
 
 def _holds_media(folder: Path) -> bool:

@@ -1,8 +1,10 @@
 """Detection: YOLO's text files, one an image, `class x y width height` a line, the centre and the sides in shares.
 
 images/train/1.jpg   labels/train/1.txt   data.yaml       or   train/images/1.jpg   train/labels/1.txt   data.yaml
+obj_train_data/1.jpg obj_train_data/1.txt obj.data        with `images: ""` and `annotations: ""`
 
-Where data.yaml names images for `train`, `val` and `test`, these are the sides; else the folders' names say them.
+Where data.yaml or obj.data names images for `train`, `val` and `test`, these are the sides; else the folders' names say
+them.
 """
 
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, require
 from bakeoff.sources.data_yaml import Sides, read_names, read_sides
 from bakeoff.sources.dataset import Corners, Dataset, Item, find_side
 from bakeoff.sources.folders import Unlabelled, make_unannotated
@@ -19,7 +21,9 @@ from bakeoff.sources.raw_files import IMAGE_SUFFIXES, list_files, make_printable
 from bakeoff.sources.text import parse_number, quote, read_text
 
 YAMLS = ("data.yaml", "dataset.yaml", "data.yml")
-NAMES_IN = (*YAMLS, "classes.txt", "obj.names")
+DARKNET = "obj.data"
+TEXTS = (".txt", ".yaml", ".yml", ".names", ".labels", ".data", ".xml", ".json", ".csv")  # never an image
+NAMES_IN = (*YAMLS, "classes.txt", "obj.names", DARKNET)
 SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_SUFFIXES))
 
 
@@ -27,24 +31,28 @@ SUFFIXES = (*sorted(IMAGE_SUFFIXES), *sorted(suffix.upper() for suffix in IMAGE_
 class Yolo(Dataset):
     task: ClassVar[str] = "detection"
     images: str = "images"  # the name of the folders with images, wherever they are
-    annotations: str = "labels"  # the name of the folders that stand beside them
+    annotations: str = "labels"  # the name of the folders that stand beside them; "" for both: text beside the image
     unlabelled: Unlabelled = "reject"  # images without a text file
+
+    def check(self) -> None:
+        alike = bool(self.images) == bool(self.annotations)
+        require(alike, "annotations", self.annotations, f"{'a folder' if self.images else 'empty'} as data.images is")
 
     def items(self, root: Path) -> Iterator[Item]:
         classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
-        sides, found = self._read_sides(root), False
+        (stated_in, sides), found = self._read_sides(root), False
         for path, problem in list_files(root):
             pure = PurePosixPath(path)
-            if self.images not in pure.parts[:-1]:
+            if not self._may_be_image(pure):
                 continue
             found = True
             side = sides.find(path) or next((side for side in map(find_side, pure.parts[:-1]) if side), None)
             if side is None and sides.problem:
                 raise DataError(sides.problem)
             if side is None and sides.places:
-                yield Item(path, path, problem=f"in none of the sides that {YAMLS[0]} names", ignored=True)
+                yield Item(path, path, problem=f"in none of the sides that {stated_in} names", ignored=True)
                 continue
-            text = _swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
+            text = self._swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
             if problem or not (root / text).is_file():
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
@@ -57,28 +65,42 @@ class Yolo(Dataset):
                 continue
             yield Item(path, path, split=side, boxes=boxes, in_shares=True)
         if not found:
-            raise DataError(f"{root.as_posix()}: has no folder {self.images!r} with images (data.images)")
-        yield from self._list_without_images(root)
+            lacking = f"folder {self.images!r} with images" if self.images else "image with a text beside it"
+            raise DataError(f"{root.as_posix()}: has no {lacking} (data.images)")
+        yield from self._list_without_images(root, classes)
         yield from (Item(place, place, problem=problem) for place, problem in sides.lost)
 
     def declared_classes(self, root: Path) -> list[str] | None:
         return None if self.labels else _read_classes(root)
 
     def describe_sides(self) -> str:
-        return "data.yaml's train and val, or folders of these names"
+        file = YAMLS[0] if self.images else DARKNET
+        return f"{file}'s train and val, or folders of these names"
 
-    def _read_sides(self, root: Path) -> Sides:
-        file = next((name for name in YAMLS if (root / name).is_file()), None)
+    def _may_be_image(self, path: PurePosixPath) -> bool:
+        if self.images:
+            return self.images in path.parts[:-1]
+        return path.suffix.lower() not in TEXTS
+
+    def _swap_folder(self, path: PurePosixPath, old: str, new: str) -> PurePosixPath:
+        return _swap_folder(path, old, new) if self.images else path
+
+    def _read_sides(self, root: Path) -> tuple[str, Sides]:
+        """Return the file that states the sides, and the sides."""
+        files = YAMLS if self.images else (*YAMLS, DARKNET)
+        file = next((name for name in files if (root / name).is_file()), None)
         asked = self.split.by in ("auto", "given", "given_test") and not self.split.validation_list
         keeps_test = self.split.by == "given_test"
-        return (read_sides(root, file, keeps_test=keeps_test) if file and asked else None) or Sides()
+        return file or "", (read_sides(root, file, keeps_test=keeps_test) if file and asked else None) or Sides()
 
-    def _list_without_images(self, root: Path) -> Iterator[Item]:
+    def _list_without_images(self, root: Path, classes: list[str]) -> Iterator[Item]:
         for path, _ in list_files(root):
             pure = PurePosixPath(path)
-            if self.annotations in pure.parts[:-1] and pure.suffix == ".txt" and pure.name != "classes.txt":
-                image = root / _swap_folder(pure, self.annotations, self.images)
-                if not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES):
+            inside = not self.annotations or self.annotations in pure.parts[:-1]
+            if inside and pure.suffix == ".txt" and pure.name != "classes.txt":
+                image = root / self._swap_folder(pure, self.annotations, self.images)
+                is_alone = not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES)
+                if is_alone and (self.annotations or _holds_boxes(root / path, classes)):
                     yield Item(path, path, problem="an annotation without an image of its name")
 
 
@@ -113,10 +135,18 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
     return tuple(boxes)
 
 
+def _holds_boxes(path: Path, classes: list[str]) -> bool:
+    """Tell a text of boxes from a list of images or a note to the reader, which lie among them."""
+    try:
+        return bool(read_yolo(read_text(path), classes))
+    except ValueError:
+        return False
+
+
 def _read_classes(root: Path) -> list[str]:
     for name in NAMES_IN:
         if (root / name).is_file():
-            return read_names(root, name) if name in YAMLS else read_labels(root, name)
+            return read_names(root, name) if name in (*YAMLS, DARKNET) else read_labels(root, name)
     raise DataError(
         f"{root.as_posix()}: has none of {', '.join(NAMES_IN)}, so the names of the classes are unknown; "
         "add one or set data.labels"

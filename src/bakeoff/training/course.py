@@ -110,11 +110,6 @@ class Outcome:
 
 def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
     """Train what is not trained yet, and release the other workers."""
-    with course.workers.leading():
-        return _run_phases(course, phases, found)
-
-
-def _run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
     at, ends = found.position, course.ends
     standings = [Standing.of(facts) for facts in found.facts["phases"]]
     resumed = list(found.facts["resumed"])
@@ -124,21 +119,22 @@ def _run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -
     for phase in phases:  # all of them, before the first step
         course.learner.require_trainable(phase.trainable, _key(phase, phases, "trainable"))
     position = at
-    for number, phase in enumerate(phases[at.phase :], start=at.phase):
-        ends.stop.leave_if_asked()
-        is_first = number == at.phase
-        if not is_first and ends.stop.asked:
-            standings[-1] = replace(standings[-1], ended_by="stop")
-        if not is_first and standings[-1].ended_by in ("stop", "max_minutes"):
-            break
-        earlier = standings[:number]
-        if not is_first and phase.start == "best":
-            course.learner.start_from(course.work.best(Position(number - 1, earlier[-1].best.step)))
-        kept = {"resumed": resumed, "parents": found.facts["parents"], "lent": found.facts.get("lent", [])}
-        keeper = PhaseKeeper(course, phases, number, earlier, kept)
-        goes_on = found if is_first and found.arrays is not None else None
-        standings = [*earlier, keeper.train(goes_on, standings[number] if goes_on else Standing())]
-        position = keeper.position or position
+    with course.workers.leading():
+        for number, phase in enumerate(phases[at.phase :], start=at.phase):
+            ends.stop.leave_if_asked()
+            is_first = number == at.phase
+            if not is_first and ends.stop.asked:
+                standings[-1] = replace(standings[-1], ended_by="stop")
+            if not is_first and standings[-1].ended_by in ("stop", "max_minutes"):
+                break
+            earlier = standings[:number]
+            if not is_first and phase.start == "best":
+                course.learner.start_from(course.work.best(Position(number - 1, earlier[-1].best.step)))
+            kept = {"resumed": resumed, "parents": found.facts["parents"], "lent": found.facts.get("lent", [])}
+            keeper = PhaseKeeper(course, phases, number, earlier, kept)
+            goes_on = found if is_first and found.arrays is not None else None
+            standings = [*earlier, keeper.train(goes_on, standings[number] if goes_on else Standing())]
+            position = keeper.position or position
     course.work.wait()
     return Outcome(standings, position, resumed)
 

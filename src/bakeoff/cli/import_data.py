@@ -1,0 +1,101 @@
+"""`bakeoff import ZIP-OR-FOLDER`: what an exporter wrote becomes a folder of data/raw and an option of conf/data."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli.terminal import say_columns
+from bakeoff.errors import ConfigError
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.intake.bring import Brought
+    from bakeoff.intake.survey import Survey
+
+KINDS = ("coco", "box_csv", "pascal_voc", "yolo", "image_folders", "clips")
+MOST_GB = 10.0
+PROPOSALS = "proposals.csv"  # as `bakeoff propose` writes it
+MOST_CLASSES = 40  # lines of the table
+
+
+def add_to(commands: Any) -> None:
+    command = commands.add_parser(
+        "import",
+        help="bring a zip or a folder of Roboflow, CVAT, Label Studio, labelImg, … into data/raw/ and conf/data/",
+    )
+    add = command.add_argument
+    # Made absolute at once: the command itself runs in the workspace's own folder.
+    command.add_path(
+        "source", metavar="ZIP|FOLDER", type=lambda text: Path(text).absolute(), help="as the exporter wrote it"
+    )
+    add("--name", help="of the option; default: the file's own name")
+    add("--into", type=Path, metavar="DIR", help="a new folder; default: data/raw/NAME")
+    add("--as", dest="kind", choices=KINDS, help="how to read it, where several layouts fit")
+    add("--max-gb", type=float, default=MOST_GB, metavar="N", help=f"refuse more than that, unpacked ({MOST_GB:g})")
+    command.set_defaults(run=import_data)
+
+
+def import_data(arguments: argparse.Namespace) -> None:
+    from bakeoff.intake.bring import Request, bring_in, choose_name
+
+    if not arguments.max_gb > 0:
+        raise ConfigError(f"--max-gb: must be above 0, got {arguments.max_gb:g}")
+    name = choose_name(arguments.name, arguments.source)
+    folder = arguments.into or workspace.RAW / name
+    most_bytes = int(arguments.max_gb * 1e9)
+    brought = bring_in(Request(arguments.source, name, folder, arguments.kind, most_bytes))
+    say(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
+    say_columns(_list_counts(brought.survey))
+    for line in _list_remarks(brought):
+        say(line)
+    say(f"written: {brought.option.as_posix()}")
+    say(f"next: params.yaml: data: {{use: {name}}}")
+    say(f"      dvc add {brought.folder.as_posix()}")
+    say("      dvc repro build_records")
+
+
+def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
+    from bakeoff.intake.survey import UNSAID
+    from bakeoff.records.record import SPLITS
+    from bakeoff.sources.raw_files import make_printable
+
+    sides = [side for side in (*SPLITS, UNSAID) if survey.images[side]]
+    yield ("", *sides)
+    unit = "clips" if survey.layout.kind == "clips" else "images"
+    yield (f"  {unit}", *(f"{survey.images[side]:,}" for side in sides))
+    for label in survey.classes[:MOST_CLASSES]:
+        yield (f"  {make_printable(label)}", *(f"{survey.objects[label, side]:,}" for side in sides))
+    if len(survey.classes) > MOST_CLASSES:
+        yield (f"  and {len(survey.classes) - MOST_CLASSES} classes more", *("" for _ in sides))
+
+
+def _list_remarks(brought: "Brought") -> Iterator[str]:
+    from bakeoff.intake.survey import UNSAID
+
+    survey = brought.survey
+    split = survey.layout.settings.get("split", {})
+    if split.get("by") == "blocks":
+        yield "  all is of one film: validation is the end of it (split.by: blocks)"
+    elif split.get("by") == "fraction":
+        yield "  it names training alone: a share of every class is drawn for validation (split.by: fraction)"
+    elif survey.images[UNSAID]:
+        yield "  it names no sides: a share of every class is drawn for validation (split, docs/records.md)"
+    if "group" in split:
+        yield f"  what {split['group']!r} finds alike in names stays on one side (split.group)"
+    if survey.rejected:
+        share = survey.rejected / (survey.rejected + survey.total)
+        yield f"  {survey.rejected:,} ({share:.1%}) cannot be used, and build_records will reject them:"
+        yield from (f"    {problem}" for problem in survey.problems)
+        if survey.rejected > len(survey.problems):
+            yield f"    and {survey.rejected - len(survey.problems):,} more"
+    if survey.ignored:
+        yield f"  {survey.ignored:,} other files are left alone"
+    if brought.left_out:
+        yield f"  {brought.left_out:,} hidden files and files of macOS or Windows were not copied"
+    if (brought.folder / PROPOSALS).is_file():
+        yield f"  {PROPOSALS} is in it: a model proposed labels; correct them before you train"
+    for other in brought.others:
+        layout = other.layout
+        yield f"  {layout.name} fits, too, with {other.total:,} examples: for that add --as {layout.kind} and --name"
