@@ -8,9 +8,10 @@ takes in 60 seconds of processor time, measured once on the first seed, or as `-
 changes no result. The rate is constant after 50 steps of warm-up, and the averages of the weights are validated. So
 each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
 
-Each seed has its own split into training and validation and its own random numbers; both arms of a pair share them.
-A difference is `start - random` within a pair; its 95 % interval is Student's over the seeds. Each pair is printed when
-it is done; pairs that an interrupted benchmark has left in `--keep` are not trained again.
+`benchmarks/drawn_start.py` makes such weights. Each seed has its own split into training and validation and its own
+random numbers; both arms of a pair share them. A difference is `start - random` within a pair; its 95 % interval is
+Student's over the seeds. Each pair is printed when it is done. Pairs that an interrupted benchmark has left in `--keep`
+are not trained again.
 """
 
 import argparse
