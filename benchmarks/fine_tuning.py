@@ -1,0 +1,190 @@
+"""What a start brings: fine-tuning on a folder of one's own data, from weights and from random, by minutes of training.
+
+    python benchmarks/fine_tuning.py data/raw/raccoon --data pascal_voc --start start.weights.h5
+    python benchmarks/fine_tuning.py data/raw/signs --data image_folders --start start.weights.h5 --minutes 2 5
+
+The network is the demo's for the task: `ssd_small` or `cnn_small`. A minute is a number of steps: as many as one thread
+takes in 60 seconds of processor time, measured once on the first seed, or as `--pace` says. So the load of the machine
+changes no result. The rate is constant after 50 steps of warm-up, and the averages of the weights are validated. So
+each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
+
+`benchmarks/drawn_start.py` makes such weights. Each seed has its own split into training and validation and its own
+random numbers; both arms of a pair share them. A difference is `start - random` within a pair; its 95 % interval is
+Student's over the seeds. Each pair is printed when it is done. Pairs that an interrupted benchmark has left in `--keep`
+are not trained again.
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parent.parent
+ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
+ARMS = ("random", "start")
+OWN_DATA = "data/raw/own"
+WARM_UP = 50
+PACE_STEPS = (60, 200)  # two trainings; what the second takes on top is the steps alone
+COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}
+
+
+@dataclass(frozen=True)
+class Task:
+    experiment: str
+    batch_size: int
+    headline: str
+    warm_start: tuple[str, ...]
+    augment: dict[str, object]
+
+
+TASKS = {
+    "pascal_voc": Task(
+        "demo", 8, "mAP_50", ("backbone", "neck"), {"turn": {"mirror": 0.5}, "crop": {"kind": "ssd"}, "colour": COLOUR}
+    ),
+    "image_folders": Task(
+        "demo_images", 16, "accuracy", ("backbone",), {"crop": {"kind": "single", "min_area": 0.8}, "colour": COLOUR}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path  # a workspace for each seed is made in it
+    data: Path
+    kind: str
+    start: Path
+    max_side: int
+
+    @property
+    def task(self) -> Task:
+        return TASKS[self.kind]
+
+    def workspace(self, seed: int) -> Path:
+        """Return the workspace of a seed, with its records."""
+        place = self.folder / f"seed{seed}"
+        if not (place / "data/records/manifest.json").is_file():
+            for name in ("src", "conf"):
+                ignore = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / name, place / name, ignore=ignore, dirs_exist_ok=True)
+            shutil.copy(ROOT / "dvc.yaml", place)
+            (place / "data/weights").mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.start, place / "data/weights/start.weights.h5")
+            shutil.copytree(self.data, place / OWN_DATA, dirs_exist_ok=True)  # where DVC would see every edit
+            self.write_params(place, seed, "random", WARM_UP + 1, None)
+            run(place, "build_records")
+        return place
+
+    def write_params(self, place: Path, seed: int, arm: str, steps: int, parent: str | None) -> None:
+        task = self.task
+        start = {"weights": "data/weights/start.weights.h5", "warm_start": list(task.warm_start)}
+        split = {"by": "fraction", "validation": 0.2, "seed": seed}
+        train = {
+            "batch_size": task.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
+            "ema_decay": 0.99, "augment": task.augment, "samples": 0, "checkpoint_every_steps": steps,
+            "continue_from": parent,
+        }  # fmt: skip
+        params = {
+            "experiment": task.experiment,
+            "seed": seed,
+            "data": {"use": self.kind, "path": OWN_DATA, "max_side": self.max_side, "split": split},
+            "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
+            "train": {"use": "smoke"} | train | ({"init": start} if arm == "start" else {}),
+            "track": {"use": "none"},
+        }
+        (place / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+    def train(self, seed: int, arm: str, steps: int) -> tuple[float, float]:
+        """Return the headline of validation after so many steps, and the seconds that the processor took."""
+        place = self.workspace(seed)
+        notes = place / f"{arm}.json"  # steps -> headline, seconds, and the run's fingerprint
+        known = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else {}
+        if str(steps) not in known:
+            before = [int(done) for done in known if int(done) < steps and int(done) not in PACE_STEPS]
+            self.write_params(place, seed, arm, steps, known[str(max(before))][2] if before else None)
+            run(place, "render_config")
+            seconds = run(place, "train")
+            state = json.loads((place / "models/train/state.json").read_text(encoding="utf-8"))
+            lines = (place / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
+            last = next(line for line in map(json.loads, reversed(lines)) if f"validation/{self.task.headline}" in line)
+            known[str(steps)] = [last[f"validation/{self.task.headline}"], seconds, state["lineage"]["fingerprint"]]
+            notes.write_text(json.dumps(known), encoding="utf-8")
+        return known[str(steps)][0], known[str(steps)][1]
+
+    def measure_pace(self, seed: int) -> float:
+        """Return steps per second of one thread's processor time."""
+        (_, few), (_, many) = (self.train(seed, "random", steps) for steps in PACE_STEPS)
+        return (PACE_STEPS[1] - PACE_STEPS[0]) / (many - few)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    with TemporaryDirectory() as temporary:
+        folder = (arguments.keep or Path(temporary)).resolve()
+        bench = Bench(folder, arguments.folder.resolve(), arguments.data, arguments.start, arguments.max_side)
+        pace = arguments.pace or bench.measure_pace(arguments.seeds[0])
+        print(f"{pace:.2f} steps of {bench.task.batch_size} a second; {bench.task.headline} after minutes of training")
+        rows = {}
+        for minutes in arguments.minutes:
+            pairs = []
+            for seed in arguments.seeds:
+                pairs.append([bench.train(seed, arm, round(minutes * 60 * pace))[0] for arm in ARMS])
+                print(
+                    f"  {minutes:g} minutes, seed {seed}: {pairs[-1][0]:.3f} random, {pairs[-1][1]:.3f} start",
+                    flush=True,
+                )
+            rows[minutes] = pairs
+    print("| minutes | steps | random | start | difference (95 %) |\n|---|---|---|---|---|")
+    for minutes, pairs in rows.items():
+        means = [statistics.fmean(values) for values in zip(*pairs, strict=True)]
+        difference = describe_difference([start - random for random, start in pairs])
+        print(f"| {minutes:g} | {round(minutes * 60 * pace):,} | {means[0]:.3f} | {means[1]:.3f} | {difference} |")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", choices=sorted(TASKS), required=True)
+    parser.add_argument("--start", type=Path, required=True, help="weights for the network")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--minutes", type=float, nargs="+", default=[2, 5, 10])
+    parser.add_argument("--pace", type=float, help="steps per second, instead of measuring it")
+    parser.add_argument("--max-side", type=int, default=256, help="larger images are resized when records are built")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps the runs")
+    arguments = parser.parse_args()
+    arguments.minutes.sort()  # a longer run goes on from a shorter one
+    return arguments
+
+
+def run(place: Path, stage: str) -> float:
+    """Return the seconds of processor time that a stage took, of all its threads."""
+    before = os.times()
+    environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(place / "src")}
+    command = [sys.executable, "-m", f"bakeoff.stages.{stage}"]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{stage} in {place}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def describe_difference(differences: list[float]) -> str:
+    mean = statistics.fmean(differences)
+    if len(differences) < 2:
+        return f"{mean:+.3f}"
+    spread = statistics.stdev(differences) / math.sqrt(len(differences))
+    half = float(stats.t.ppf(0.975, len(differences) - 1)) * spread
+    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
+
+
+if __name__ == "__main__":
+    main()
