@@ -102,7 +102,7 @@ def test_a_launcher_leaves_nothing_behind() -> None:
     listens = "from bakeoff.cli.terminal import *; from bakeoff.errors import said_plainly; end_as_by_ctrl_c()"
     child = "child = subprocess.Popen(['sleep', '60'], start_new_session=True)"
     code = (
-        f"import subprocess, time; {listens}; {child}; print('ready', flush=True)\nwith said_plainly(): time.sleep(60)"
+        f"import subprocess, time; {listens}; {child}\nwith said_plainly(): print('ready', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

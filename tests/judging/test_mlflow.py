@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ def test_an_evaluation_is_numbers_of_its_run_with_the_digest_of_its_split(
     assert ("test",) in ask("SELECT value FROM input_tags WHERE name = 'mlflow.data.context'")
     assert list(Path("mlartifacts").rglob("evaluation_test/report.html"))
 
+    while list(Path(".bakeoff/journal").glob("*/files/*")):  # the sender removes what has arrived
+        time.sleep(0.05)
     for path in (workspace.TRAINED, workspace.EVALUATION, Path(".bakeoff"), workspace.JUDGED):
         shutil.rmtree(path)
     code, said, errors = run_bakeoff(monkeypatch, capsys, "evaluate", run[:10])
