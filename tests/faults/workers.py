@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from faults.kills import curve
 from workspace_copy import Workspace, environment, tiny_workspace
 
-STEPS = 150
+STEPS = 240
 STAGE = (sys.executable, "-m", "bakeoff.stages.train")
 DATA = "data: {use: digits_single, train_examples: 60, validation_examples: 12}"
 REST = "log_every_steps: 1, validate_every_steps: 40, checkpoint_every_steps: 1, ema_decay: 0.9"
