@@ -4,10 +4,11 @@ DVC runs an experiment in a temporary workspace; what must outlive it lives in t
 """
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bakeoff.errors import WorkspaceError
+from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.files import write_whole
 
 PARAMS = Path("params.yaml")
@@ -27,6 +28,7 @@ RECORDS_PAGE = RECORDS / "report.html"
 
 IN_FLIGHT = ".bakeoff"
 STOP_FILE = "stop_requested"  # in a run's folder below it; whoever makes it asks the run to stop
+OPTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the workspace
 
 
@@ -93,3 +95,19 @@ def promise(trained_to_its_end: bool) -> None:
     """
     # Not written in place, for it may be a link into DVC's cache.
     write_whole(PROMISE, f"trained_to_its_end: {str(trained_to_its_end).lower()}\n", lasting=True)
+
+
+def choose_option_name(given: str | None, stem: str, *, reserved: str) -> str:
+    """Return the name of a new option of conf/: what was given, else of `stem` what an option can be called."""
+    if given is not None:
+        if not OPTION_NAME.fullmatch(given) or given == reserved:
+            rule = f"must be a letter, then letters, digits, - and _, and not {reserved!r}"
+            raise ConfigError(f"--name: {rule}, got {given!r}")
+        return given
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
+    return plain if OPTION_NAME.fullmatch(plain) and plain != reserved else f"imported_{plain}".rstrip("_")
+
+
+def printable_file_name(path: Path) -> str:
+    """Return it without line breaks: messages and comments of options repeat it, and a line break would end them."""
+    return "".join(letter if letter.isprintable() else "?" for letter in path.name)

@@ -1,6 +1,5 @@
 """A zip or a folder -> data/raw/NAME and conf/data/NAME.yaml, both or neither."""
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from bakeoff.intake.copying import copy_whole, is_of_system
 from bakeoff.intake.survey import Survey, survey_folder
 from bakeoff.run.yaml_file import write_mapping
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 DEEPEST = 4  # folders that hold nothing but another folder, as zips of a whole folder do
 UNPACKED = ".unpacked"
 
@@ -40,14 +38,8 @@ class Brought:
 
 def choose_name(given: str | None, source: Path) -> str:
     """Return the option's name: what was given, else the file's own without what an option cannot be called."""
-    if given is not None:
-        if not NAME.fullmatch(given) or given == PRESET:
-            rule = f"must be a letter, then letters, digits, - and _, and not {PRESET!r}"
-            raise ConfigError(f"--name: {rule}, got {given!r}")
-        return given
     stem = source.name.removesuffix(".zip").removesuffix(".ZIP")
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
-    return plain if NAME.fullmatch(plain) and plain != PRESET else f"imported_{plain}".rstrip("_")
+    return workspace.choose_option_name(given, stem, reserved=PRESET)
 
 
 def bring_in(request: Request) -> Brought:
@@ -120,8 +112,7 @@ def _require_new(folder: Path) -> None:
 
 def _write_option(option: Path, folder: Path, source: Path, survey: Survey) -> None:
     layout = survey.layout
-    came_from = "".join(letter if letter.isprintable() else "?" for letter in source.name)
-    head = f"# From {came_from} ({layout.name}), by `bakeoff import`.\n"
+    head = f"# From {workspace.printable_file_name(source)} ({layout.name}), by `bakeoff import`.\n"
     write_mapping(option, {"kind": layout.kind, "path": folder.as_posix(), **layout.settings}, head=head)
 
 

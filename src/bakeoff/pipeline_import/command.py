@@ -1,15 +1,12 @@
 """`bakeoff import-config FILE`: a pipeline.config of the Object Detection API becomes options of conf/."""
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import ConfigError
 from bakeoff.progress import say
-
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def add_to(commands: Any) -> None:
@@ -30,7 +27,7 @@ def import_config(arguments: argparse.Namespace) -> None:
     from bakeoff.pipeline_import.options import import_pipeline, write_options
 
     path: Path = arguments.file
-    name, file = _choose_name(arguments.name, path), _make_printable(path.name)
+    name, file = _choose_name(arguments.name, path), workspace.printable_file_name(path)
     found = import_pipeline(_read_bytes(path), file, takes_nearest=arguments.nearest)
     written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
     for line in found.report:
@@ -51,19 +48,8 @@ def _read_bytes(path: Path) -> bytes:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _make_printable(name: str) -> str:
-    """Drop line breaks: the name is repeated in messages and in the options' comments, which a line break would end."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
-
-
 def _choose_name(given: str | None, path: Path) -> str:
     from bakeoff.config.choice import PRESET
 
-    if given is not None:
-        if not NAME.fullmatch(given) or given == PRESET:
-            rule = f"must be a letter, then letters, digits, - and _, and not {PRESET!r}"
-            raise ConfigError(f"--name: {rule}, got {given!r}")
-        return given
     stem = path.parent.name if path.stem == "pipeline" else path.stem
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
-    return plain if NAME.fullmatch(plain) and plain != PRESET else f"imported_{plain}".rstrip("_")
+    return workspace.choose_option_name(given, stem, reserved=PRESET)
