@@ -129,11 +129,9 @@ def lost_and_gone_on(
             shutil.rmtree(workspace.folder)
         found_there = contents(server.uri)
         wrong += in_mlflow(found_there, ids)
-        models = [name for runs in found_there.values() for run in runs for name in run["models"]]
-        known, kept = sum(name.startswith("checkpoint-") for name in models), len(server.checkpoints())
-        print(f"{known} checkpoints in MLflow, files of {kept}", flush=True)
-        if kept > known:  # a kill may have come before the first part of one
-            wrong.append(f"files of {kept - known} checkpoints that MLflow does not know")
+        left = sorted(map(str, server.checkpoints_of_nobody()))
+        print(f"{len(server.checkpoints())} checkpoints' files, of which MLflow does not know {len(left)}", flush=True)
+        wrong += [f"MLflow does not know the model of {path}" for path in left]
     finally:
         server.kill()
     return wrong

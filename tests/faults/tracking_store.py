@@ -56,6 +56,19 @@ class Server:
         named = {path.with_name(path.name.partition(".part-")[0]) for path in files}
         return {path for path in named if path.name.isdigit()}
 
+    def checkpoints_of_nobody(self) -> set[PurePath]:
+        """The files of checkpoints in the place of a model that is not there, or is deleted."""
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        client, left = MlflowClient(tracking_uri=self.uri), set()
+        for path in self.checkpoints():
+            try:
+                client.get_logged_model(next(part for part in path.parts if part.startswith("m-")))
+            except MlflowException:
+                left.add(path)
+        return left
+
     def kill(self) -> None:
         if self._process:
             self._signal(signal.SIGKILL)

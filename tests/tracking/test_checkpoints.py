@@ -228,6 +228,34 @@ def test_files_that_do_not_go_are_named_and_the_model_goes(target: Target, monke
     assert place_in(journal, target).refused == ("the removal of 1-all/00000010: the bucket is locked",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "API request to http://127.0.0.1/x failed with exception HTTPConnectionPool: Read timed out. (read timeout=20)",
+        "503 Server Error: Service Unavailable for url: http://127.0.0.1:5000/api/2.0/mlflow-artifacts/artifacts/x",
+        "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))",
+    ],
+)
+def test_a_removal_that_failed_in_passing_is_tried_again(
+    text: str, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = trained(target, (10, 20))
+    deliver(journal, target)
+    trained(target, (30,))
+
+    def fail(*given: object, **more: object) -> None:
+        raise OSError(text)
+
+    with monkeypatch.context() as broken:
+        broken.setattr("bakeoff.tracking.store.get_artifact_repository", fail)
+        with pytest.raises(OSError, match="."):
+            deliver(journal, target)
+    assert "checkpoint-10" in stored(target)
+    deliver(journal, target)
+    assert "checkpoint-10" not in stored(target) and "00000010" not in files(target)
+    assert place_in(journal, target).refused == ()
+
+
 def test_files_of_a_model_in_no_place_of_its_own_are_not_deleted(target: Target) -> None:
     from bakeoff.tracking.store import delete_artifacts
 

@@ -78,6 +78,11 @@ MEANINGS = (
     (r"No module named '(boto3|psycopg\w*)'", "it needs a package that is not here: pip install {}"),
     (r"attempt to write a readonly database|database is locked", "another program keeps its database locked"),
 )
+# In the text of an error that may be gone at the next try: nobody answers in time, or a server fails.
+PASSING = re.compile(
+    r"timed out|Connection refused|Connection aborted|Connection reset|Remote end closed|Failed to resolve|"
+    r"Could not connect to the endpoint|too many \d+ error responses|(error code |\b)(429|5\d\d)\b"
+)
 
 
 def open_store(target: Target) -> tuple[MlflowClient, str]:
@@ -119,12 +124,17 @@ def models_of(client: MlflowClient, experiment: str, run: str) -> Iterator[Logge
 
 
 def delete_artifacts(client: MlflowClient, model: LoggedModel) -> str | None:
-    """Delete the files of a logged model; return why they stay, if the place for files does not delete."""
+    """Delete the files of a logged model; return why they stay, if the place for files does not delete.
+
+    A failure that may pass is raised, so that whoever asked tries again.
+    """
     if model.model_id not in model.artifact_location:  # it may be anything
         return f"its files are not in a place of its own, {model.artifact_location}"
     try:
         get_artifact_repository(model.artifact_location, tracking_uri=client.tracking_uri).delete_artifacts()
     except Exception as error:  # whatever a place for files raises
+        if PASSING.search(str(error)):
+            raise
         return explain(error)
     return None
 
