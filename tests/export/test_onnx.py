@@ -17,8 +17,9 @@ from bakeoff.export.lite_metadata import Told
 from bakeoff.export.onnx_file import onnx_bytes
 from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.suppression import Rule
+from bakeoff.input.pixels import fit
 from bakeoff.input.shape import View
-from bakeoff.predict.model import small_model, view_of
+from bakeoff.predict.model import opened, small_model, view_of
 from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, examples, opinionated
 
@@ -106,6 +107,16 @@ def test_a_file_says_how_its_images_are_made_and_where_it_is_from(folder: Path) 
     assert view_of(small_model(folder / "detection/model.onnx")) == View.of(MODELS["detection"])
 
 
+def test_predict_opens_a_file_and_shows_it_images_of_any_size(folder: Path) -> None:
+    file = folder / "detection/model.onnx"
+    photo = examples("detection", 1)[0].repeat(2, axis=0).repeat(3, axis=1).astype(np.uint8)
+    fitted = fit({"image": tf.constant(photo)}, View.of(MODELS["detection"]))["image"].numpy()
+    found, expected = opened(file).answer(photo), OnnxModel(file).answer(fitted)
+    assert len(expected["scores"]) > 1
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-6)
+
+
 def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
     """Also in another process, where sets have another order."""
     code = (
@@ -113,7 +124,8 @@ def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
         "from lite_files import CLASSES, MODELS, opinionated\n"
         "from bakeoff.export.lite_metadata import Told\n"
         "from bakeoff.export.onnx_file import onnx_bytes\n"
-        "from bakeoff.input.shape import View\n"
+        "from bakeoff.input.pixels import fit
+from bakeoff.input.shape import View\n"
         "network, task = opinionated('detection')\n"
         "about = Told('demo · ssd_small', 'weights of others', 'MIT')\n"
         "open(sys.argv[2], 'wb').write(onnx_bytes(network, task, View.of(MODELS['detection']), about, CLASSES))\n"

@@ -8,7 +8,8 @@ from bakeoff.errors import require, require_at_most
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
-SAVED_MODEL, ONNX = "saved_model", "onnx"
+SAVED_MODEL: Format = "saved_model"
+ONNX: Format = "onnx"
 MAIN, ONNX_FILE = "model.tflite", "model.onnx"
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
 SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see lite_graph.py
@@ -83,7 +84,7 @@ class Export:
         """Return the name below models/export of each format."""
         lite = self.lite_formats
         names: dict[Format, str] = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
-        names |= {SAVED_MODEL: SAVED_MODEL, ONNX: ONNX_FILE}
+        names[SAVED_MODEL], names[ONNX] = SAVED_MODEL, ONNX_FILE
         return {name: names[name] for name in self.formats}
 
     @property
