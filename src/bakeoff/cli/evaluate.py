@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     add = evaluate.add_argument
     add(
         "which", nargs="*", metavar="RUN",
-        help=f"{RUN}; or weights, a SavedModel or a .tflite; default: what this workspace trained",
+        help=f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained",
     )  # fmt: skip
     add("--split", default=TEST, metavar="SPLIT", help=f"one of {', '.join(SPLITS)} ({TEST})")
     add("--data", metavar="OPTION", help="an option of conf/data/ instead of data/records; its records are kept apart")

@@ -22,7 +22,7 @@ SOME_FAILED = 1
 def add_to(commands: Any) -> None:
     command = commands.add_parser("propose", help="what a run finds in pictures without a label, as labels to correct")
     command.add_argument(
-        "model", metavar="RUN", type=_absolute_if_there, help=f"{RUN}; or a .tflite, a SavedModel or weights"
+        "model", metavar="RUN", type=_absolute_if_there, help=f"{RUN}; or a .tflite, .onnx, SavedModel or weights"
     )
     command.add_path(
         "folder",

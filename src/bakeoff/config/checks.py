@@ -16,7 +16,7 @@ from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
-from bakeoff.run.options import SAVED_MODEL, Export
+from bakeoff.run.options import ONNX, SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, find_place, origin_of
@@ -91,9 +91,8 @@ def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
 def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     """Training may take days, and export comes after it."""
     lacking = getattr(model, "beyond_lite", ())
-    formats = list(export.formats)
-    if lacking and formats != [SAVED_MODEL]:
-        rule = f"must be [{SAVED_MODEL}] for {type(model).__name__}, got {formats}"
+    if lacking and export.lite_formats:
+        rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
 
 

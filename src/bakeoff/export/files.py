@@ -1,4 +1,4 @@
-"""A trained network -> the files of every format that the settings ask for: a SavedModel, and .tflite by the converter.
+"""A trained network -> the files of every format that the settings ask for: a SavedModel, model.onnx, and .tflite.
 
 A .tflite has its outputs in order, its metadata and its labels in it: one file that needs no other.
 """
@@ -21,6 +21,7 @@ from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
 from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, Told, pack_files, write_metadata
+from bakeoff.export.onnx_file import onnx_bytes
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -28,7 +29,7 @@ from bakeoff.input.store import Store
 from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
-from bakeoff.run.options import SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Task
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
@@ -42,11 +43,12 @@ def write_files(
     """Write a file after another, and yield the format of each."""
     write_labels(classes, folder)
     view, outputs = View.of(model), output_names(task)
-    lite = [form for form in settings.formats if form != SAVED_MODEL]
-    module = lite_module(network, task, len(classes), settings) if lite else None
+    module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
     for form, file in settings.files.items():
-        if module is None or form == SAVED_MODEL:
+        if form == ONNX:
+            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes))
+        elif module is None or form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
         else:
             metadata = write_metadata(about, f"{model.task}, {form}", outputs, is_quantized=form == "int8")

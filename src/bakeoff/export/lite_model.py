@@ -32,6 +32,11 @@ class LiteModel:
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
     @property
+    def told_view(self) -> dict[str, Any]:
+        """Return what export noted of the view; nothing in files of other software."""
+        return self.metadata.view
+
+    @property
     def task(self) -> str:
         if len(self._outputs) == len(DETECTIONS):
             return "detection"

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from bakeoff.errors import DataError
 from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.graphs import compile_graph
 from bakeoff.input.batches import evaluation_batches
@@ -28,7 +29,7 @@ from bakeoff.input.store import Store
 from bakeoff.machine import cores
 from bakeoff.networks import boxes
 from bakeoff.records.wire import decode_features
-from bakeoff.run.options import SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 
@@ -36,7 +37,8 @@ NETWORK, AS_A_FILE = "network", "network_as_a_file"
 WARM_UP = 3
 MOST_SECONDS = 20.0  # of timing; of a network that needs seconds for an answer, fewer calls are timed
 
-Model = SavedModel | LiteModel
+Small = LiteModel | OnnxModel  # takes images of its own size
+Model = SavedModel | Small
 
 
 def sample_of(store: Store, most: int) -> np.ndarray:
@@ -51,11 +53,10 @@ def compare_files(
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Return what export.json holds, and how long each file's answer takes on this machine."""
     models: dict[Format, Model] = {
-        form: SavedModel(folder / file) if form == SAVED_MODEL else LiteModel(folder / file, settings.threads)
-        for form, file in settings.files.items()
+        form: open_file(form, folder / file, settings.threads) for form, file in settings.files.items()
     }
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
-    if isinstance(task, Detection) and set(models) != {SAVED_MODEL}:
+    if isinstance(task, Detection) and settings.lite_formats:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
     answers |= {form: answer_of(model, store) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
@@ -78,6 +79,12 @@ def compare_files(
     machine = {"processor": platform.processor() or platform.machine(), "cores": cores()}
     timing = machine | {"files": {form: _time(model, shape, settings) for form, model in models.items()}}
     return report | {"files": files}, timing
+
+
+def open_file(form: Format, path: Path, threads: int) -> Model:
+    if form == SAVED_MODEL:
+        return SavedModel(path)
+    return OnnxModel(path, threads) if form == ONNX else LiteModel(path, threads)
 
 
 def require_parity(report: Mapping[str, Any], most: float) -> None:
@@ -112,7 +119,7 @@ def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
     pixels = np.full([shape.frames, *sides] if shape.task == "video" else sides, 127, np.uint8)
     call: Callable[[], object] = partial(model.answer, pixels)
     threads = tf.config.threading.get_intra_op_parallelism_threads()
-    if isinstance(model, LiteModel):
+    if isinstance(model, Small):
         model.put(pixels)
         call, threads = model.call, settings.threads
     taken, calls = latency(call, settings.latency_calls)
@@ -161,7 +168,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
 
 def answer_of(model: Model, store: Store) -> Answer:
     """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it."""
-    if isinstance(model, LiteModel):
+    if isinstance(model, Small):
         return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])
     return lambda batch: stack([model.answer_file(_encoded(data)) for data in store.read(batch["number"].numpy())])
 

@@ -12,7 +12,6 @@ from bakeoff.compare.contender import OTHER_EVALUATION
 from bakeoff.compare.examples import SHOWN_OF_DIGEST
 from bakeoff.compare.gather import JUDGED_ON
 from bakeoff.errors import DataError
-from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.report import answer_of
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.input.shape import Shape, View
@@ -22,7 +21,7 @@ from bakeoff.judging.looks import Look, note_look, read_looks
 from bakeoff.judging.material import Material, open_material, own_records
 from bakeoff.judging.overlap import Overlap, find_overlap, require_apart
 from bakeoff.predict.choice import Trained
-from bakeoff.predict.model import restore_network, view_of
+from bakeoff.predict.model import restore_network, small_model, view_of
 from bakeoff.progress import progress
 from bakeoff.report.about import About, warn_of_end
 from bakeoff.report.evaluation import Evaluation
@@ -92,7 +91,7 @@ class _Model:
             self.run, self.task, self.labels, self._trained = source.run, source.model.task, source.labels, source
             self.digest = _hash(source.weights)
             return
-        self._file = SavedModel(source) if source.is_dir() else LiteModel(source)
+        self._file = SavedModel(source) if source.is_dir() else small_model(source)
         self.task, self.labels, self.digest = self._file.task, self._file.labels, _hash(source)
         if not self.labels:
             remedy = "judge one that export wrote, or add them to its metadata"
@@ -105,7 +104,7 @@ class _Model:
             answer = compile_answer(restore_network(self._trained), task, with_losses=True)
             return answer, batch_shape(self.run, batch_size)
         clip = CLIP if self.task == "video" else 1
-        view = view_of(self._file) if isinstance(self._file, LiteModel) else View(PICTURE_SIDE, clip)
+        view = view_of(self._file) if not isinstance(self._file, SavedModel) else View(PICTURE_SIDE, clip)
         several = len(self.labels) if multi_label else 0
         shape = Shape(
             self.task,

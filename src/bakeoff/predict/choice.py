@@ -12,7 +12,7 @@ from bakeoff import dvc, workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.networks.network import Network
 from bakeoff.run.file import load
-from bakeoff.run.options import MAIN, SAVED_MODEL, Mlflow
+from bakeoff.run.options import MAIN, ONNX_FILE, SAVED_MODEL, Mlflow
 from bakeoff.run.settings import Run
 from bakeoff.tracking import artifacts, git
 from bakeoff.tracking.lookup import target_here
@@ -22,6 +22,7 @@ from bakeoff.tracking.run_names import Names
 from bakeoff.tracking.target import Target
 
 SAVED = "saved_model.pb"
+EXPORTED = (SAVED_MODEL, MAIN, ONNX_FILE)  # which of them is opened, if there are several
 WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
 WEIGHTS_SUFFIX = ".weights.h5"
 STATE = "train/state.json"  # among a run's artifacts
@@ -48,7 +49,7 @@ def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     if model:
         return find_model(model), str(model)
     exported = workspace.EXPORTED
-    for path in (exported / SAVED_MODEL, exported / MAIN):
+    for path in (exported / name for name in EXPORTED):
         if path.exists():
             return path, path.as_posix()
     if (workspace.TRAINED / WEIGHTS).is_file():
@@ -61,7 +62,7 @@ def find_model(path: Path) -> Path | Trained:
     if path.is_dir():
         if (path / SAVED).is_file():
             return path
-        if inner := next((path / name for name in (SAVED_MODEL, MAIN) if (path / name).exists()), None):
+        if inner := next((path / name for name in EXPORTED if (path / name).exists()), None):
             return inner
         if (path / WEIGHTS).is_file():
             return _of_workspace(_workspace_of(path), path / WEIGHTS)
@@ -71,7 +72,7 @@ def find_model(path: Path) -> Path | Trained:
         raise DataError(f"{path}: no such file or folder")
     if path.name.endswith(WEIGHTS_SUFFIX):
         return _of_workspace(_workspace_of(path.parent), path)
-    return path  # a .tflite, whatever it is called: its first bytes tell
+    return path  # a .onnx, or else a .tflite, whatever it is called: its first bytes tell
 
 
 def find_run(name: str) -> tuple[Trained, str]:

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.onnx_model import SUFFIX, OnnxModel
 from bakeoff.export.saved_model import SavedModel, first_of
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
@@ -39,11 +40,11 @@ class Model(Protocol):
         """
 
 
-class Lite:
-    """A .tflite with what stands in front of it: the way from an image of any size to the network's."""
+class Small:
+    """A .tflite or .onnx with what stands in front of it: the way from an image of any size to the network's."""
 
     def __init__(self, path: Path) -> None:
-        self._model = LiteModel(path)
+        self._model = small_model(path)
         self.task, self.labels = self._model.task, self._model.labels
         self._fit = _fitting(view_of(self._model), self.task)
 
@@ -77,7 +78,11 @@ def restore_network(trained: Trained) -> keras.Model:
 def opened(source: Path | Trained) -> Model:
     if isinstance(source, Trained):
         return TrainedModel(source)
-    return SavedModel(source) if source.is_dir() else Lite(source)
+    return SavedModel(source) if source.is_dir() else Small(source)
+
+
+def small_model(path: Path) -> LiteModel | OnnxModel:
+    return OnnxModel(path) if path.suffix == SUFFIX else LiteModel(path)
 
 
 def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -92,9 +97,9 @@ def _any_size(task: str) -> tf.TensorSpec:
     return tf.TensorSpec([None, None, None, 3] if task == "video" else [None, None, 3], tf.uint8)
 
 
-def view_of(model: LiteModel) -> View:
+def view_of(model: LiteModel | OnnxModel) -> View:
     """Return it as export packed it in; files of other software look at all of an image."""
-    told = dict(model.metadata.view)
+    told = dict(model.told_view)
     sampling = Sampling(**told.pop("sampling", {}))
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
     return View(**{"size": size, "frames": frames, **told, "sampling": sampling})

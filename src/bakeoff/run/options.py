@@ -6,10 +6,11 @@ from typing import Literal, Protocol, get_args
 
 from bakeoff.errors import require, require_at_most
 
-Format = Literal["saved_model", "float32", "float16", "dynamic", "int8"]
+Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
-SAVED_MODEL = "saved_model"
-MAIN = "model.tflite"
+SAVED_MODEL: Format = "saved_model"
+ONNX: Format = "onnx"
+MAIN, ONNX_FILE = "model.tflite", "model.onnx"
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
 SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see lite_graph.py
 
@@ -81,9 +82,15 @@ class Export:
     @property
     def files(self) -> dict[Format, str]:
         """Return the name below models/export of each format."""
-        lite = [name for name in self.formats if name != SAVED_MODEL]
-        names = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
-        return {name: names.get(name, SAVED_MODEL) for name in self.formats}
+        lite = self.lite_formats
+        names: dict[Format, str] = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
+        names[SAVED_MODEL], names[ONNX] = SAVED_MODEL, ONNX_FILE
+        return {name: names[name] for name in self.formats}
+
+    @property
+    def lite_formats(self) -> list[Format]:
+        """Return those of TensorFlow Lite."""
+        return [name for name in self.formats if name not in (SAVED_MODEL, ONNX)]
 
 
 class Track(Protocol):

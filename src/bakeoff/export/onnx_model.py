@@ -1,0 +1,70 @@
+"""A model.onnx that answers: one image or clip at a time, by onnxruntime. Nothing here needs TensorFlow."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.errors import DataError, one_line
+from bakeoff.export.suppression import Found, Rule
+
+MEAN = DEVIATION = 127.5  # of pixels
+SUFFIX = ".onnx"
+SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
+OURS = "is of other software, or of an earlier export"
+
+
+class OnnxModel:
+    """For images already at the network's size, as `fit` of input/pixels.py makes them."""
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        self._session = _open(path, threads)
+        told = self._session.get_modelmeta().custom_metadata_map
+        self._names = [output.name for output in self._session.get_outputs()]
+        try:
+            self.task, self.labels = told["task"], tuple(json.loads(told["labels"]))
+            self.told_view: dict[str, Any] = json.loads(told["view"])
+            self._rule = Rule(**json.loads(told["suppression"])) if self.task == "detection" else None
+        except (KeyError, ValueError, TypeError) as error:
+            raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
+        known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
+        if self._names not in known:
+            raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
+        [given] = self._session.get_inputs()
+        sides = tuple(given.shape[1:])  # channels first, of clips last
+        self._is_clip = len(sides) == 4
+        self.shape: tuple[int, ...] = sides if self._is_clip else (*sides[1:], sides[0])  # ([frames], height, width, 3)
+        self._given: dict[str, np.ndarray] = {}
+        self._input = given.name
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
+        self.put(pixels)
+        values = dict(zip(self._names, (value[0] for value in self.call()), strict=True))
+        if self._rule:
+            return self._rule.detections(values["boxes"], values["scores"])
+        [(name, scores)] = values.items()
+        return {SCORES[name]: scores}
+
+    def put(self, pixels: np.ndarray) -> None:
+        given = ((pixels - np.float32(MEAN)) / np.float32(DEVIATION)).astype(np.float32)
+        self._given = {self._input: (given if self._is_clip else given.transpose(2, 0, 1))[None]}
+
+    @property
+    def call(self) -> Callable[[], list[np.ndarray]]:
+        """What is timed."""
+        return lambda: self._session.run(None, self._given)
+
+
+def _open(path: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4  # what fails is raised
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # whatever it raises
+        raise DataError(f"{path}: onnxruntime cannot run it ({one_line(error)})") from None
