@@ -37,6 +37,16 @@ LINES = {
 }
 
 
+@contextmanager
+def at_work(server: TeamServer, folder: Path, **words: str) -> Iterator[None]:
+    """Within the block, every process here has the credentials of a member; `words` stand for others of the page."""
+    (folder / ".mlflow").mkdir(parents=True)
+    (folder / ".mlflow/credentials").write_text(server.credentials(**words), encoding="utf-8")
+    own = {"HOME": str(folder), "PYTHONPATH": python_path(extra_packages("dvc-s3>=3.2"))}
+    with patch.dict(os.environ, own | {"AWS_EC2_METADATA_DISABLED": "true"}):
+        yield
+
+
 class Team:
     """Clones of one repository, whose users have keys of one server."""
 
@@ -45,16 +55,6 @@ class Team:
         track = {"track": f"{server.setting()}  wait_s: 120"}
         first = tiny_workspace(folder / "first", LINES | track)
         self._git("clone", "--quiet", "--bare", str(first.folder), str(folder / "origin.git"))
-        home = folder / "home"
-        (home / ".mlflow").mkdir(parents=True)
-        (home / ".mlflow/credentials").write_text(server.credentials(), encoding="utf-8")
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Within the block, every process here has the credentials of a member."""
-        own = {"HOME": str(self.folder / "home"), "PYTHONPATH": python_path(extra_packages("dvc-s3>=3.2"))}
-        with patch.dict(os.environ, own | {"AWS_EC2_METADATA_DISABLED": "true"}):
-            yield
 
     def point(self) -> Workspace:
         """Return the clone that points the repository at the server."""
@@ -92,14 +92,14 @@ def say(what: str) -> None:
 def work_together(team: Team) -> str:
     """Share records and results by the DVC remote; return the digest of the records."""
     anna = team.point()
-    anna.run(*BAKEOFF, "repro")
+    anna.run(*BAKEOFF, "repro", "evaluate")
     team.share(anna)
     ben = team.join("ben")
     ben.run("dvc", "pull")
-    ran = ben.repro()
+    ran = ben.repro("evaluate")
     same = ben.records_digest() == anna.records_digest()
     say(f"another clone pulls records and results: {'the same' if same else 'OTHERS'}; stages that ran: {len(ran)}")
-    ben.run("dvc", "exp", "run", "--name", "tall-kite", "--set-param", "seed=1")
+    ben.run("dvc", "exp", "run", "evaluate", "--name", "tall-kite", "--set-param", "seed=1")
     ben.run("dvc", "exp", "push", "origin", "tall-kite")
     anna.run("dvc", "exp", "pull", "origin", "tall-kite")
     anna.run("dvc", "exp", "apply", "tall-kite")
@@ -135,8 +135,8 @@ def lose_and_restore(folder: Path) -> list[str]:
     try:
         server.install()
         say("PostgreSQL, S3 and MLflow with users are up")
-        team = Team(folder / "team", server)
-        with team.at_work():
+        with at_work(server, folder / "home"):
+            team = Team(folder / "team", server)
             return _lose_and_restore(team)
     finally:
         server.close()
