@@ -28,7 +28,7 @@ from faults.team_server import TeamServer
 from faults.tracking_store import contents, differences
 from workspace_copy import Workspace, environment, tiny_workspace
 
-LONG = "steps: 1200, checkpoint_every_steps: 40"
+LONG = "steps: 6000, checkpoint_every_steps: 200"
 SHORT = "steps: 20, checkpoint_every_steps: 20"
 LINES = {
     "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
@@ -148,7 +148,7 @@ def _lose_and_restore(team: Team) -> list[str]:
     long.edit("params.yaml", SHORT, LONG)
     long.run("dvc", "repro", "render_config")
     team.share(long)
-    ben_lost = lost(team.join("lost"), team.server, 200)
+    ben_lost = lost(team.join("lost"), team.server, 1)
     say(f"a training is killed and its clone removed: run {ben_lost[:8]}")
     dumps, dora = train_through_backup(team)
     before = contents(team.server.uri)

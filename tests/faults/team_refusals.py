@@ -6,7 +6,9 @@ makes the server in a temporary folder and breaks one part after the other. `bak
 each fault, and meet the whole server in the end. Printed are their messages.
 """
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +28,7 @@ FULL = "-volume.minFreeSpace=100"  # per cent
 
 
 def remote_of(folder: Path, server: TeamServer) -> Workspace:
-    """Return a repository with a file that is not pushed yet."""
+    """Return a repository whose remote is the server's."""
     folder.mkdir()
     workspace = Workspace(folder)
     workspace.run("git", "init", "--quiet")
@@ -34,8 +36,6 @@ def remote_of(folder: Path, server: TeamServer) -> Workspace:
     for words in [*server.commands("dvc remote add"), *server.commands("--local team")]:
         if words[0] == "dvc":
             workspace.run(*words)
-    (folder / "records").write_bytes(b"records" * 1000)
-    workspace.run("dvc", "add", "--quiet", "records")
     return workspace
 
 
@@ -100,6 +100,10 @@ def messages(folder: Path, faults: tuple[Callable, ...] = FAULTS) -> dict[str, t
             for fault in faults:
                 (clone.folder / "checkpoint").unlink()  # or the next run has no steps
                 ended(clone.play(fault.__name__, 20, 0.001, MLFLOW_TRACKING_PASSWORD="not yet"))
+                for sender in clone.senders():  # which would wait for a minute before it ends
+                    os.kill(sender, signal.SIGKILL)
+                (remote.folder / "records").write_text(fault.__name__, encoding="utf-8")
+                remote.run("dvc", "add", "--quiet", "records")
                 with fault(server):
                     found[fault.__name__] = _met(clone, remote)
                     print(f"{fault.__name__}\n  {'  '.join(found[fault.__name__])}", flush=True)
