@@ -23,8 +23,8 @@ def test_points_that_submitit_began_are_each_done_once_through_ten_preemptions(t
 
 
 def test_a_training_outlives_the_time_limit_of_its_job_by_sigusr2(tmp_path: Path) -> None:
-    assert outlive_limit(tmp_path, minutes=4, steps=6000)
+    assert outlive_limit(tmp_path, minutes=4, steps=15000)
 
 
 def test_two_workers_of_one_job_outlive_kills_and_a_preemption(tmp_path: Path) -> None:
-    assert workers_on_slurm.compare(tmp_path, [1, 0], preemptions=1, steps=400, grace=60)
+    assert workers_on_slurm.compare(tmp_path, [1, 0], preemptions=1, steps=200, grace=60)

@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", default="1,0", help="ranks of workers, one kill after the other")
     parser.add_argument("--preemptions", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--grace", type=int, default=60, help="seconds")
     parser.add_argument("--keep", type=Path, help="a new folder that stays")
     arguments = parser.parse_args()
