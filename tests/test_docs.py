@@ -142,7 +142,7 @@ def test_every_kind_of_block_is_checked_somewhere() -> None:
     kinds = {block.language for block in BLOCKS if not block.is_recipe}
     assert kinds - {*COMMANDS, "yaml", "json", "python", "sh"} == {"text", "tree"}
     scripts = {block.page for block in BLOCKS if block.language == "sh"}
-    assert scripts == {"docs/dvc-defects.md", "docs/slurm.md", "docs/workers.md"}
+    assert scripts == {"docs/dvc-defects.md", "docs/server.md", "docs/slurm.md", "docs/workers.md"}
 
 
 @pytest.mark.slow

@@ -2,10 +2,12 @@
 
     python tests/faults/preempting.py --preemptions 10 --way repro
     python tests/faults/preempting.py --preemptions 10 --way sweep --proctrack pgid
+    python tests/faults/preempting.py --minutes 4
 
 sets up Slurm with two nodes on this machine in a temporary folder, and a small workspace. A job of the partition `low`
 trains by a script of docs/slurm.md: `bakeoff repro` or `bakeoff sweep` below srun. Each time when some steps are done,
-a job of the partition `high` asks for the node.
+a job of the partition `high` asks for the node. With `--minutes` the job has a time limit, before whose end Slurm sends
+the signal that the script asks for, and goes on in turn after turn.
 """
 
 import argparse
@@ -37,11 +39,16 @@ STEPS = 20  # that a training takes before its node is asked for
 
 def prepared(folder: Path, steps: int) -> Workspace:
     workspace = tiny_workspace(folder, {key: line.format(steps=steps) for key, line in LINES.items()})
+    prepared_git(workspace)
+    return workspace
+
+
+def prepared_git(workspace: Workspace) -> None:
+    """Leave and commit what comes before the training."""
     workspace.run("git", "config", "user.name", "t")
     workspace.run("git", "config", "user.email", "t@localhost")
     workspace.repro("render_config")
     workspace.commit()
-    return workspace
 
 
 def newest_step(workspace: Workspace) -> int:
@@ -117,6 +124,29 @@ def compare(folder: Path, way: str, preemptions: int, grace: int, proctrack: str
     return sorted(took) == resumed and sorted(ends) == sorted(expected)
 
 
+def outlive_limit(folder: Path, minutes: int, steps: int) -> bool:
+    """Train longer than a job may take; return whether SIGUSR2 ended each turn but the last, and nothing was lost."""
+    cut = prepared(folder / "cut", steps)
+    whole = cut.copy(folder / "whole")
+    out = folder / "job.out"
+    with Slurm(folder / "slurm") as slurm:
+        slurm.environment |= environment()
+        options = ("-p", "low", f"--time={minutes}", "-o", str(out))
+        job = slurm.submit(cut.folder, SCRIPTS["repro"], *options)
+        while slurm.state(job)[0] != "GONE":
+            time.sleep(0.5)
+    whole.run("bakeoff", "repro")
+    said = out.read_text(encoding="utf-8")
+    [(digest, measured)] = results(cut).items()
+    signals, limits = said.count("SIGUSR2"), said.count("TIME LIMIT")
+    resumed = measured["resumed_at_steps"]
+    print(f"SIGUSR2 is named {signals} times, the time limit was reached {limits} times; went on at {resumed}")
+    print(f"in turns   {digest}\nin one go  {next(iter(results(whole)))}")
+    if not resumed or limits:
+        print(said)
+    return bool(resumed) and signals >= len(resumed) and not limits and {digest} == {*results(whole)}
+
+
 def results(workspace: Workspace) -> dict[str, dict]:
     """Return what was measured of each run, by the digest of its last weights, which the run's journal tells."""
     found = {}
@@ -136,6 +166,7 @@ def main() -> None:
     parser.add_argument("--grace", type=int, default=20, help="seconds")
     parser.add_argument("--proctrack", choices=["linuxproc", "pgid", "cgroup"], default="linuxproc")
     parser.add_argument("--steps", type=int, default=40000)
+    parser.add_argument("--minutes", type=int, help="of a time limit, in the place of preemptions")
     parser.add_argument("--keep", type=Path, help="a new folder that stays")
     arguments = parser.parse_args()
     if reason := why_not():
@@ -143,6 +174,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.keep or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
+        if arguments.minutes:
+            sys.exit(0 if outlive_limit(place, arguments.minutes, arguments.steps) else 1)
         chosen = (arguments.way, arguments.preemptions, arguments.grace, arguments.proctrack, arguments.steps)
         sys.exit(0 if compare(place, *chosen) else 1)
 

@@ -4,6 +4,7 @@ The partition `low` gives way to `high`: its jobs get SIGTERM, have `grace` seco
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import psutil
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "squeue", "scontrol")
 NODES = ("n1", "n2")
-PATIENCE = 120.0  # seconds
+PATIENCE = 600.0  # seconds
 CONF = """
 ClusterName=proof
 SlurmctldHost={host}(127.0.0.1)
@@ -102,8 +103,13 @@ class Slurm:
 
     def state(self, job: str) -> tuple[str, str]:
         """Return the state and the node of a job: ("RUNNING", "n1")."""
-        state, _, node = self.ask("squeue", "-h", "-j", job, "-o", "%T %N", ok=False).partition(" ")
-        return state or "GONE", node
+        lines = [line.split() for line in self.ask("squeue", "-h", "-r", "-o", "%A %T %N", ok=False).splitlines()]
+        found = [(state, "".join(node)) for number, state, *node in lines if number == job]
+        return next((one for one in found if one[1]), found[0] if found else ("GONE", ""))
+
+    def running(self, partition: str) -> list[str]:
+        """Return the numbers of jobs that run; each of an array has its own."""
+        return self.ask("squeue", "-h", "-r", "-p", partition, "-t", "RUNNING", "-o", "%A", ok=False).split()
 
     def preempt(self, job: str) -> float:
         """Let a more important job take the node. Return the seconds that it waited for it."""
@@ -113,17 +119,29 @@ class Slurm:
         self._until(lambda: self.state(other)[0] != "PENDING", "the node")
         return time.monotonic() - begun
 
-    def processes_of(self, job: str) -> list[psutil.Process]:
-        """Return all that a job has left, of whatever session or parent."""
+    def turn_of(self, job: str) -> int:
+        """Return how often a job has been put into the line again."""
+        return int(re.findall(r"Restarts=(\d+)", self.ask("scontrol", "show", "job", job))[0])
+
+    def processes_of(self, job: str, turn: int | None = None) -> list[psutil.Process]:
+        """Return all that a job has left, of whatever session or parent, or what it has left of one turn."""
         own, found = {"SLURM_JOB_ID": job, "SLURM_CONF": self.environment["SLURM_CONF"]}, []
         for process in psutil.process_iter():
             try:
-                is_alive = process.status() != psutil.STATUS_ZOMBIE
-                if is_alive and own.items() <= process.environ().items():
+                is_alive, theirs = process.status() != psutil.STATUS_ZOMBIE, process.environ()
+                is_of_turn = turn is None or turn == int(theirs.get("SLURM_RESTART_COUNT", "0"))
+                if is_alive and is_of_turn and own.items() <= theirs.items():
                     found.append(process)
             except psutil.Error:
                 continue
         return found
+
+    def left_of(self, job: str, turn: int, seconds: float) -> list[psutil.Process]:
+        """Return what a turn of a job has left; wait so long for its last processes to end."""
+        end = time.monotonic() + seconds
+        while (left := self.processes_of(job, turn)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return left
 
     def _until(self, condition: object, what: str) -> None:
         end = time.monotonic() + PATIENCE

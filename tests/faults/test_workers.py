@@ -1,12 +1,13 @@
 """Two workers of one training: equal weights, run after run and after kills. Minutes."""
 
 import random
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from faults.workers import anew, first_loss, rendered, trained, trained_with_kills
+from faults.workers import anew, first_loss, rendered, trained, trained_until, trained_with_kills
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,3 +22,14 @@ def test_two_workers_train_as_one_and_go_on_after_any_of_them_is_killed(tmp_path
     anew(workspace)
     found, again, ranks = trained_with_kills(workspace, 2, random.Random(3))
     assert (found, again, len(ranks)) == (digest, lines, 2)
+
+
+def test_a_signal_to_the_worker_that_leads_ends_all_with_what_is_saved(tmp_path: Path) -> None:
+    """TensorFlow takes SIGTERM for itself when it joins workers, unless it is taken back."""
+    workspace = rendered(tmp_path / "two", 2, steps=60)
+    digest, lines = trained(workspace)
+    anew(workspace)
+    for number in (signal.SIGTERM, signal.SIGUSR2):
+        assert trained_until(workspace, number, 5) == 75
+    assert trained(workspace) == (digest, lines)
+    assert len(workspace.state()["resumed_at_steps"]) == 2

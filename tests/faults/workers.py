@@ -51,6 +51,14 @@ def trained(workspace: Workspace) -> tuple[str, list[str]]:
     return workspace.state()["weights_sha256"], curve(workspace)
 
 
+def trained_until(workspace: Workspace, number: signal.Signals, steps: int) -> int:
+    """Send a signal to the worker that leads after so many steps; return its exit code."""
+    leader = subprocess.Popen(STAGE, cwd=workspace.folder, env=environment())
+    assert _wait_for_steps(workspace, leader, steps)
+    leader.send_signal(number)
+    return leader.wait()
+
+
 def first_loss(folder: Path, workers: int) -> float:
     """Without dropout, whose masks have the shape of a worker's part of the batch."""
     _, lines = trained(rendered(folder / f"first-{workers}", workers, steps=2, dropout=0.0))

@@ -242,6 +242,22 @@ def test_a_database_of_another_mlflow_is_said_with_what_to_do(
     )
 
 
+def test_a_store_that_was_restored_from_an_older_copy_gets_what_it_lacks_once(journal: Journal, store: Path) -> None:
+    target = Target(f"sqlite:///{store}", "bakeoff")
+    target.write(journal.folder)
+    assert sync(None, print)
+    older = shutil.copy(store, "older.db")
+    journal.metrics(2, {"train/loss": 0.25})
+    journal.state("FINISHED")
+    assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25)]
+    shutil.copy(older, store)
+    assert sync(None, print) and arrived(store) == [(1, 0.5)]
+    for _ in range(2):
+        assert sync(None, print, anew=True) and arrived(store) == [(1, 0.5), (2, 0.25)]
+    client, run = MlflowClient(tracking_uri=target.uri), place_in(journal.folder, target).run
+    assert run and client.get_run(run).info.status == "FINISHED"
+
+
 def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Journal, store: Path) -> None:
     """As a file that says how far a store is would name it, if it came from somewhere else."""
     target = Target(f"sqlite:///{store}", "bakeoff")

@@ -22,6 +22,11 @@ def add_track(commands: Any) -> None:
     status.set_defaults(run=show_status)
     sync = verbs.add_parser("sync", help="send it now")
     sync.add_argument("--uri", help="to another store than the runs were meant for, such as http://server:5000")
+    sync.add_argument(
+        "--anew",
+        action="store_true",
+        help="also what was sent before, if the store lacks it: it was restored from a copy",
+    )
     sync.set_defaults(run=send_all)
 
 
@@ -42,7 +47,7 @@ def send_all(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.sync import standings, sync
 
     reconcile()
-    arrived = sync(arguments.uri, say)
+    arrived = sync(arguments.uri, say, anew=arguments.anew)
     say(_count(standings(arguments.uri)))
     if not arrived:
         sys.exit(NOT_ALL_SENT)

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +18,7 @@ from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.device import choose_devices
+from bakeoff.signals import TAKES_AWAY
 from bakeoff.training.fingerprint import identity
 from bakeoff.training.workers import Alone, Crew, Place, WorkerLost, describe_parts, follow
 
@@ -56,6 +58,7 @@ def crew_of(rig: "Rig", run: Run, manifest: Manifest) -> Crew | Alone:
     """Return all workers, once it is known that they train the same with the same."""
     if rig.place is None:
         return Alone()
+    _take_signals_back()
     crew = Crew(rig.strategy, rig.place)
     crew.require_same(describe_parts(identity(as_tree(run), records=manifest.digest)))
     return crew
@@ -89,6 +92,13 @@ def begin_again(lost: WorkerLost, place: Place | None) -> NoReturn:
     say(f"{lost}; all workers begin again from the checkpoint")
     sys.stdout.flush()
     os.execve(STAGE[0], STAGE, os.environ | {RESTARTS: str(restarts)})
+
+
+def _take_signals_back() -> None:
+    """Let Python's handlers have the signals again: TensorFlow takes SIGTERM for itself when it joins workers."""
+    if threading.current_thread() is threading.main_thread():
+        for number in TAKES_AWAY:
+            signal.signal(number, signal.getsignal(number))
 
 
 def _wait_for_leader(place: Place) -> None:

@@ -46,10 +46,10 @@ def standings(elsewhere: str | None = None) -> list[Standing]:
     return [_standing(folder, target) for folder, target in found if target]
 
 
-def sync(elsewhere: str | None, say: Callable[[str], None]) -> bool:
-    """Send everything; return whether all of it arrived."""
+def sync(elsewhere: str | None, say: Callable[[str], None], *, anew: bool = False) -> bool:
+    """Send everything; return whether all of it arrived. Anew: look up in the store also what was sent before."""
     targets = dict.fromkeys(standing.target for standing in standings(elsewhere))
-    return all([_sync(target, elsewhere, say) for target in targets])
+    return all([_sync(target, elsewhere, say, anew=anew) for target in targets])
 
 
 def send_beside() -> None:
@@ -82,11 +82,13 @@ def tell_interrupted() -> list[str]:
     return told
 
 
-def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None]) -> bool:
+def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None], *, anew: bool) -> bool:
     from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load
 
     folders = [folder for folder in all_journals() if _target_of(folder, elsewhere) == target]
     with _instead_of_the_sender(target):
+        for folder in folders if anew else ():
+            place_in(folder, target).begin_again().write(folder, target)
         courier = Courier(target)
         fine = courier.send(folders)  # also those that are sent: the store may be another one by now
     for folder in folders:

@@ -104,6 +104,10 @@ class Place:
         """Return the place to which all was sent, without trouble."""
         return replace(self, offset=offset, mark=mark_at(journal, offset), trouble=None, tries=0)
 
+    def begin_again(self) -> "Place":
+        """Return the beginning, in a store that has an unknown part of what was sent."""
+        return replace(self, offset=0, mark=None, is_doubtful=True, refused=(), trouble=None, tries=0)
+
     def is_in(self, journal: Path) -> bool:
         """Whether the journal still holds what was sent of it; a loss of power may take its last lines."""
         found = mark_at(journal, self.offset)
