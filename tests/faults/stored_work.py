@@ -1,4 +1,4 @@
-"""Train, `kill -9`, lose the clone, go on in another one through a store: do the same weights come out, and no leftovers?
+"""Train, `kill -9`, lose the clone, go on in another one through a store: are weights the same, and is nothing left?
 
     python tests/faults/stored_work.py --kills 10 [--s3]
     python tests/faults/stored_work.py --frozen 3 [--s3]
@@ -127,7 +127,7 @@ def compare(first: Workspace, last: Workspace, whole: Workspace, store: Store) -
 
 
 def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, s3: bool) -> list[str]:
-    """Return what differs from an uninterrupted training, and what is left in the store; prints a line for each kill."""
+    """Return what differs from an uninterrupted training, and what is left in the store."""
     first = prepared(folder / "first", "classification")
     whole = first.copy(folder / "whole")
     trained(whole)

@@ -176,7 +176,10 @@ def _require_creating(store: Store, folder: str) -> float:
 
 def _wait_for(store: Store, folder: str, epoch: int, holder: Claim, now: float, say: Callable[[str], None]) -> None:
     """Return when a lease has expired or was released; raise TryAgainLater as soon as its holder shows itself."""
-    left = expiry() + COARSE_S - (now - store.modified(name_of(folder, epoch)))
+    try:
+        left = expiry() + COARSE_S - (now - store.modified(name_of(folder, epoch)))
+    except FileNotFoundError:  # somebody has just taken it over
+        return
     if left > 0:
         say(f"{holder} may still train this variant; waits {left:.0f} s for its lease in {store.shown} to expire")
     end = time.monotonic() + left

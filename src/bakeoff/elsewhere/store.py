@@ -129,6 +129,7 @@ class Bucket:
 
     def read(self, name: str) -> bytes:
         with _as_os_error():
+            self._filesystem.invalidate_cache()  # of sizes, which other machines change
             return bytes(self._filesystem.cat_file(self._path(name)))
 
     def names(self, below: str) -> list[str]:
