@@ -184,6 +184,20 @@ def test_a_trainer_whose_lease_is_another_s_stops_and_damages_nothing(
     lease.renew()
 
 
+def test_a_trainer_that_loses_its_lease_before_the_first_step_says_the_same(
+    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(EXPIRES, "1")
+    stop = Stop()
+    with pytest.raises(Canceled, match="stopped before the first step: process .* trains this variant now") as caught:
+        with training(tmp_path / "one", stop):
+            os.utime(store._root / RUN / "leases/00000001", (1, 1))
+            take_lease(store, RUN, tmp_path / "lease", print)
+            wait_until(lambda: stop.asked)
+            stop.leave_if_asked()
+    assert caught.value.exit_code == 75
+
+
 def test_what_the_new_holder_may_need_stays(store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()

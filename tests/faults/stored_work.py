@@ -30,14 +30,18 @@ from bakeoff.elsewhere.copies import copies, fetch
 from bakeoff.elsewhere.lease import EXPIRES, LEASES
 from bakeoff.elsewhere.store import VARIABLE, Store, open_store
 from extra_packages import extra_packages, python_path
-from faults.kills import LINES, VARIANTS, curve, prepared, trained
+from faults.kills import SETTINGS, VARIANTS, curve, prepared, trained
 from faults.s3_store import Bucket
 from workspace_copy import Workspace, environment
 
 TRAIN = (sys.executable, "-m", "bakeoff.stages.train")
 CLIENT = ("dvc-s3>=3.2",)
 LEASE_S = 4.0
-LARGE = "model: {use: cnn_small, width: 3, input_size: 32}"  # of which a checkpoint has several megabytes
+LINES = 900  # of the history, about
+VARIANTS["stored"] = VARIANTS["classification"] | {
+    "train": f"train: {{use: demo, batch_size: 4, steps: 1200, accumulate_batches: 2, {SETTINGS}}}"
+}
+VARIANTS["large"] = VARIANTS["classification"] | {"model": "model: {use: cnn_small, width: 3, input_size: 32}"}
 
 
 @contextmanager
@@ -128,7 +132,7 @@ def compare(first: Workspace, last: Workspace, whole: Workspace, store: Store) -
 
 def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, s3: bool) -> list[str]:
     """Return what differs from an uninterrupted training, and what is left in the store."""
-    first = prepared(folder / "first", "classification")
+    first = prepared(folder / "first", "stored")
     whole = first.copy(folder / "whole")
     trained(whole)
     with store_of(folder / "store", s3=s3) as named:
@@ -147,7 +151,7 @@ def contents(store: Store) -> dict[str, str]:
 
 def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, s3: bool) -> list[str]:
     """Return what a training that was frozen does wrong when another one has its lease, and differences as above."""
-    first = prepared(folder / "first", "classification")
+    first = prepared(folder / "first", "stored")
     whole = first.copy(folder / "whole")
     trained(whole)
     wrong: list[str] = []
@@ -155,9 +159,9 @@ def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, s3: bo
         with store_of(folder / f"store{number}", s3=s3) as named:
             store, frozen = open_store(named), first.copy(folder / f"frozen{number}")
             process = begin(frozen)
-            while process.poll() is None and not store.names(""):
-                time.sleep(0.05)
-            time.sleep(2 + 2 * chance.random())
+            wanted = chance.randrange(30, LINES // 3)
+            while process.poll() is None and (lines_of(frozen) or 0) < wanted:
+                time.sleep(0.002)
             os.killpg(process.pid, signal.SIGSTOP)
             assert process.poll() is None, "it ended before it was frozen"
             last = first.copy(folder / f"last{number}")
@@ -175,8 +179,7 @@ def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, s3: bo
 
 def cost(folder: Path, times: int, *, s3: bool) -> None:
     """Say what training takes with a store and without, in turn, on one machine."""
-    VARIANTS["cost"] = VARIANTS["classification"] | {"model": LARGE}
-    first = prepared(folder / "first", "cost")
+    first = prepared(folder / "first", "large")
     seconds: dict[bool, list[float]] = {True: [], False: []}
     with store_of(folder / "store", s3=s3) as named:
         for turn in range(2 * times):

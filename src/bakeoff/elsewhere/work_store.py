@@ -64,9 +64,8 @@ class WorkStore:
 
     def leave_if_taken_away(self, step: int) -> None:
         """Raise Canceled where training has ended after a step because another machine goes on, or needs this one."""
-        if self._new_holder is not None:
-            said = f"stopped after step {step:,}: {self._new_holder} trains this variant now, as its lease in "
-            raise Canceled(f"{said}{self._store.shown} says", TRY_AGAIN_LATER)
+        if self.has_lost():
+            raise self._stopped(f"after step {step:,}")
         self._stop.leave_if_taken_away(step)
 
     def beside(self, tell: Tell) -> Tell:
@@ -114,8 +113,12 @@ class WorkStore:
         try:
             yield
             limit = END_S
-        except KeyboardInterrupt as error:
-            limit = limit if isinstance(error, Canceled) else 0.0
+        except Canceled as canceled:
+            if self.has_lost() and canceled.exit_code != TRY_AGAIN_LATER:
+                raise self._stopped("before the first step") from None
+            raise
+        except KeyboardInterrupt:
+            limit = 0.0
             raise
         finally:
             if not self._sender.end(limit):
@@ -131,6 +134,10 @@ class WorkStore:
                 self._lose(lost)
             except OSError as error:
                 self._trouble.begins(error)
+
+    def _stopped(self, when: str) -> Canceled:
+        said = f"{self._new_holder} trains this variant now, as its lease in {self._store.shown} says"
+        return Canceled(f"stopped {when}: {said}", TRY_AGAIN_LATER)
 
     def _lose(self, lost: Lost) -> None:
         with self._losing:
