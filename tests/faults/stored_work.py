@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -37,10 +38,8 @@ from workspace_copy import Workspace, environment
 TRAIN = (sys.executable, "-m", "bakeoff.stages.train")
 CLIENT = ("dvc-s3>=3.2",)
 LEASE_S = 4.0
-LINES = 900  # of the history, about
-VARIANTS["stored"] = VARIANTS["classification"] | {
-    "train": f"train: {{use: demo, batch_size: 4, steps: 1200, accumulate_batches: 2, {SETTINGS}}}"
-}
+STEPS = 1200
+LINES_A_STEP = 5 / 8  # of the history
 VARIANTS["large"] = VARIANTS["classification"] | {"model": "model: {use: cnn_small, width: 3, input_size: 32}"}
 
 
@@ -65,6 +64,13 @@ def store_of(folder: Path, *, s3: bool) -> Iterator[str]:
             bucket.kill()
         os.environ.clear()
         os.environ.update(before)
+
+
+def origin(folder: Path, steps: int) -> Workspace:
+    """Return a workspace that is about to train, from which clones are made."""
+    train = f"train: {{use: demo, batch_size: 4, steps: {steps}, accumulate_batches: 2, {SETTINGS}}}"
+    VARIANTS["stored"] = VARIANTS["classification"] | {"train": train}
+    return prepared(folder, "stored")
 
 
 def begin(workspace: Workspace) -> subprocess.Popen[str]:
@@ -130,14 +136,14 @@ def compare(first: Workspace, last: Workspace, whole: Workspace, store: Store) -
     return wrong + ["another history"] * (curve(last) != curve(whole))
 
 
-def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, s3: bool) -> list[str]:
+def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, steps: int, s3: bool) -> list[str]:
     """Return what differs from an uninterrupted training, and what is left in the store."""
-    first = prepared(folder / "first", "stored")
+    first = origin(folder / "first", steps)
     whole = first.copy(folder / "whole")
     trained(whole)
     with store_of(folder / "store", s3=s3) as named:
         for kill in range(kills):
-            wanted = chance.randrange(0, 2 * LINES // kills)
+            wanted = chance.randrange(0, int(2 * LINES_A_STEP * steps) // kills)
             was_killed = killed_in_another_clone(first, folder / f"clone{kill}", chance, wanted)
             print(f"life {kill + 1:2}: {'killed' if was_killed else 'had come to its end'}", flush=True)
         last = first.copy(folder / "last")
@@ -149,9 +155,9 @@ def contents(store: Store) -> dict[str, str]:
     return {name: hashlib.sha256(store.read(name)).hexdigest() for name in store.names("")}
 
 
-def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, s3: bool) -> list[str]:
+def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, steps: int, s3: bool) -> list[str]:
     """Return what a training that was frozen does wrong when another one has its lease, and differences as above."""
-    first = prepared(folder / "first", "stored")
+    first = origin(folder / "first", steps)
     whole = first.copy(folder / "whole")
     trained(whole)
     wrong: list[str] = []
@@ -159,7 +165,7 @@ def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, s3: bo
         with store_of(folder / f"store{number}", s3=s3) as named:
             store, frozen = open_store(named), first.copy(folder / f"frozen{number}")
             process = begin(frozen)
-            wanted = chance.randrange(30, LINES // 3)
+            wanted = chance.randrange(10, int(LINES_A_STEP * steps) // 3)
             while process.poll() is None and (lines_of(frozen) or 0) < wanted:
                 time.sleep(0.002)
             os.killpg(process.pid, signal.SIGSTOP)
@@ -206,15 +212,17 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--frozen", type=int, default=0, metavar="TIMES")
     parser.add_argument("--cost", type=int, default=0, metavar="TIMES")
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--s3", action="store_true", help="the store is a bucket of S3, which moto's server holds")
     arguments = parser.parse_args()
     wrong, chance = [], random.Random(arguments.seed)
+    how: dict[str, Any] = {"steps": arguments.steps, "s3": arguments.s3}
     with tempfile.TemporaryDirectory() as folder:
         if arguments.kills:
-            wrong += lost_and_gone_on(Path(folder, "kills"), arguments.kills, chance, s3=arguments.s3)
+            wrong += lost_and_gone_on(Path(folder, "kills"), arguments.kills, chance, **how)
         if arguments.frozen:
-            wrong += frozen_and_thawed(Path(folder, "frozen"), arguments.frozen, chance, s3=arguments.s3)
+            wrong += frozen_and_thawed(Path(folder, "frozen"), arguments.frozen, chance, **how)
         if arguments.cost:
             cost(Path(folder, "cost"), arguments.cost, s3=arguments.s3)
     print("\n".join(wrong) or "all the same")

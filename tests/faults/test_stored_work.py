@@ -28,12 +28,12 @@ DISK_BYTES = 2_000_000
 
 @pytest.mark.parametrize("s3", [False, True])
 def test_a_training_goes_on_in_other_clones_through_a_store(tmp_path: Path, s3: bool) -> None:
-    assert lost_and_gone_on(tmp_path, 3, random.Random(0), s3=s3) == []
+    assert lost_and_gone_on(tmp_path, 3, random.Random(0), steps=600, s3=s3) == []
 
 
 @pytest.mark.parametrize("s3", [False, True])
 def test_a_frozen_trainer_finds_its_lease_gone(tmp_path: Path, s3: bool) -> None:
-    assert frozen_and_thawed(tmp_path, 1, random.Random(0), s3=s3) == []
+    assert frozen_and_thawed(tmp_path, 1, random.Random(0), steps=600, s3=s3) == []
 
 
 @pytest.fixture
