@@ -184,27 +184,30 @@ def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, steps:
 
 
 def cost(folder: Path, times: int, *, s3: bool) -> None:
-    """Say what training takes with a store and without, in turn, on one machine."""
+    """Say what training takes with a store and without, in turn, on one machine: seconds, and those of processors."""
     first = prepared(folder / "first", "large")
-    seconds: dict[bool, list[float]] = {True: [], False: []}
+    took: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     with store_of(folder / "store", s3=s3) as named:
         for turn in range(2 * times):
             has_store = turn % 2 == 1
             os.environ[VARIABLE] = named if has_store else ""
-            clone = first.copy(folder / "clone")
-            seconds[has_store].append(trained(clone)["seconds"])
-            [run] = (clone.folder / ".bakeoff/runs").iterdir()
-            size = max(file.stat().st_size for file in run.glob("*-*/[0-9]*[0-9]"))
+            clone, before = first.copy(folder / "clone"), os.times()
+            seconds, after = trained(clone)["seconds"], os.times()
+            used = after.children_user + after.children_system - before.children_user - before.children_system
+            took[has_store].append((seconds, used))
+            size = max(file.stat().st_size for file in clone.folder.glob(".bakeoff/runs/*/*-*/[0-9]*[0-9]"))
             shutil.rmtree(clone.folder)
-            if has_store:
-                store = open_store(named)
-                for name in store.names(""):
-                    store.remove(name)
-                ratio = seconds[True][-1] / seconds[False][-1]
-                print(f"{seconds[False][-1]:.1f} s without, {seconds[True][-1]:.1f} s with: {ratio:.3f}", flush=True)
-    ratios = [one / other for one, other in zip(seconds[True], seconds[False], strict=True)]
+            print(f"{'with' if has_store else 'without'}: {seconds:.1f} s, processors {used:.1f} s", flush=True)
+            store = open_store(named)
+            for name in store.names(""):
+                store.remove(name)
+    ratios = [
+        statistics.median(one[part] / other[part] for one, other in zip(took[True], took[False], strict=True))
+        for part in (0, 1)
+    ]
     load = " ".join(f"{number:.1f}" for number in os.getloadavg())
-    print(f"median ratio {statistics.median(ratios):.3f}, {size / 1e6:.1f} MB a checkpoint, every 5 steps; load {load}")
+    print(f"with a store over without: {ratios[0]:.3f} of the seconds, {ratios[1]:.3f} of those of processors")
+    print(f"{size / 1e6:.1f} MB a checkpoint, every 5 steps; load {load}")
 
 
 def main() -> None:

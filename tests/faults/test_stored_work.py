@@ -14,10 +14,10 @@ import pytest
 
 from bakeoff.elsewhere.store import VARIABLE, Folder, open_store
 from bakeoff.errors import TryAgainLater, WorkspaceError
-from elsewhere.test_work_store import save, steps, training, wait_until
 from extra_packages import extra_packages
 from faults.s3_store import Bucket
 from faults.stored_work import CLIENT, frozen_and_thawed, lost_and_gone_on
+from stored_training import save, steps, training, wait_until
 
 pytestmark = [
     pytest.mark.slow,
