@@ -143,7 +143,7 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, steps: 
     trained(whole)
     with store_of(folder / "store", s3=s3) as named:
         for kill in range(kills):
-            wanted = chance.randrange(0, int(2 * LINES_A_STEP * steps) // kills)
+            wanted = chance.randrange(0, int(LINES_A_STEP * steps) // kills)
             was_killed = killed_in_another_clone(first, folder / f"clone{kill}", chance, wanted)
             print(f"life {kill + 1:2}: {'killed' if was_killed else 'had come to its end'}", flush=True)
         last = first.copy(folder / "last")
