@@ -21,7 +21,7 @@ LAYERS = (
     {"stages"},
     {"judging"},
     {"compare", "intake", "pipeline_import", "reproduce", "sweep"},
-    {"effects", "planning", "predict", "zoo"},
+    {"effects", "elsewhere", "planning", "predict", "zoo"},
     {"runs"},
     {"tracking"},
     {"pipeline_config"},

@@ -19,6 +19,7 @@ from bakeoff.tracking.target import Target, is_sent, place_in, target_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
+    from mlflow.entities import Metric
     from mlflow.exceptions import MlflowException
     from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 
@@ -272,6 +273,42 @@ def test_a_place_that_cannot_be_read_is_the_beginning(left: str, journal: Journa
     assert holds_everything(store)
     (journal.folder / "target.json").write_text(left)
     assert target_in(journal.folder) is None
+
+
+def test_a_run_that_goes_on_on_another_machine_has_each_point_once(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal begins there anew, with the history so far, and grows while it is sent."""
+    store = Store()
+    deliver(journal, store)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    tracker.expect_earlier_points("0f", Mlflow(uri=TARGET.uri, experiment=TARGET.experiment))
+    other = Journal("0f")
+    TARGET.write(other.folder)
+    delivery = Delivery(store, "1", other.folder, TARGET)  # type: ignore[arg-type]
+    for step in range(1, 10):
+        other.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
+        other.settle()
+        delivery.send()
+    assert len(store.runs) == 1
+    assert sorted(store.points) == sorted({*store.points}) and len(store.points) == 2 * 9
+
+
+def test_what_another_machine_told_while_the_store_was_out_of_reach_is_not_told_twice(
+    journal: Journal, tmp_path: Path
+) -> None:
+    store = Store()
+    deliver(journal, store)
+    behind = Journal("0f")
+    for step in (7, 8):
+        behind.metrics(step, {"train/loss": step / 4})
+        behind.file(tmp_path / "weights", f"train/weights of {step}")
+    behind.close()
+    replace(place_in(journal.folder, TARGET), trouble="no server answers", tries=1).write(journal.folder, TARGET)
+    store.do_log_batch("mlflow-0", [Metric("train/loss", step / 4, 0, step) for step in (7, 8)])
+    deliver(journal, store)
+    assert sorted(store.points) == sorted({*store.points})
 
 
 def test_trouble_that_is_over_is_not_told_any_more(journal: Journal) -> None:

@@ -61,6 +61,20 @@ def test_steps_that_are_taken_again_after_an_interruption_are_told_once() -> Non
     assert told(journal)[3]["values"] == {"validation/accuracy": 0.5}
 
 
+def test_nothing_is_told_of_a_run_that_another_machine_tells_of() -> None:
+    journal, is_elsewhere = Journal("run"), [False]
+    journal.is_silent = lambda: is_elsewhere[0]
+    journal.state("RUNNING")
+    journal.metrics(1, {"loss": 0.5})
+    is_elsewhere[0] = True
+    journal.metrics(2, {"loss": 0.25})
+    journal.tags({"bakeoff.state": "STOPPED"})
+    journal.state("KILLED")
+    journal.close()
+    assert [entry["kind"] for entry in told(journal)] == ["state", "metrics"]
+    assert not (journal.folder / "running").exists()
+
+
 def test_a_result_that_is_revised_is_told_again_only_if_it_is_another() -> None:
     journal = Journal("run")
     for value in (0.5, 0.5, 0.75):

@@ -1,0 +1,1 @@
+"""Work of other machines: copies of work in flight, in a store that all of them reach."""
