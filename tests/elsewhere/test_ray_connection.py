@@ -68,7 +68,7 @@ def test_a_place_where_nobody_listens_is_named() -> None:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     with pytest.raises(WorkspaceError, match=rf"--on 127.0.0.1:{port}: no Ray cluster answers \(.*refused\); see"):
-        ray_connection.require_answer(RayAddress(f"127.0.0.1:{port}", "127.0.0.1", port))
+        ray_connection.require_answer(RayAddress(f"127.0.0.1:{port}", "127.0.0.1", port), "127.0.0.1")
 
 
 def test_a_node_with_other_versions_is_refused_by_name() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import os
+import pickle
 import platform
 import socket
 import time
@@ -22,16 +23,17 @@ def enter(folder: str | None) -> None:
         os.chdir(folder)
 
 
-def call(folder: str | None, module: str, name: str, *arguments: Any) -> Any:
-    """Call a function of this project, which the node imports by itself."""
+def call(folder: str | None, packed: bytes) -> Any:
+    """Call a pickled function of this project with its arguments. They are unpickled once the code is the right one."""
     enter(folder)
-    return getattr(importlib.import_module(module), name)(*arguments)
+    function, arguments = pickle.loads(packed)
+    return function(*arguments)
 
 
 def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a node has: host, time, versions, and whether it sees the file `mark` in the workspace's folder."""
+    """Return what a node has: host, time, versions, and whether it sees the workspace's folder and the file `mark`."""
     now = time.time()
-    sees_workspace = os.path.isfile(os.path.join(folder, mark))
+    sees_workspace = os.path.isfile(mark) and os.path.isdir(folder)
     enter(folder if sees_workspace else None)
     versions = {"python": platform.python_version(), "bakeoff's code": digest_code()}
     return {

@@ -19,8 +19,10 @@ from bakeoff.errors import ConfigError, TakenAway, WorkspaceError, one_line
 if TYPE_CHECKING:
     from types import FrameType
 
+ON_VARIABLE = "BAKEOFF_ON"  # the words after `--on`, for stages
 ANY = "ray"  # the cluster that Ray itself finds, or a new one on this machine
 SCHEME = "ray://"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SECONDS_TO_ANSWER = 5.0
 # Ray reports how it is used to its makers unless it is told not to, and says much that nobody asked for.
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -60,10 +62,15 @@ def _parse_place(text: str, where: str) -> RayAddress:
     raise ConfigError(f"{where}: must be ray, ray://HOST:PORT or HOST:PORT, got {text!r}")
 
 
-def load_ray(settings: Mapping[str, str]) -> Any:
-    """Return the module `ray`, which reads settings when it is loaded. Raises WorkspaceError if it is not installed."""
+def require_ray(text: str) -> None:
+    """Refuse an address that is none, and a machine without Ray, before any work begins."""
+    parse_address(text)
     if importlib.util.find_spec("ray") is None:
         raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
+
+
+def _load_ray(settings: Mapping[str, str]) -> Any:
+    """Return the module `ray`, which reads settings when it is loaded."""
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     import ray
@@ -77,8 +84,9 @@ def connect(address: RayAddress) -> Iterator[Any]:
 
     A cluster that was made for the block ends with it, too.
     """
-    ray = load_ray(SETTINGS | TRIES if address.text else SETTINGS)
-    require_answer(address)
+    require_ray(str(address))
+    ray = _load_ray(SETTINGS | TRIES if address.text else SETTINGS)
+    require_answer(address, address.host if address.host not in LOOPBACK else _find_own_address(ray, address))
     with _keep_signals():
         try:
             ray.init(address.text or None, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
@@ -92,21 +100,27 @@ def connect(address: RayAddress) -> Iterator[Any]:
             ray.shutdown()
 
 
-def require_answer(address: RayAddress) -> None:
+def require_answer(address: RayAddress, host: str) -> None:
     """Find quickly that nobody listens at an address: Ray itself would wait for minutes."""
     if not address.text:
         return
     try:
-        socket.create_connection((address.host, address.port), SECONDS_TO_ANSWER).close()
+        socket.create_connection((host, address.port), SECONDS_TO_ANSWER).close()
     except OSError as error:
         _refuse(address, error)
+
+
+def _find_own_address(ray: Any, address: RayAddress) -> str:
+    """Return where Ray looks for a cluster of this machine: at its network card, but for Ray's client."""
+    return address.host if address.text.startswith(SCHEME) else str(ray.util.get_node_ip_address())
 
 
 def _refuse(address: RayAddress, error: Exception) -> NoReturn:
     if "ersion mismatch" in str(error):
         raise WorkspaceError(f"--on {address}: {one_line(error, 400)}; install the same versions") from None
     remedy = "see `ray status` there" if address.text else "`ray stop` clears what is left of a dead one"
-    raise WorkspaceError(f"--on {address}: no Ray cluster answers ({one_line(error)}); {remedy}") from None
+    said = (str(error).strip().splitlines() or [type(error).__name__])[-1]  # the first ones may be a traceback
+    raise WorkspaceError(f"--on {address}: no Ray cluster answers ({said[:200]}); {remedy}") from None
 
 
 @contextmanager

@@ -48,13 +48,16 @@ def place_on(ray: Any, node_id: str) -> Any:
     return NodeAffinitySchedulingStrategy(node_id, soft=False)
 
 
-def ask_nodes(ray: Any, workspace: Path) -> list[Node]:
-    """Return the nodes that are alive, in the order of their ids. Raises WorkspaceError if one does not answer."""
+def ask_nodes(ray: Any, workspace: Path, shelf: Path | None = None) -> list[Node]:
+    """Return the nodes that are alive, in the order of their ids. Raises WorkspaceError if one does not answer.
+
+    With `shelf` a node sees the workspace only if it also sees this folder, where work in flight is kept.
+    """
     send_by_value(ray)
     alive = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
     describe = ray.remote(on_node.describe)
     nodes = []
-    with _marked(workspace) as mark:
+    with _marked(shelf or workspace) as mark:
         asked_at = time.time()
         places = [{"num_cpus": 0, "scheduling_strategy": place_on(ray, node["NodeID"])} for node in alive]
         asked = [describe.options(**place).remote(str(workspace), mark, LIBRARIES) for place in places]
@@ -109,13 +112,12 @@ def _node(node: Mapping[str, Any], told: Mapping[str, Any], asked_at: float, ans
 
 
 @contextmanager
-def _marked(workspace: Path) -> Iterator[str]:
-    """Put a file into the workspace by which a node knows that it is this very folder."""
-    mark = f"{IN_FLIGHT}/seen-{secrets.token_hex(8)}"
-    path = workspace / mark
+def _marked(folder: Path) -> Iterator[str]:
+    """Put a file into the folder by which a node knows that it is this very folder."""
+    path = folder.resolve() / IN_FLIGHT / f"seen-{secrets.token_hex(8)}"
     path.parent.mkdir(exist_ok=True)
     path.touch()
     try:
-        yield mark
+        yield str(path)
     finally:
         path.unlink(missing_ok=True)
