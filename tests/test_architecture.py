@@ -43,6 +43,7 @@ ONLY_IN = {
     "optuna": {"sweep"},
     "sklearn": {"sources"},
     "jinja2": {"pages"},
+    "ray": {"elsewhere"},
     "scipy": {"effects", "metrics"},
 }
 ALL_DECIDING = {room for rooms in DECIDING.values() for room in rooms} - set(COMPOSING)

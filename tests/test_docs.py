@@ -17,11 +17,12 @@ import yaml
 from dvc.cli import parse_args
 from hydra.core.override_parser.types import Override
 
-from bakeoff.cli import make_parser, parse
+from bakeoff.cli import make_parser, parse, take_option
 from bakeoff.cli.parser import OPTION
 from bakeoff.config.compose import compose
 from bakeoff.config.variant import parse_variant
 from bakeoff.config.words import read_words
+from bakeoff.elsewhere.ray_connection import parse_address
 from bakeoff.sweep.points import load_words, values_of
 from doc_blocks import BLOCKS, COMMANDS, Block, blocks_of
 from imports import ROOT
@@ -71,7 +72,10 @@ def _one(override: Override, place: int) -> str:
 def check_command(folder: Path, words: list[str]) -> None:
     program, *rest = words
     if program == "bakeoff" and rest[0] == "repro":
-        parse_args(rest)
+        words, on = take_option(rest, "--on")
+        if on is not None:
+            parse_address(on)
+        parse_args(words)
     elif program == "bakeoff":
         arguments = parse(rest)
         changes = [word for word in getattr(arguments, "overrides", []) if "=" in word or word.startswith("~")]

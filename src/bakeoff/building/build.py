@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -21,12 +22,13 @@ from filelock import FileLock, Timeout
 from bakeoff import workspace
 from bakeoff.building import writing
 from bakeoff.building.alike import find_alike
-from bakeoff.building.catalogue import Catalogue, unpack_item
+from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.chosen import require_chosen
 from bakeoff.building.contents import Tally
-from bakeoff.building.examine import AS_STORED, UNSAID, Verdict, examine
+from bakeoff.building.drawings import settle_drawings
+from bakeoff.building.examine import Verdict, examine
 from bakeoff.building.examples import choose_classes, choose_shards, fill_examples, find_odd_classes
-from bakeoff.building.page import counted
+from bakeoff.building.pool import PIECE, MakePool, Piece, Pool, cut
 from bakeoff.building.report import Findings, write_report
 from bakeoff.building.sides import choose_sides
 from bakeoff.building.workers import Workers
@@ -42,7 +44,6 @@ from bakeoff.sources.raw_files import make_printable
 
 CATALOGUE = "catalogue.db"
 LONGEST_REASON = 500  # characters of why a file cannot be used
-PIECE = 32  # items that a worker gets at once; clips one by one
 
 _datasets: list[Dataset]  # in a worker process
 _roots: list[Path]
@@ -50,22 +51,31 @@ _folder: Path
 
 
 def build(
-    parts: Sequence[Part], out: Path, workers: int, source_digest: str = "", *, labels: Sequence[str] = ()
+    parts: Sequence[Part],
+    out: Path,
+    workers: int,
+    source_digest: str = "",
+    *,
+    labels: Sequence[str] = (),
+    make_pool: MakePool | None = None,
 ) -> tuple[Manifest, Findings]:
     """Build the records in `out`, whole; on any error what was there before stays.
 
     With `labels` they are for a model that knows these: they get its ids, and need not have anything to train on.
+    With `make_pool` others do the work than processes of this machine.
     """
     datasets = [part.dataset for part in parts]
     with _hold_folder(parts, "judged_in_work" if labels else "records") as folder, ExitStack() as open_files:
         catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
         as_stored = [replace(dataset, boxes_drawn_on="stored") for dataset in datasets]
-        pool = open_files.enter_context(Workers(workers, _prepare, [*datasets, *as_stored], folder))
+        readers = [*datasets, *as_stored]
+        opened = make_pool(readers, folder) if make_pool else HomePool(workers, readers, folder)
+        pool: Pool = open_files.enter_context(opened)
         pool.warm_up()
         catalogue.list_items(_list_items(parts))
         require_chosen(catalogue, parts)
         _check(catalogue, pool, datasets)
-        doubts = _settle_drawings(catalogue, pool, parts)
+        doubts = settle_drawings(catalogue, pool, parts)
         _require_few_rejected(catalogue, parts)
         fill_examples(catalogue, datasets)
         classes, warnings = choose_classes(catalogue, parts, labels)
@@ -116,51 +126,16 @@ def _stamp(root: Path, item: Item) -> str:
         return "unreadable"
 
 
-def _check(catalogue: Catalogue, pool: Workers, datasets: Sequence[Dataset]) -> None:
+def _check(catalogue: Catalogue, pool: Pool, datasets: Sequence[Dataset]) -> None:
     total = catalogue.count("items")
     piece = 1 if datasets[0].task == "video" else PIECE
     with progress("checking", total, "files") as bar:
         bar.advance(catalogue.count("verdicts"))
-        results = pool.each(_examine, _cut(catalogue.unchecked(), piece), _refuse_deadly)
+        results = pool.examine(cut(catalogue.unchecked(), piece))
         # Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little.
         while verdicts := [verdict for result in islice(results, 8) for verdict in result]:
             catalogue.add_verdicts(verdicts)
             bar.advance(len(verdicts))
-
-
-def _settle_drawings(catalogue: Catalogue, pool: Workers, parts: Sequence[Part]) -> list[str]:
-    """Take boxes of which no size tells whether they were drawn on the image as stored or as shown as most others are.
-
-    Return a warning for each dataset with such images.
-    """
-    warnings = []
-    told = "json_extract(verdicts.content, '$.drawn_on')"
-    rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {told}"
-    for source, part in enumerate(parts):
-        counts = dict(catalogue.table.execute(f"SELECT {told}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
-        if part.dataset.boxes_drawn_on != "auto" or UNSAID not in counts:
-            continue
-        others = {kind: counts.get(kind, 0) for kind in ("stored", "shown")}
-        drawn = "stored" if others["stored"] > others["shown"] else "shown"
-        # Those that a build before this one took otherwise are among them.
-        other = f"SELECT items.content {rows} = ? AND (instr(verdicts.content, ?) > 0) != ?"
-        items = catalogue.table.execute(other, [source, UNSAID, AS_STORED, drawn == "stored"]).fetchall()
-        again = ((source + len(parts) * (drawn == "stored"), unpack_item(item)) for (item,) in items)
-        for verdicts in pool.each(_examine, _cut(again, PIECE), _refuse_deadly):
-            catalogue.add_verdicts(verdicts)
-        [name] = catalogue.table.execute(f"SELECT MIN(name) {rows} = ?", [source, UNSAID]).fetchone()
-        warnings.append(
-            f"{counted(counts[UNSAID], 'image')} with an EXIF orientation where no size tells whether boxes were drawn "
-            f"on the image as stored or as shown, {name} for one; taken as {drawn}, as on {others[drawn]:,} others "
-            "(data.boxes_drawn_on)"
-        )
-    return warnings
-
-
-def _cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[list[tuple[int, Item]]]:
-    source = iter(rows)
-    while piece := list(islice(source, size)):
-        yield piece
 
 
 def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
@@ -185,13 +160,13 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
 
 
 def _write(
-    pool: Workers, counts: dict[str, int], classes: list[str], catalogue: Catalogue
+    pool: Pool, counts: dict[str, int], classes: list[str], catalogue: Catalogue
 ) -> dict[str, list[writing.Seal]]:
     seals: dict[str, list[writing.Seal]] = {split: [] for split in counts}
     total = catalogue.count("examples", "side IS NOT NULL")
     orders = (writing.Order(split, number, count) for split, count in counts.items() for number in range(count))
     with progress("writing", total, "examples") as bar:
-        for order, seal in pool.each(_write_one, ([(order, classes)] for order in orders), _give_up_writing):
+        for order, seal in pool.write(orders, classes, catalogue):
             seals[order.split].append(seal)
             bar.advance(seal.tally.examples)
     return {split: sorted(made, key=lambda seal: seal.shard.file) for split, made in seals.items()}
@@ -235,6 +210,8 @@ def _hold_folder(parts: Sequence[Part], kind: str) -> Iterator[Path]:
                 other.unlink(missing_ok=True)
     with FileLock(f"{folder}.lock"):
         folder.mkdir(exist_ok=True)
+        for left in folder.glob("*partial-*"):  # of a build that was killed
+            left.unlink()
         try:
             yield folder
         except sqlite3.DatabaseError as error:
@@ -257,13 +234,37 @@ def _fingerprint(parts: Sequence[Part]) -> str:
     return digest.hexdigest()[:16]
 
 
+class HomePool:
+    """Processes of this machine. They read the catalogue themselves."""
+
+    def __init__(self, count: int, datasets: Sequence[Dataset], folder: Path) -> None:
+        self._workers = Workers(count, _prepare, list(datasets), folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.__exit__()
+
+    def warm_up(self) -> None:
+        self._workers.warm_up()
+
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+        return self._workers.each(_examine, pieces, _refuse_deadly)
+
+    def write(
+        self, orders: Iterable[writing.Order], classes: list[str], catalogue: Catalogue
+    ) -> Iterator[tuple[writing.Order, writing.Seal]]:
+        return self._workers.each(_write_one, ([(order, classes)] for order in orders), _give_up_writing)
+
+
 def _prepare(datasets: list[Dataset], folder: Path) -> None:
     global _datasets, _roots, _folder
     _datasets, _folder = datasets, folder
     _roots = [dataset.folder() for dataset in datasets]
 
 
-def _examine(piece: list[tuple[int, Item]]) -> list[Verdict]:
+def _examine(piece: Piece) -> list[Verdict]:
     return [examine(_datasets[source], _roots[source], item) for source, item in piece]
 
 

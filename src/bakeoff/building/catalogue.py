@@ -7,7 +7,7 @@ examples  the items that become records: which side, which shard
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -94,7 +94,7 @@ class Catalogue:
         for source, content in self.table.execute(query):
             yield source, unpack_verdict(content)
 
-    def shard(self, side: str, shard: int) -> Iterator[tuple[int, Item, Verdict]]:
+    def shard(self, side: str, shard: int) -> Generator[tuple[int, Item, Verdict], None, None]:
         """What one shard holds, in its order."""
         for source, item, verdict in self.packed_shard(side, shard):
             yield source, unpack_item(item), unpack_verdict(verdict)

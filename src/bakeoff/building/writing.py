@@ -6,8 +6,9 @@ every shard whose seal still fits.
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +17,14 @@ import numpy as np
 
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.contents import A_SPLIT, Sample, Tally, draw_sample
-from bakeoff.building.examine import make_record
+from bakeoff.building.examine import Verdict, make_record
 from bakeoff.building.report import write_made_report
-from bakeoff.files import building
+from bakeoff.files import building, write_whole
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, hash_file, write_labels
 from bakeoff.records.record import SEEN, TRAIN, Record, Source, encode_record, number_classes
 from bakeoff.records.shards import ShardWriter, name_index, name_shard
-from bakeoff.sources.dataset import Dataset
+from bakeoff.sources.dataset import Dataset, Item
 
 EXAMPLES_PER_SHARD = 1024
 
@@ -50,16 +51,28 @@ class Order:
 def write_shard(
     catalogue: Catalogue, order: Order, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
 ) -> Seal:
-    """Keep what is finished; else write beside, then rename, the seal last."""
-    recipe = _hash_content(catalogue, order, classes)
-    if held := _read_seal(folder, order.file, recipe):
+    """Keep what is finished, or write it."""
+    recipe = hash_content(catalogue, order, classes)
+    if held := read_seal(folder, order.file, recipe):
         return held
-    (folder / f"{order.file}.json").unlink(missing_ok=True)
+    with closing(catalogue.shard(order.split, order.number)) as rows:
+        return make_shard(rows, order, recipe, datasets, classes, folder)
+
+
+def make_shard(
+    rows: Iterable[tuple[int, Item, Verdict]],
+    order: Order,
+    recipe: str,
+    datasets: Sequence[Dataset],
+    classes: Sequence[str],
+    folder: Path,
+) -> Seal:
+    """Write beside, then rename, the seal last. Several processes may do so at once: they write the same."""
     ids, tally, boxes = number_classes(classes), Tally(), []
-    unfinished = f"partial-{order.file}"
+    unfinished = f"partial-{secrets.token_hex(4)}-{order.file}"
     roots = [dataset.folder() for dataset in datasets]
     with ShardWriter(folder, unfinished) as shard:
-        for source, item, verdict in catalogue.shard(order.split, order.number):
+        for source, item, verdict in rows:
             record, sha256 = make_record(datasets[source], roots[source], item, verdict)
             shard.write(encode_record(record, ids, sha256))
             tally.add(record)
@@ -67,21 +80,25 @@ def write_shard(
                 boxes += [(box.ymin, box.xmin, box.ymax, box.xmax) for box in record.boxes]
     (folder / unfinished).replace(folder / order.file)
     (folder / name_index(unfinished)).replace(folder / name_index(order.file))
-    np.save(folder / name_boxes(order.file), np.array(boxes, np.float32).reshape(-1, 4))
+    np.save(folder / name_boxes(unfinished), np.array(boxes, np.float32).reshape(-1, 4))
+    (folder / name_boxes(unfinished)).replace(folder / name_boxes(order.file))
     made = replace(shard.describe(), file=order.file)
     beside = {name: hash_file(folder / name) for name in (name_index(order.file), name_boxes(order.file))}
     seal = Seal(made, recipe, tally, {order.file: made.sha256, **beside})
-    ready = folder / f"{unfinished}.json"
-    ready.write_text(json.dumps(asdict(seal)), encoding="utf-8")
-    ready.replace(folder / f"{order.file}.json")
+    keep_seal(seal, folder)
     return seal
+
+
+def keep_seal(seal: Seal, folder: Path) -> None:
+    """Say that the shard and the files beside it are finished."""
+    write_whole(folder / f"{seal.shard.file}.json", json.dumps(asdict(seal)))
 
 
 def name_boxes(shard: str) -> str:
     return f"boxes-{shard}.npy"
 
 
-def _read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
+def read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
     """Return None if the shard is not finished, of another recipe, or not what it was when it was sealed."""
     try:
         tree = json.loads((folder / f"{file}.json").read_text(encoding="utf-8"))
@@ -92,7 +109,8 @@ def _read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
     return seal if whole else None
 
 
-def _hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
+def hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
+    """Return the recipe of a shard."""
     digest = hashlib.sha256(json.dumps(list(classes)).encode())
     for _, item, verdict in catalogue.packed_shard(order.split, order.number):
         digest.update(f"{item}\n{verdict}\n".encode())

@@ -31,19 +31,24 @@ from bakeoff.cli import (
     weights,
 )
 from bakeoff.cli.parser import Parser
+from bakeoff.elsewhere.ray_connection import ON_VARIABLE, require_ray
 from bakeoff.errors import said_plainly
 from bakeoff.pipeline_import import command as import_config
 
 
 def _add_repro(commands: Any) -> None:
-    text = "`dvc repro` with its own options and --note, after mending what a kill or a loss of power left half written"
+    text = "`dvc repro` with its own options, --note and --on, after mending what a kill or a loss of power left behind"
     repro = commands.add_parser("repro", help=text, prefix_chars="\0", add_help=False)  # all words are for DVC
     repro.add_argument("words", nargs="*")
     repro.set_defaults(run=_repro)
 
 
 def _repro(arguments: argparse.Namespace) -> None:
-    words, note = _take_note(arguments.words)
+    words, note = take_option(arguments.words, "--note")
+    words, on = take_option(words, "--on")
+    if on is not None:
+        require_ray(on)
+        os.environ[ON_VARIABLE] = on  # for the stages that can use other machines
     sys.argv = ["dvc", "repro", *words]
     if note is None:
         dvc.main()
@@ -62,11 +67,11 @@ def _repro_with(note: str) -> None:
         tell_notes_here()  # of a run that was there already
 
 
-def _take_note(words: list[str]) -> tuple[list[str], str | None]:
-    """Return DVC's words, and the text of --note."""
+def take_option(words: list[str], option: str) -> tuple[list[str], str | None]:
+    """Return the other words, and the text of an option that DVC does not have."""
     for place, word in enumerate(words):
         name, is_one, text = word.partition("=")
-        if name == "--note" and (is_one or place + 1 < len(words)):
+        if name == option and (is_one or place + 1 < len(words)):
             after = place + (1 if is_one else 2)
             return [*words[:place], *words[after:]], text if is_one else words[place + 1]
     return words, None

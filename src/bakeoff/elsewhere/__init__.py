@@ -1,1 +1,1 @@
-"""Work of other machines: copies of work in flight, in a store that all of them reach."""
+"""Work on other machines, moved there by Ray core or Slurm, and copies of work in flight that all of them reach."""

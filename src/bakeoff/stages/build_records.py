@@ -1,12 +1,16 @@
 """data/raw or a built-in source -> data/records: shards, indexes, label files, report, manifest."""
 
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.building.build import build
 from bakeoff.building.page import counted
+from bakeoff.building.pool import MakePool
 from bakeoff.building.report import Findings
 from bakeoff.building.writing import make_records
+from bakeoff.elsewhere.ray_connection import ON_VARIABLE
 from bakeoff.errors import said_plainly
 from bakeoff.machine import cores
 from bakeoff.planning.whole import keep_stage
@@ -18,27 +22,40 @@ from bakeoff.stages import read_options, stage_parser
 
 
 def build_records(
-    source: Source | Dataset | list[Part], out: Path, *, source_digest: str = "", workers: int | None = None
+    source: Source | Dataset | list[Part],
+    out: Path,
+    *,
+    source_digest: str = "",
+    workers: int | None = None,
+    make_pool: MakePool | None = None,
 ) -> tuple[Manifest, Findings]:
     """Build the records of one source, or of several datasets as one."""
     if not isinstance(source, (Dataset, list)):
         return make_records(source, out, source_digest), Findings({}, (), ())
     parts = source if isinstance(source, list) else [Part("", source)]
-    return build(parts, out, workers or cores(), source_digest)
+    return build(parts, out, workers or cores(), source_digest, make_pool=make_pool)
 
 
 def main() -> None:
     parser = stage_parser("build_records", __doc__)
     parser.add_argument("--workers", type=int, help="processes; all cores unless given; the records are the same")
-    with said_plainly():
-        workers = read_options(parser).workers
+    parser.add_argument(
+        "--on", metavar="ADDRESS", default=os.environ.get(ON_VARIABLE), help="a cluster of Ray; likewise"
+    )
+    with said_plainly(), ExitStack() as elsewhere:
+        options = read_options(parser)
         # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
         from bakeoff.config.variant import choose_source
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)
+        make_pool = None
+        if options.on and isinstance(chosen.source, (Dataset, list)):
+            from bakeoff.elsewhere.ray_building import open_pools
+
+            make_pool = elsewhere.enter_context(open_pools(options.on))
         manifest, findings = build_records(
-            chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=workers
+            chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=options.workers, make_pool=make_pool
         )
         counts = ", ".join(f"{content.examples:,} {split}" for split, content in manifest.splits.items())
         shards = counted(sum(len(content.shards) for content in manifest.splits.values()), "shard")

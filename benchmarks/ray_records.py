@@ -1,0 +1,91 @@
+"""How much faster two nodes of Ray build records than one, each with a core of its own.
+
+    python benchmarks/ray_records.py                        # 6,000 images of 640x480, 0.4 GB; five pairs
+    python benchmarks/ray_records.py --images 2000 --pairs 3
+
+All processes of a node keep to one core of this machine. The command itself, with the catalogue, runs on any core. One
+node and two are timed in turn, and the median of the ratios is told: other work on the machine hits both of a pair.
+
+    whole      python -m bakeoff.stages.build_records --on ray, from its start to its end
+    images     the same without what it takes for the first 64 images: Python, the connection to Ray, processes on nodes
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from records import new_workspace, write_images
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from extra_packages import extra_packages, python_path  # noqa: E402
+from ray_cluster import PACKAGES, Nodes, ray_nodes  # noqa: E402
+
+STAGE = [sys.executable, "-m", "bakeoff.stages.build_records", "--on", "ray"]
+
+
+FEW = 64
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=6000)
+    parser.add_argument("--pairs", type=int, default=5)
+    arguments = parser.parse_args()
+    path = os.pathsep.join([python_path(extra_packages(PACKAGES)), str(ROOT / "src")])
+    ratios: dict[str, list[float]] = {"whole": [], "images": []}
+    with tempfile.TemporaryDirectory() as folder:
+        few, many = new_workspace(Path(folder) / "few"), new_workspace(Path(folder) / "many")
+        write_images(few / "data/raw/images", FEW, (640, 480))
+        write_images(many / "data/raw/images", arguments.images, (640, 480))
+        with ray_nodes(1, python_path=path) as one, ray_nodes(1, 1, python_path=path) as two:
+            keep_apart(one)
+            keep_apart(two)
+            print(f"{'nodes':>5} {'whole s':>8} {'images s':>8}   load of the machine")
+            for _ in range(arguments.pairs):
+                slow, fast = (measure(few, many, nodes) for nodes in (one, two))
+                for name, found in ratios.items():
+                    found.append(slow[name] / fast[name])
+    for name, found in ratios.items():
+        print(
+            f"{name}: two nodes are {statistics.median(found):.2f} times as fast, {min(found):.2f} to {max(found):.2f}"
+        )
+
+
+def keep_apart(nodes: Nodes) -> None:
+    """Let each node have the core of its number, and its processes that start later with it."""
+    below = psutil.Process(nodes.process.pid).children(recursive=True)
+    raylets = sorted((one for one in below if one.name() == "raylet"), key=psutil.Process.create_time)
+    cores = sorted(os.sched_getaffinity(0))
+    for core, raylet in zip(cores, raylets, strict=False):
+        for process in (raylet, *raylet.children(recursive=True)):
+            with suppress(psutil.Error):
+                process.cpu_affinity([core])
+
+
+def measure(few: Path, many: Path, nodes: Nodes) -> dict[str, float]:
+    start, whole = build(few, nodes), build(many, nodes)
+    print(f"{nodes.count:5} {whole:8.1f} {whole - start:8.1f}   {os.getloadavg()[0]:.1f}", flush=True)
+    return {"whole": whole, "images": whole - start}
+
+
+def build(workspace: Path, nodes: Nodes) -> float:
+    """Return how many seconds it takes."""
+    shutil.rmtree(workspace / "data/records", ignore_errors=True)
+    begun = time.perf_counter()
+    subprocess.run(STAGE, cwd=workspace, env=os.environ | nodes.environment, capture_output=True, check=True)
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    main()

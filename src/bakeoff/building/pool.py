@@ -1,0 +1,39 @@
+"""What a build gives its work to: processes of this machine, as in build.py, or of others.
+
+Results come in any order. Which files come out does not depend on who made them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from bakeoff.building.catalogue import Catalogue
+from bakeoff.building.examine import Verdict
+from bakeoff.building.writing import Order, Seal
+from bakeoff.sources.dataset import Dataset, Item
+
+Piece = list[tuple[int, Item]]  # items, each with the number of its dataset
+PIECE = 32  # items that a worker gets at once; clips one by one
+
+
+class Pool(Protocol):
+    def warm_up(self) -> None:
+        """Load what is needed while the caller does other things."""
+
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+        """Yield the verdicts of each piece."""
+
+    def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
+        """Write shards into the build's folder; keep those that are finished there."""
+
+
+# (datasets, the build's folder) -> a pool, open within a block
+MakePool = Callable[[Sequence[Dataset], Path], AbstractContextManager[Pool]]
+
+
+def cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[Piece]:
+    source = iter(rows)
+    while piece := list(islice(source, size)):
+        yield piece

@@ -1,0 +1,48 @@
+"""What a node does of a build of records: it reads raw files itself, or gets their bytes and gives a shard's back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.building.catalogue import unpack_item, unpack_verdict
+from bakeoff.building.examine import Verdict, examine
+from bakeoff.building.pool import Piece
+from bakeoff.building.writing import Order, Seal, make_shard
+from bakeoff.elsewhere.raw_bytes import Excerpt, laid_out
+from bakeoff.sources.dataset import Dataset
+
+PackedRow = tuple[int, str, str]  # dataset, item, verdict, as the catalogue keeps them
+
+
+def load() -> None:
+    """Import this module, so that the first task need not."""
+
+
+def examine_near(datasets: Sequence[Dataset], piece: Piece) -> list[Verdict]:
+    roots = [dataset.folder() for dataset in datasets]
+    return [examine(datasets[source], roots[source], item) for source, item in piece]
+
+
+def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerpt]) -> list[Verdict]:
+    with laid_out(datasets, excerpts) as inside:
+        return examine_near(inside, piece)
+
+
+def write_near(
+    datasets: Sequence[Dataset], rows: list[PackedRow], order: Order, recipe: str, classes: list[str], folder: Path
+) -> Seal:
+    unpacked = ((source, unpack_item(item), unpack_verdict(verdict)) for source, item, verdict in rows)
+    return make_shard(unpacked, order, recipe, datasets, classes, folder)
+
+
+def write_far(
+    datasets: Sequence[Dataset],
+    rows: list[PackedRow],
+    order: Order,
+    recipe: str,
+    classes: list[str],
+    excerpts: list[Excerpt],
+) -> tuple[Seal, dict[str, bytes]]:
+    """Return the seal, and the content of the files that it names."""
+    with laid_out(datasets, excerpts) as inside:
+        seal = write_near(inside, rows, order, recipe, classes, Path())
+        return seal, {name: Path(name).read_bytes() for name in seal.sha256}
