@@ -115,6 +115,7 @@ class Manifest:
     jobs: tuple[SweepJob, ...]
     search: Search | None = None  # None: its jobs are all there from the beginning
     note: str | None = None  # of all its runs
+    place: str | None = None  # where its jobs ran last, as `--on` says it
 
     @property
     def folder(self) -> Path:
