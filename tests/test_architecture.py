@@ -21,7 +21,7 @@ LAYERS = (
     {"stages"},
     {"judging"},
     {"compare", "intake", "pipeline_import", "reproduce", "sweep"},
-    {"effects", "planning", "predict", "zoo"},
+    {"effects", "elsewhere", "planning", "predict", "zoo"},
     {"runs"},
     {"tracking"},
     {"pipeline_config"},
@@ -43,6 +43,7 @@ ONLY_IN = {
     "optuna": {"sweep"},
     "sklearn": {"sources"},
     "jinja2": {"pages"},
+    "ray": {"elsewhere"},
     "scipy": {"effects", "metrics"},
 }
 ALL_DECIDING = {room for rooms in DECIDING.values() for room in rooms} - set(COMPOSING)

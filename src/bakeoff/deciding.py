@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
-    "cli", "compare", "effects", "intake", "judging", "multirun", "pipeline_import", "planning", "predict", "reproduce",
-    "runs", "sweep", "tracking", "zoo",
+    "cli", "compare", "effects", "elsewhere", "intake", "judging", "multirun", "pipeline_import", "planning", "predict",
+    "reproduce", "runs", "sweep", "tracking", "zoo",
 )  # fmt: skip
 GROUND = (
     "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",

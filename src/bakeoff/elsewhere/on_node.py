@@ -1,0 +1,63 @@
+"""What a node of a cluster runs first. Ray sends these functions by value, so that a node without this code runs them.
+
+They import nothing at the top but the standard library.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import os
+import platform
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+MISSING = "none"
+
+
+def enter(folder: str | None) -> None:
+    """Work in the workspace's folder, by its own code, if the node sees it. Call this before bakeoff is imported."""
+    if folder:
+        os.chdir(folder)
+
+
+def call(folder: str | None, module: str, name: str, *arguments: Any) -> Any:
+    """Call a function of this project, which the node imports by itself."""
+    enter(folder)
+    return getattr(importlib.import_module(module), name)(*arguments)
+
+
+def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a node has: host, time, versions, and whether it sees the file `mark` in the workspace's folder."""
+    now = time.time()
+    sees_workspace = os.path.isfile(os.path.join(folder, mark))
+    enter(folder if sees_workspace else None)
+    versions = {"python": platform.python_version(), "bakeoff's code": digest_code()}
+    return {
+        "host": socket.gethostname(),
+        "time": now,
+        "sees_workspace": sees_workspace,
+        "versions": versions | {name: find_version(name) for name in libraries},
+    }
+
+
+def find_version(library: str) -> str:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return MISSING
+
+
+def digest_code() -> str:
+    """Return the first characters of a digest of every file of the package that this process would import."""
+    try:
+        package = Path(importlib.import_module("bakeoff").__path__[0])
+    except ImportError:
+        return MISSING
+    content = hashlib.sha256()
+    for file in sorted(package.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            content.update(f"\n{file.relative_to(package).as_posix()}\n".encode())
+            content.update(file.read_bytes())
+    return content.hexdigest()[:12]

@@ -1,0 +1,140 @@
+"""`--on ray` -> a connection to a Ray cluster whose nodes have the code and libraries of this workspace.
+
+Only Ray core is used. It is loaded when somebody asks for it, and not before.
+"""
+
+import importlib.util
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from bakeoff.errors import ConfigError, TakenAway, WorkspaceError, one_line
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+ANY = "ray"  # the cluster that Ray itself finds, or a new one on this machine
+SCHEME = "ray://"
+SECONDS_TO_ANSWER = 5.0
+# Ray reports how it is used to its makers unless it is told not to, and says much that nobody asked for.
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+TRIES = {"RAY_NUM_REDIS_GET_RETRIES": "2"}  # to reach a cluster that does not answer; each takes 40 s
+
+
+@dataclass(frozen=True)
+class RayAddress:
+    """Where a Ray cluster is: at HOST:PORT, or where Ray itself finds one."""
+
+    text: str  # as Ray takes it; empty if Ray is to find it
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        return self.text or ANY
+
+
+def is_ray(text: str) -> bool:
+    """Return whether the text after `--on` asks for Ray, rightly or not."""
+    return text == ANY or ":" in text
+
+
+def parse_address(text: str) -> RayAddress:
+    """Return what `ray`, `ray://HOST:PORT` or `HOST:PORT` means. Raises ConfigError."""
+    if text == ANY:
+        named = os.environ.get("RAY_ADDRESS", "")
+        return _parse_place(named, "RAY_ADDRESS") if named not in ("", "auto", "local") else RayAddress("")
+    return _parse_place(text, "--on")
+
+
+def _parse_place(text: str, where: str) -> RayAddress:
+    with suppress(ValueError):  # a port that is no number
+        parts = urlsplit(text if text.startswith(SCHEME) else f"{SCHEME}{text}")
+        if parts.hostname and parts.port and parts.netloc == text.removeprefix(SCHEME):
+            return RayAddress(text, parts.hostname, parts.port)
+    raise ConfigError(f"{where}: must be ray, ray://HOST:PORT or HOST:PORT, got {text!r}")
+
+
+def load_ray(settings: Mapping[str, str]) -> Any:
+    """Return the module `ray`, which reads settings when it is loaded. Raises WorkspaceError if it is not installed."""
+    if importlib.util.find_spec("ray") is None:
+        raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    return ray
+
+
+@contextmanager
+def connect(address: RayAddress) -> Iterator[Any]:
+    """Give the module `ray`, connected to the cluster. Tasks of this process end with the block.
+
+    A cluster that was made for the block ends with it, too.
+    """
+    ray = load_ray(SETTINGS | TRIES if address.text else SETTINGS)
+    require_answer(address)
+    with _keep_signals():
+        try:
+            ray.init(address.text or None, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            _refuse(address, error)
+    try:
+        with _end_by_signal():
+            yield ray
+    finally:
+        with _keep_signals():
+            ray.shutdown()
+
+
+def require_answer(address: RayAddress) -> None:
+    """Find quickly that nobody listens at an address: Ray itself would wait for minutes."""
+    if not address.text:
+        return
+    try:
+        socket.create_connection((address.host, address.port), SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        _refuse(address, error)
+
+
+def _refuse(address: RayAddress, error: Exception) -> NoReturn:
+    if "ersion mismatch" in str(error):
+        raise WorkspaceError(f"--on {address}: {one_line(error, 400)}; install the same versions") from None
+    remedy = "see `ray status` there" if address.text else "`ray stop` clears what is left of a dead one"
+    raise WorkspaceError(f"--on {address}: no Ray cluster answers ({one_line(error)}); {remedy}") from None
+
+
+@contextmanager
+def _keep_signals() -> Iterator[None]:
+    """Keep this process's own answer to SIGTERM, which Ray replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _end_by_signal() -> Iterator[None]:
+    """Let SIGTERM leave the block, unless somebody listens already, so that tasks elsewhere end."""
+
+    def leave(number: int, frame: "FrameType | None") -> NoReturn:
+        raise TakenAway(signal.Signals(number).name)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,121 @@
+"""The nodes of a Ray cluster: what each has, and whether it can do this workspace's work."""
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.elsewhere import on_node
+from bakeoff.errors import WorkspaceError, one_line
+from bakeoff.workspace import IN_FLIGHT
+
+LIBRARIES = ("tensorflow", "keras", "numpy", "pillow", "simplejpeg", "av")  # they decide numbers or bytes
+MOST_SECONDS_APART = 60.0  # clocks
+SECONDS_TO_DESCRIBE = 120.0  # a worker process has to start
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that is alive, and what it has told of itself."""
+
+    id: str
+    address: str  # where other nodes reach it
+    host: str
+    cpus: float
+    gpus: float
+    memory_bytes: int
+    sees_workspace: bool
+    versions: Mapping[str, str]
+    seconds_apart: float  # its clock from this machine's, at least
+
+    def __str__(self) -> str:
+        return f"{self.host} ({self.address}, node {self.id[:8]})"
+
+
+def send_by_value(ray: Any) -> None:
+    """Let Ray send what stands in on_node.py itself, not its name."""
+    ray.cloudpickle.register_pickle_by_value(sys.modules[on_node.__name__])
+
+
+def place_on(ray: Any, node_id: str) -> Any:
+    """Return Ray's strategy for a task that runs on this node or not at all."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(node_id, soft=False)
+
+
+def ask_nodes(ray: Any, workspace: Path) -> list[Node]:
+    """Return the nodes that are alive, in the order of their ids. Raises WorkspaceError if one does not answer."""
+    send_by_value(ray)
+    alive = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
+    describe = ray.remote(on_node.describe)
+    nodes = []
+    with _marked(workspace) as mark:
+        asked_at = time.time()
+        places = [{"num_cpus": 0, "scheduling_strategy": place_on(ray, node["NodeID"])} for node in alive]
+        asked = [describe.options(**place).remote(str(workspace), mark, LIBRARIES) for place in places]
+        for node, answer in zip(alive, asked, strict=True):
+            where = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+            try:
+                told = ray.get(answer, timeout=SECONDS_TO_DESCRIBE)
+            except (ray.exceptions.NodeDiedError, ray.exceptions.TaskUnschedulableError):
+                continue  # it was dead, and Ray did not know it yet
+            except ray.exceptions.RayError as error:
+                raise WorkspaceError(f"--on: Ray's node {where} does not answer: {one_line(error)}") from None
+            nodes.append(_node(node, told, asked_at, time.time()))
+    if not nodes:
+        raise WorkspaceError("--on: no node of Ray's cluster is alive; see `ray status` there")
+    return nodes
+
+
+def require_fitting(nodes: Sequence[Node]) -> None:
+    """Refuse nodes with other code, libraries or time than this machine."""
+    here = {"python": on_node.platform.python_version(), "bakeoff's code": on_node.digest_code()}
+    here |= {name: on_node.find_version(name) for name in LIBRARIES}
+    wrong = [line for node in nodes if (line := find_difference(node, here))]
+    if wrong:
+        raise WorkspaceError(f"--on: {'; '.join(wrong)}; give all nodes the same commit, environment and time")
+
+
+def find_difference(node: Node, here: Mapping[str, str]) -> str:
+    """Return what differs between a node and this machine; nothing if it can do the work."""
+    found = [
+        f"{name} {node.versions.get(name, on_node.MISSING)} there, {version} here"
+        for name, version in here.items()
+        if node.versions.get(name, on_node.MISSING) != version
+    ]
+    if abs(node.seconds_apart) > MOST_SECONDS_APART:
+        way = "ahead of" if node.seconds_apart > 0 else "behind"
+        found.append(f"its clock is {abs(node.seconds_apart):.0f} s {way} the clock here")
+    return f"node {node}: {', '.join(found)}" if found else ""
+
+
+def measure_apart(told: float, asked_at: float, answered_at: float) -> float:
+    """Return how far a clock is from this machine's, at least: it was read between the question and the answer."""
+    return min(told - asked_at, 0.0) + max(told - answered_at, 0.0)
+
+
+def _node(node: Mapping[str, Any], told: Mapping[str, Any], asked_at: float, answered_at: float) -> Node:
+    resources = node["Resources"]
+    return Node(
+        node["NodeID"], node["NodeManagerAddress"], told["host"], resources.get("CPU", 0.0), resources.get("GPU", 0.0),
+        int(resources.get("memory", 0)), told["sees_workspace"], told["versions"],
+        measure_apart(told["time"], asked_at, answered_at),
+    )  # fmt: skip
+
+
+@contextmanager
+def _marked(workspace: Path) -> Iterator[str]:
+    """Put a file into the workspace by which a node knows that it is this very folder."""
+    mark = f"{IN_FLIGHT}/seen-{secrets.token_hex(8)}"
+    path = workspace / mark
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    try:
+        yield mark
+    finally:
+        path.unlink(missing_ok=True)
