@@ -32,6 +32,7 @@ ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
 CORES = "BAKEOFF_CORES"  # that the job may use
 THREADS = "TF_NUM_INTRAOP_THREADS"
+FOLLOWS_PARENT = "BAKEOFF_FOLLOWS_PARENT"  # whether it ends when the process is gone that started it
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
         os.sched_setaffinity(0, map(int, cores.split(",")))
+    if os.environ.pop(FOLLOWS_PARENT, ""):
+        session.follow_parent()
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
@@ -121,7 +124,8 @@ def main() -> None:
                 if code == 0:
                     end_command(JOB)
             finally:
-                files.write_outcome(code)
+                if session.is_noted(files.process):  # or a later attempt has taken its place
+                    files.write_outcome(code)
     except Timeout:
         sys.exit(ALREADY_RUNS)
     sys.exit(code)
