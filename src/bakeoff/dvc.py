@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import chdir, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.errors import WorkspaceError
@@ -55,6 +57,34 @@ def change_params(changes: Sequence[str]) -> None:
     from dvc.utils.hydra import apply_overrides
 
     apply_overrides(PARAMS, list(changes))
+
+
+# Its default remote.
+
+
+@dataclass(frozen=True)
+class Remote:
+    address: str  # as DVC's settings say it
+    protocol: str
+    filesystem: Any  # fsspec's, with the endpoint and the credentials of DVC's settings
+    folder: str  # in that
+
+
+def default_remote() -> Remote | None:
+    """Return DVC's default remote of the main workspace; None if it has none."""
+    from dvc.config import Config
+    from dvc.fs import get_cloud_fs
+
+    try:
+        config = Config(dvc_dir=str(main_workspace() / ".dvc"))
+        name = config["core"].get("remote")
+        if name is None:
+            return None
+        kind, settings, folder = get_cloud_fs(config, name=name)
+        filesystem = kind(**settings).fs
+        return Remote(config["remote"][name]["url"], kind.protocol, filesystem, folder)
+    except Exception as error:  # whatever DVC or a client raises
+        raise WorkspaceError(f"DVC's default remote: {' '.join(str(error).split())}") from None
 
 
 # Its cache, which all workspaces of one clone share, and maybe several clones.

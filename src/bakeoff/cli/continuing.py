@@ -132,7 +132,8 @@ def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[
     """Put a checkpoint where training goes on from, unless one that is as new is there; return whether it was put."""
     from filelock import FileLock, Timeout
 
-    from bakeoff.files import sync, sync_names, write_whole
+    from bakeoff.elsewhere.copies import is_as_new, put_in_place
+    from bakeoff.files import write_whole
     from bakeoff.training.continuing import write_identity
     from bakeoff.training.fingerprint import name_of
 
@@ -140,25 +141,14 @@ def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            if any(_is_as_new(path, name) for path in folder.glob("*-*/[0-9]*[0-9]")):
+            if any(is_as_new(path, name) for path in folder.glob("*-*/[0-9]*[0-9]")):
                 return False
             write_identity(itself, folder)
             write_whole(folder / "run", work.run_id, lasting=True)
-            for file in files:
-                place = folder / file.relative_to(fetched)
-                place.parent.mkdir(exist_ok=True)
-                sync(file)
-                file.replace(place)
-                sync_names(place.parent)
+            put_in_place(files, fetched, folder)
     except Timeout:
         raise WorkspaceError(f"{folder.name}: is being trained here right now; stop it or wait for it") from None
     return True
-
-
-def _is_as_new(path: Path, name: str) -> bool:
-    phase, _, step = name.partition("/")
-    there = (int(path.parent.name.partition("-")[0]), int(path.name))
-    return there >= (int(phase.partition("-")[0]), int(step))
 
 
 def _render() -> Mapping[str, Any]:

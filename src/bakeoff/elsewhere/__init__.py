@@ -1,1 +1,1 @@
-"""Work on other machines, moved there by Ray core or Slurm. Nothing here is loaded by a command that works locally."""
+"""Work on other machines, moved there by Ray core or Slurm, and copies of work in flight that all of them reach."""

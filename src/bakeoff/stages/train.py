@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.elsewhere.work_store import NoStore, WorkStore, keep_in_store
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
 from bakeoff.input.store import BadRecords
@@ -94,6 +96,14 @@ class Desk:
     bad: BadRecords
     looks: Looks
     place: Place | None  # among several workers
+    store: WorkStore | NoStore
+
+    @contextmanager
+    def followed_by(self, copy: tracker.Tracker) -> Iterator[None]:
+        """MLflow's copy and the store hear of each checkpoint in the block, and the report how it ends."""
+        with copy.ending(self.store.has_lost), self.report.tracked(copy.run_id, copy.tags):
+            with self.work.followed(copy.settle, self.store.beside(copy.checkpoint)):
+                yield
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,7 @@ def train(
     with (
         Work(start.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps) as work,
         stop.listening(),
+        keep_in_store(start.folder, stop, start.identity, run.track, fresh=run.train.fresh) as store,
     ):
         with Report(
             start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
@@ -137,7 +148,7 @@ def train(
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
             choose_devices(run)
-            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks(), place)
+            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks(), place, store)
             return _train(run, manifest, records, out, start, desk)
 
 
@@ -166,7 +177,7 @@ def _train(
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint) | device_tags(rig.replicas)
     copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
-    with copy.ending(), desk.report.tracked(copy.run_id, copy.tags), work.followed(copy.settle, copy.checkpoint):
+    with desk.followed_by(copy):
         introduce(copy, run, manifest, records, start.starts)
         work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
@@ -187,7 +198,7 @@ def _train(
             outcome = run_phases(course, phases, found)
             desk.report.ending(outcome.ended_by, outcome.position.step)
             if outcome.ended_by == "stop":
-                desk.stop.leave_if_taken_away(outcome.position.step)
+                desk.store.leave_if_taken_away(outcome.position.step)
             remember_paces(run, [] if found.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}

@@ -82,7 +82,8 @@ class Delivery:
         ids, made = [run.info.run_id for run in runs], False
         if self._place.run not in ids:
             # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
-            self._place = Place(created=not runs or (self._place.created and self._place.run is None))
+            created = not runs or (self._place.created and self._place.run is None)
+            self._place = Place(created=created, is_doubtful=self._place.is_doubtful)
             self._write_place()
             made = not ids
             self._place = replace(self._place, run=self._create() if made else ids[0])
@@ -90,7 +91,8 @@ class Delivery:
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
             raise self._deleted()
-        anew = self._place.offset == 0 and not self._place.created
+        # While the store took nothing, another machine may have gone on with the run and told of it.
+        anew = (self._place.offset == 0 and not self._place.created) or self._place.tries > 0
         until = (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
         self._unsure_until = 0 if made else math.inf if self._place.is_doubtful else until
 

@@ -11,7 +11,7 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -96,6 +96,7 @@ class Journal:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.trouble: OSError | None = None
         self._one_at_a_time, self._unwritten = Lock(), b""
+        self.is_silent: Callable[[], bool] = lambda: False  # whether another machine tells of the run by now
         self.restoring = False  # whether what is told was written by a run of long ago, which a store may have
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
         self._last: dict[tuple[str, str], str] = {}  # what was told last of each param, tag, file, model, …
@@ -237,6 +238,8 @@ class Journal:
             self._write({"kind": "file", "name": name, **kept})
 
     def _write(self, entry: Entry) -> None:
+        if self.is_silent():
+            return
         entry = {"kind": entry.pop("kind"), "at": time.time_ns() // 1_000_000, **entry}
         if self.restoring:
             entry["restored"] = True

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,13 @@ from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sendi
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
-from bakeoff.tracking.target import Target
+from bakeoff.tracking.target import Place, Target
 from bakeoff.tracking.told_page import tell_page
 from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
-from bakeoff.workspace import EVALUATION, RUN, TRAINED
+from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals
 
-__all__ = ["Tracker", "attach", "flattened", "new_run_id", "start"]
+__all__ = ["Tracker", "attach", "expect_earlier_points", "flattened", "new_run_id", "start"]
 
 UNUSED = Mlflow()  # by a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
@@ -139,10 +139,12 @@ class Tracker:
             self._journal.settle()
 
     @contextmanager
-    def ending(self) -> Iterator[None]:
-        """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else."""
+    def ending(self, goes_on_elsewhere: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else. Nothing more is told of
+        one that goes on elsewhere, for whoever goes on with it tells that."""
         status = "FAILED"
         if self._journal:
+            self._journal.is_silent = goes_on_elsewhere
             self._journal.state("RUNNING")
         try:
             yield
@@ -230,6 +232,12 @@ def tell_result(journal: Journal, result: Result) -> None:
         journal.metrics(step, values)
     if result.run_yaml:
         journal.text(result.run_yaml, f"config/{RUN.name}")
+
+
+def expect_earlier_points(run_id: str, settings: Track) -> None:
+    """Have each point of a run looked up before it is sent, for another machine may have sent it."""
+    if isinstance(settings, Mlflow) and not (journals() / run_id).is_dir():
+        Place(is_doubtful=True).write(journals() / run_id, Target.of(settings))
 
 
 def _tell_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:

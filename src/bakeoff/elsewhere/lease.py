@@ -1,0 +1,198 @@
+"""One trainer of a run at a time, among machines whose clocks differ: a lease with an epoch, in the run's store.
+
+    leases/00000002          who trains: {"token": "5d1c…", "host": "node7", "process": 4711, "renewed": 12, …}
+
+Whoever trains next creates the file of the next epoch, which only one can. The highest epoch holds the lease, so a
+holder that was cut off sees a higher one and stops. Its renewals and whatever else it writes is under its own epoch.
+Ages are taken from the store's own clock: the time of the lease's file against that of a file that is written now.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import RLock
+from uuid import uuid4
+
+from bakeoff.elsewhere.store import VARIABLE, Store
+from bakeoff.errors import TryAgainLater, WorkspaceError
+from bakeoff.files import write_whole
+
+LEASES = "leases"
+EXPIRES = "BAKEOFF_LEASE_S"  # the variable that says after how many seconds without a renewal it may be taken over
+EXPIRES_S, RENEWALS = 60.0, 4  # by default; so many fit in
+COARSE_S = 1.5  # stores tell times in whole seconds
+LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the file of an epoch says."""
+
+    token: str
+    host: str
+    process: int
+    renewed: int = 0  # how often
+    is_released: bool = False
+
+    @classmethod
+    def own(cls) -> "Claim":
+        return cls(uuid4().hex, platform.node(), os.getpid())
+
+    @classmethod
+    def parse(cls, content: bytes) -> "Claim":
+        """A file that is just being written is held by somebody."""
+        try:
+            return cls(**json.loads(content))
+        except (TypeError, ValueError):
+            return cls("", "another machine", 0)
+
+    @property
+    def content(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host}" if self.process else self.host
+
+
+class Lost(Exception):
+    """Somebody else holds the lease; the text says who."""
+
+
+class Lease:
+    """A lease that this process has taken on the run that a folder of the store is of."""
+
+    def __init__(self, store: Store, folder: str, epoch: int, claim: Claim) -> None:
+        self.epoch, self._store, self._folder, self._claim = epoch, store, folder, claim
+        self._one_at_a_time = RLock()
+
+    @property
+    def prefix(self) -> str:
+        """Name the folder of all that is written under this lease; no other holder has the same."""
+        return f"{self._folder}/{self.epoch:08d}-{self._claim.token[:8]}"
+
+    def require(self) -> None:
+        """Raise Lost if it is somebody else's by now."""
+        with self._one_at_a_time:
+            highest = max(claims(self._store, self._folder), default=0)
+            if highest > self.epoch:
+                raise Lost(str(_read(self._store, self._folder, highest) or "another machine"))
+            there = _read(self._store, self._folder, self.epoch)
+            if there is None:  # somebody emptied the store
+                with suppress(FileExistsError):
+                    self._store.create(self._name, self._claim.content)
+                there = _read(self._store, self._folder, self.epoch)
+            if there is not None and there.token != self._claim.token:
+                raise Lost(str(there))
+
+    def renew(self) -> None:
+        """Say that the holder is alive, or raise Lost."""
+        self._say(replace(self._claim, renewed=self._claim.renewed + 1))
+
+    def release(self) -> None:
+        """Let the next one take it without waiting, or raise Lost."""
+        self._say(replace(self._claim, is_released=True))
+
+    @property
+    def _name(self) -> str:
+        return name_of(self._folder, self.epoch)
+
+    def _say(self, claim: Claim) -> None:
+        with self._one_at_a_time:
+            if not self._claim.is_released:
+                self.require()
+                self._store.write(self._name, claim.content)
+                self._claim = claim
+
+
+def expiry() -> float:
+    """Return after how many seconds without a renewal a lease may be taken over."""
+    given = os.environ.get(EXPIRES)
+    try:
+        seconds = float(given) if given else EXPIRES_S
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= 86_400:
+        raise WorkspaceError(f"{EXPIRES}: must be seconds, from 1 to 86400, got {given!r}")
+    return seconds
+
+
+def take_lease(store: Store, folder: str, last: Path, say: Callable[[str], None]) -> Lease:
+    """Take the lease on a run, after waiting for one that may be a dead holder's to expire.
+
+    `last` is a file of this machine that holds the token of the claim that was made last. Whoever calls this holds the
+    lock of the run's folder, so a claim with that token is of a process that is gone.
+    """
+    now = _require_creating(store, folder)
+    highest = max(claims(store, folder), default=0)
+    if highest and (holder := _read(store, folder, highest)) and not holder.is_released:
+        if not last.is_file() or holder.token != last.read_text(encoding="utf-8"):
+            _wait_for(store, folder, highest, holder, now, say)
+    claim = Claim.own()
+    write_whole(last, claim.token, lasting=True)
+    try:
+        store.create(name_of(folder, highest + 1), claim.content)
+    except FileExistsError:
+        raise _taken(store, _read(store, folder, highest + 1) or claim) from None
+    return Lease(store, folder, highest + 1, claim)
+
+
+def claims(store: Store, folder: str) -> list[int]:
+    """Return the epochs that somebody has claimed."""
+    names = (name.rpartition("/")[2] for name in store.names(f"{folder}/{LEASES}"))
+    return [int(name) for name in names if name.isdigit()]
+
+
+def name_of(folder: str, epoch: int) -> str:
+    return f"{folder}/{LEASES}/{epoch:08d}"
+
+
+def _read(store: Store, folder: str, epoch: int) -> Claim | None:
+    try:
+        return Claim.parse(store.read(name_of(folder, epoch)))
+    except FileNotFoundError:
+        return None
+
+
+def _require_creating(store: Store, folder: str) -> float:
+    """Refuse a store that writes a file twice where it was asked to write it once; return the store's time."""
+    probe = f"{folder}/{LEASES}/probe-{uuid4().hex}"
+    store.create(probe, b"one")
+    try:
+        store.create(probe, b"another")
+    except FileExistsError:
+        return store.modified(probe)
+    finally:
+        store.remove(probe)
+    raise WorkspaceError(
+        f"{VARIABLE}: {store.shown} wrote a file where one was (it ignores If-None-Match), so nothing keeps two "
+        "machines apart; use a newer version of that store, or a folder"
+    )
+
+
+def _wait_for(store: Store, folder: str, epoch: int, holder: Claim, now: float, say: Callable[[str], None]) -> None:
+    """Return when a lease has expired or was released; raise TryAgainLater as soon as its holder shows itself."""
+    try:
+        left = expiry() + COARSE_S - (now - store.modified(name_of(folder, epoch)))
+    except FileNotFoundError:  # somebody has just taken it over
+        return
+    if left > 0:
+        say(f"{holder} may still train this variant; waits {left:.0f} s for its lease in {store.shown} to expire")
+    end = time.monotonic() + left
+    while time.monotonic() < end:
+        time.sleep(min(LOOK_EVERY_S, max(0.0, end - time.monotonic())))
+        found = _read(store, folder, epoch)
+        if found is None or found.is_released:
+            return
+        if found != holder:
+            raise _taken(store, found)
+
+
+def _taken(store: Store, holder: Claim) -> TryAgainLater:
+    return TryAgainLater(
+        f"{holder} trains this variant right now, as its lease in {store.shown} says; wait for it or stop it"
+    )

@@ -1,0 +1,181 @@
+"""Work in flight in a store: a training takes the lease on its run there, takes up its newest copy, leaves new ones.
+
+Training never waits for the store. A holder that was cut off and finds its lease another's stops after its step.
+"""
+
+import errno
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bakeoff.elsewhere.copies import copies, fetch, is_as_new, prune, put_in_place
+from bakeoff.elsewhere.lease import RENEWALS, Lease, Lost, expiry, take_lease
+from bakeoff.elsewhere.sending import Sender, Trouble
+from bakeoff.elsewhere.store import VARIABLE, Store, open_store, why
+from bakeoff.errors import TRY_AGAIN_LATER, BakeoffError, Canceled, TryAgainLater, WorkspaceError, is_disk_full
+from bakeoff.files import write_whole
+from bakeoff.progress import say
+from bakeoff.run.options import Track
+from bakeoff.tracking.tracker import expect_earlier_points
+from bakeoff.training.checkpoint import Damaged
+from bakeoff.training.ending import Stop
+from bakeoff.training.work import Stock
+
+ARRIVING, LAST_TOKEN = "arriving", "lease"  # in the run's folder
+END_S, TAKEN_AWAY_S = 120.0, 20.0  # so long the last copy is waited for: at the end, and where the machine is needed
+Tell = Callable[[Stock], object]
+
+
+class NoStore:
+    """What stands for the store where none is wanted."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+
+    def has_lost(self) -> bool:
+        return False
+
+    def beside(self, tell: Tell) -> Tell:
+        return tell
+
+    def leave_if_taken_away(self, step: int) -> None:
+        self._stop.leave_if_taken_away(step)
+
+
+class WorkStore:
+    def __init__(self, store: Store, lease: Lease, folder: Path, stop: Stop, identity: Mapping[str, Any]) -> None:
+        """`folder` is the run's own, whose lock this process holds."""
+        self._store, self._lease, self._folder, self._stop = store, lease, folder, stop
+        self._brought: str | None = None  # the checkpoint that came from the store
+        self._new_holder: str | None = None
+        self._trouble = Trouble(store.shown)
+        self._sender = Sender(store, lease, folder, identity, self._trouble, self._lose)
+        self._is_over, self._losing = threading.Event(), threading.Lock()
+        self._keeper = threading.Thread(target=self._renew, name="lease", daemon=True)
+
+    def has_lost(self) -> bool:
+        """Say whether another machine trains by now."""
+        return self._new_holder is not None
+
+    def leave_if_taken_away(self, step: int) -> None:
+        """Raise Canceled where training has ended after a step because another machine goes on, or needs this one."""
+        if self._new_holder is not None:
+            said = f"stopped after step {step:,}: {self._new_holder} trains this variant now, as its lease in "
+            raise Canceled(f"{said}{self._store.shown} says", TRY_AGAIN_LATER)
+        self._stop.leave_if_taken_away(step)
+
+    def beside(self, tell: Tell) -> Tell:
+        """Return what tells of a checkpoint and has it copied."""
+
+        def tell_and_copy(stock: Stock) -> None:
+            tell(stock)
+            name = stock.newest[0].relative_to(stock.folder).as_posix()
+            if name != self._brought and not self.has_lost():
+                self._sender.hear(stock)
+
+        return tell_and_copy
+
+    def bring(self, track: Track) -> None:
+        """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""
+        here = list(self._folder.glob("*-*/[0-9]*[0-9]"))
+        arriving = self._folder / ARRIVING
+        for copy in copies(self._store, self._folder.name):
+            if any(is_as_new(path, copy.name) for path in here):
+                return
+            shutil.rmtree(arriving, ignore_errors=True)
+            try:
+                files, run_id = fetch(self._store, copy, arriving)
+            except Damaged as error:
+                print(f"warning: {error}; the copy before is taken, if there is one", file=sys.stderr)
+                continue
+            put_in_place(files, arriving, self._folder)
+            write_whole(self._folder / "run", run_id, lasting=True)
+            shutil.rmtree(arriving)
+            expect_earlier_points(run_id, track)
+            self._brought = copy.name
+            say(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
+            return
+
+    def forget_earlier(self) -> None:
+        """Remove what earlier trainings of this variant left in the store."""
+        prune(self._store, self._folder.name, self._lease.epoch, {}, with_earlier=True)
+
+    @contextmanager
+    def copying(self) -> Iterator[None]:
+        """Copy what is told of in the block; at its end the last copy is waited for, and the lease given back."""
+        self._sender.start()
+        self._keeper.start()
+        limit = TAKEN_AWAY_S
+        try:
+            yield
+            limit = END_S
+        except KeyboardInterrupt as error:
+            limit = limit if isinstance(error, Canceled) else 0.0
+            raise
+        finally:
+            if not self._sender.end(limit):
+                said = f"has no copy of the last checkpoint, which is in {self._folder.as_posix()}"
+                print(f"warning: {self._store.shown}: {said}", file=sys.stderr)
+            self._is_over.set()
+
+    def _renew(self) -> None:
+        while not self._is_over.wait(expiry() / RENEWALS) and not self.has_lost():
+            try:
+                self._lease.renew()
+            except Lost as lost:
+                self._lose(lost)
+            except OSError as error:
+                self._trouble.begins(error)
+
+    def _lose(self, lost: Lost) -> None:
+        with self._losing:
+            if self._new_holder is None:
+                self._new_holder = str(lost)
+                said = f"{lost} trains this variant now, as its lease in {self._store.shown} says"
+                print(f"{said}; training here ends after this step", file=sys.stderr, flush=True)
+                self._stop.by = self._stop.by or f"the lease, which {lost} has"
+        self._sender.give_up()
+
+
+@contextmanager
+def keep_in_store(
+    folder: Path, stop: Stop, identity: Mapping[str, Any], track: Track, *, fresh: bool
+) -> Iterator[WorkStore | NoStore]:
+    """Take the lease on a run in the store that BAKEOFF_WORK_STORE names, bring its newest copy, leave new ones there.
+
+    `folder` is the run's own, whose lock this process holds. Without a store nothing happens.
+    """
+    if not (named := os.environ.get(VARIABLE)):
+        yield NoStore(stop)
+        return
+    store = open_store(named)
+    try:
+        lease = take_lease(store, folder.name, folder / LAST_TOKEN, lambda line: say(f"train: {line}"))
+        kept = WorkStore(store, lease, folder, stop, identity)
+        if fresh:
+            kept.forget_earlier()
+        else:
+            kept.bring(track)
+    except OSError as error:
+        if str(error.filename or "").startswith(str(folder)):
+            raise
+        raise _refusal(store, error) from None
+    with kept.copying():
+        yield kept
+
+
+def _refusal(store: Store, error: OSError) -> BakeoffError:
+    """Without the store nobody knows who trains, so nothing begins."""
+    without = f"or unset {VARIABLE} to train without it"
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return WorkspaceError(f"{store.shown}: cannot be written ({why(error)}); give this user the right, {without}")
+    if isinstance(error, FileNotFoundError):
+        return WorkspaceError(f"{store.shown}: is not there ({why(error)}); make it or mount it, {without}")
+    if is_disk_full(error):
+        return TryAgainLater(f"{store.shown}: is full ({why(error)}); free some space there, {without}")
+    return TryAgainLater(f"{store.shown}: cannot be used now ({why(error)}); try again later, {without}")
