@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MISSING = "none"
+MISSING, CODE = "none", "bakeoff's code"
 
 
 def enter(folder: str | None) -> None:
@@ -33,7 +33,7 @@ def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, An
     now = time.time()
     sees_workspace = os.path.isfile(os.path.join(folder, mark))
     enter(folder if sees_workspace else None)
-    versions = {"python": platform.python_version(), "bakeoff's code": digest_code()}
+    versions = {"python": platform.python_version(), CODE: digest_code()}
     return {
         "host": socket.gethostname(),
         "time": now,

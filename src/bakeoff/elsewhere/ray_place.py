@@ -1,6 +1,7 @@
 """The nodes of a Ray cluster as a place for jobs: an actor for each job, whose room Ray itself keeps free.
 
-A node that sees the workspace's folder is near: the job runs there as it would here, and nothing travels.
+A node that sees the workspace's folder is near: the job runs there as it would here, and nothing travels. Any other is
+far: `far.py` says what travels.
 """
 
 import os
@@ -8,11 +9,14 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bakeoff import machine, workspace
 from bakeoff.elsewhere import agent
+from bakeoff.elsewhere.far import Far
+from bakeoff.elsewhere.on_node import CODE, digest_code
 from bakeoff.elsewhere.ray_connection import connect, parse_address
 from bakeoff.elsewhere.ray_job import RayJob
 from bakeoff.elsewhere.ray_nodes import Node, ask_nodes, require_fitting
@@ -36,7 +40,10 @@ def ray_place(on: str) -> Iterator["RayPlace"]:
     """Connect to the cluster as long as the block runs. Raises WorkspaceError if its nodes do not fit."""
     with connect(parse_address(on)) as ray:
         nodes = ask_nodes(ray, workspace.main_workspace())
-        require_fitting(nodes)
+        own = {CODE: digest_code()}  # a node that does not see it clones the same
+        require_fitting([
+            node if node.sees_workspace else replace(node, versions={**node.versions, **own}) for node in nodes
+        ])  # fmt: skip
         yield RayPlace(ray, on, nodes)
 
 
@@ -46,6 +53,7 @@ class RayPlace:
         self._ray, self._nodes, self._token = ray, nodes, secrets.token_hex(8)
         ray.cloudpickle.register_pickle_by_value(sys.modules[agent.__name__])
         self._agent = ray.remote(agent.Agent)
+        self._far: dict[str, Far] = {}  # by sweep
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Ray keeps the room; more jobs than it has room for wait there."""
@@ -59,6 +67,8 @@ class RayPlace:
             if why := self.refuses(job):
                 raise WorkspaceError(f"--on {self.name}: job {job.number} {why}")
         write_whole(manifest.folder / MARK, self._token)
+        if any(node.cpus and not node.sees_workspace for node in self._nodes):
+            self._far[manifest.id] = Far.prepare(manifest)
 
     def refuses(self, job: SweepJob) -> str | None:
         wanted = self._wanted(job)
@@ -72,31 +82,42 @@ class RayPlace:
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
         """Return what an earlier launcher started: its actor, or a process without one that is still at work."""
-        if job.attempts:
-            try:
-                actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
-            except ValueError:  # there is none of that name
-                pass
-            else:
-                return RayJob(self._ray, actor, files)
-        return LocalProcess(files, None) if is_held(files.lock) else None
+        if is_held(files.lock) or job.state != JobState.RUNNING:
+            return LocalProcess(files, None) if is_held(files.lock) else None
+        try:
+            actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
+        except ValueError:  # there is none of that name
+            actor = None
+        far = self._far.get(files.folder.name)
+        return None if actor is None and far is None else RayJob(self._ray, actor, files, self._bring(job, files))
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
         seats.take(job)
         about = {"name": _name(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
-        actor = self._agent.options(**about, **self._wanted(job)).remote(self._order(job, files, cache))
-        return RayJob(self._ray, actor, files)
+        order = self._order(job, files, cache)
+        actor = self._agent.options(**about, **self._wanted(job)).remote(order)
+        return RayJob(self._ray, actor, files, self._bring(job, files), order["far"] and order["far"]["files"])
 
     def _order(self, job: SweepJob, files: JobFiles, cache: Path) -> dict[str, Any]:
         folder = files.folder.resolve()
+        passed = environment(os.environ, job)
         near = {
             "command": ["-m", "bakeoff.sweep.job", str(folder), str(files.number)],
             "folder": str(workspace.main_workspace()),
             "log": str(folder / files.log.name),
-            "environment": environment(os.environ, job) | {CACHE: str(cache.resolve())},
+            "environment": passed | {CACHE: str(cache.resolve())},
         }
-        return {"mark": str(folder / MARK), "token": self._token, "near": near}
+        far = self._far.get(folder.name)
+        part = None if far is None else far.part(job, files, passed)
+        return {"mark": str(folder / MARK), "token": self._token, "near": near, "far": part}
+
+    def _bring(self, job: SweepJob, files: JobFiles) -> list[str]:
+        """Return the command that brings a far job's result home; nothing if none is far."""
+        far = self._far.get(files.folder.name)
+        numbers = [str(job.number), str(len(job.attempts))]
+        words = [] if far is None else ["-m", "bakeoff.elsewhere.bring_home", str(files.folder), *numbers, far.remote]
+        return [sys.executable, *words] if words else []
 
     def _cpus(self) -> int:
         """Return how many a job asks for: as many as it computes with, or as many as the largest node has."""

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,7 +100,8 @@ def environment(
     return threads | dvc.environment(own) | visible | {CACHE: str(cache)}
 
 
-def main() -> None:
+def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
+    """Run a job; `deliver` is called with one that has come to its end."""
     for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
@@ -123,6 +124,10 @@ def main() -> None:
                 code = run_job(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
                 if code == 0:
                     end_command(JOB)
+                    if deliver is not None:
+                        code = 1
+                        deliver(job)
+                        code = 0
             finally:
                 if session.is_noted(files.process):  # or a later attempt has taken its place
                     files.write_outcome(code)

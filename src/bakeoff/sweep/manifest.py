@@ -166,8 +166,11 @@ class Manifest:
 
     def write(self) -> None:
         """Whole, also if the machine ends now."""
+        write_whole(self.folder / FILE, self.as_text(), lasting=True)
+
+    def as_text(self) -> str:
         tree = {"version": VERSION} | asdict(self)
-        write_whole(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
+        return json.dumps(tree, indent=1) + "\n"
 
 
 def load_manifest(folder: Path) -> Manifest:
