@@ -2,8 +2,8 @@
 which an empty disk lies over the folders that it is not to see.
 """
 
-import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -61,7 +61,9 @@ class FarCluster:
     def __init__(self, folder: Path, hidden: Path, environment: Mapping[str, str], nodes: int = 2) -> None:
         own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(folder)}
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
-        self.port = 20000 + os.getpid() % 10000
+        with socket.socket() as free:
+            free.bind((HEAD, 0))
+            self.port = free.getsockname()[1]
         common = ["--object-store-memory=100000000", f"--memory={MEMORY}"]
         head = [
             *ray, "--head", f"--node-ip-address={HEAD}", f"--port={self.port}", "--num-cpus=0",
@@ -85,9 +87,10 @@ class FarCluster:
 
     def start(self) -> None:
         self.head.start()
-        time.sleep(8)
+        self.wait(0)
         for node in self.nodes:
             node.start()
+        self.wait(len(self.nodes))
 
     def wait(self, nodes: int) -> None:
         """Wait until so many nodes with CPUs are there."""
@@ -96,7 +99,7 @@ class FarCluster:
             "print(int(ray.cluster_resources().get('CPU', 0)))"
         )
         environment = self.head._environment
-        for _ in range(60):
+        for _ in range(100):
             done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
             if done.stdout.strip() == str(nodes):
                 return
