@@ -59,7 +59,7 @@ class FarCluster:
     """A head that runs no job, and nodes with a CPU each."""
 
     def __init__(self, folder: Path, hidden: Path, environment: Mapping[str, str], nodes: int = 2) -> None:
-        own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(folder)}
+        own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder)}
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
         with socket.socket() as free:
             free.bind((HEAD, 0))

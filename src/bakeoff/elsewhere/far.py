@@ -22,7 +22,7 @@ from bakeoff.tracking.sender import FAR
 from bakeoff.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
 
 ORIGIN = "origin"
-NOT_THERE = ("PYTHONPATH", "BAKEOFF_DVC_CACHE", "BAKEOFF_SCRATCH", "BAKEOFF_EXTRAS")  # paths of this machine
+NOT_THERE = ("PYTHONPATH", "BAKEOFF_DVC_CACHE", "BAKEOFF_SCRATCH", "DVC_ROOT")  # paths of this machine
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ Outputs go to the DVC remote. Then one commit goes to the git remote, under a re
 parent is the experiment, and its only file holds what the run has told. Whoever launched the attempt takes it home.
 """
 
-import os
 import sys
 import tarfile
 import time
@@ -59,7 +58,6 @@ def pack(told: Path, file: Path) -> None:
 
 def main() -> None:
     remote, ref = sys.argv[3:5]
-    os.environ["DVC_ROOT"] = os.getcwd()
     jobs.main(lambda job: deliver(job, remote, ref))
 
 
