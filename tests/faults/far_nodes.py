@@ -76,7 +76,8 @@ class FarCluster:
             words = [
                 *ray, f"--address={self.address}", f"--node-ip-address=127.0.0.{number + 3}", "--num-cpus=1", *common,
             ]  # fmt: skip
-            hide = f'mount -t tmpfs tmpfs "{hidden}" && exec "$@"'
+            # Ray gives up a daemon that takes more than half a minute to start, or that it could not hear for a while.
+            hide = f'mount -t tmpfs tmpfs "{hidden}" && until "$@"; do sleep 1; done'
             command = ["unshare", "--mount", "sh", "-c", hide, "sh", *words]
             scratch = {"BAKEOFF_SCRATCH": str(folder / f"node{number}")}
             self.nodes.append(FarNode(command, base | scratch, folder / f"node{number}.log"))
@@ -103,7 +104,7 @@ class FarCluster:
             done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
             if done.stdout.strip() == str(nodes):
                 return
-            time.sleep(1)
+            time.sleep(5)
         raise AssertionError(f"the nodes do not come up: {done.stdout}{done.stderr}")
 
     def kill(self) -> None:

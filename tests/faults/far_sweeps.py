@@ -47,7 +47,11 @@ class Trial:
         self.bucket = Bucket()
         self.bucket.start()
         site = os.pathsep.join(str(extra_packages(package)) for package in ("ray>=2.60", "dvc-s3>=3.2"))
-        own = environment() | self.bucket.environment | {"PYTHONPATH": site, "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder / "ray")}
+        own = (
+            environment()
+            | self.bucket.environment
+            | {"PYTHONPATH": site, "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder / "ray")}
+        )
         (folder / "ray").mkdir()
         self.cluster = FarCluster(folder / "ray", self.workspace.folder, own)
         self.environment = own | {"RAY_ADDRESS": self.cluster.address}
@@ -97,8 +101,6 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
         time.sleep(0.5)
         if frozen is not None and time.monotonic() > frozen[1]:
             frozen[0].signal(signal.SIGCONT)
-            time.sleep(5)
-            restart(frozen[0])  # Ray has given it up, or it goes on
             frozen = None
         if not todo or frozen is not None or time.monotonic() < due or not is_half_trained(trial.workspace):
             continue
@@ -120,16 +122,6 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
         frozen[0].signal(signal.SIGCONT)
     print(f"the launcher ended with {launcher.poll()}", flush=True)
     return done
-
-
-def restart(node: FarNode) -> None:
-    """Start a node again whose daemon found, after it was frozen, that the cluster has given it up."""
-    for _ in range(40):
-        if node.process is not None and node.process.poll() is not None:
-            node.kill()
-            node.start()
-            return
-        time.sleep(1)
 
 
 def weights_of(workspace: Workspace) -> dict[str, str]:
