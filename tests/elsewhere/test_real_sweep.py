@@ -59,9 +59,12 @@ def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: 
         "with ray_place('ray') as place: print(place.refuses(job))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", command], cwd=workspace.folder, env=environment() | nodes.environment, capture_output=True,
+        [sys.executable, "-c", command],
+        cwd=workspace.folder,
+        env=environment() | nodes.environment,
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert "1000000.0 GB of memory on one node, and no node has so much: " in done.stdout, done.stderr
     assert done.stdout.count(" has 1 CPUs, 0 GPUs and ") == 2
 
