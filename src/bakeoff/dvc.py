@@ -52,6 +52,18 @@ def run_here(*arguments: str) -> int:
     return int(run_dvc(list(arguments)))
 
 
+def fetch_commit(commit: str, stages: Sequence[str]) -> None:
+    """Bring what the stages made in a commit from the default remote into the cache."""
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    try:
+        with Repo() as repo:
+            repo.fetch(targets=list(stages), revs=[commit], workspace=False)
+    except DvcException as error:
+        raise WorkspaceError(f"dvc fetch: {' '.join(str(error).split())}") from None
+
+
 def change_params(changes: Sequence[str]) -> None:
     """Change params.yaml as `dvc exp run -S` does."""
     from dvc.utils.hydra import apply_overrides

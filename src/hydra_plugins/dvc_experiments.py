@@ -17,7 +17,7 @@ ConfigStore.instance().store(
     node={
         "_target_": f"{__name__}.DvcLauncher",
         "_recursive_": False,
-        "jobs": 1,  # so many side by side, if memory allows
+        "jobs": None,  # so many side by side, if memory allows; by default one, on a cluster all that it has room for
         "follow": None,  # show the jobs' own words; by default if one runs at a time
         "fail_fast": False,  # begin no other job once one has failed
         "retries": 0,  # of a job that was killed, or had too little memory or disk
@@ -25,6 +25,7 @@ ConfigStore.instance().store(
         "yes": False,  # begin what takes more than an hour without asking
         "dry_run": False,  # say what would run, and run nothing
         "note": None,  # the description of all its runs in MLflow
+        "on": None,  # where they run: local, ray, ray://HOST:PORT
         "begun_by": None,  # another launcher of Hydra's, which begins the jobs
     },
 )

@@ -12,9 +12,11 @@ from bakeoff.errors import TakenAway
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.admission import Seats, Source
+from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.launch import Launch, Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, SweepJob, load_manifest
+from bakeoff.sweep.place import JobProcess, ThisMachine
 from bakeoff.workspace import STOP_FILE
 from made_runs import NOBODY, made
 from made_sweeps import ID, states, sweep, sweep_job
@@ -253,3 +255,42 @@ def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_resume_goes_on(
     monkeypatch.setattr(Launch, "look", look)
     instead({1: "end(0)", 2: "end(0)"})
     assert states(launched(end)) == [DONE, DONE]
+
+
+class Shaky(ThisMachine):
+    """A place that loses the node of a job so many times."""
+
+    name = "shaky"
+
+    def __init__(self, losses: int) -> None:
+        self.losses = losses
+
+    def refuses(self, job: SweepJob) -> str | None:
+        return "needs 9 CPUs" if job.number == 2 else None
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        process = super().start(job, files, cache, seats)
+        process.lost = "stopped, for its node was lost" if len(job.attempts) <= self.losses else None
+        return process
+
+
+def test_a_job_whose_node_was_lost_goes_on_elsewhere_without_a_retry(instead: Instead) -> None:
+    instead({1: "end(0)"})
+    manifest, said = sweep(sweep_job(1), sweep_job(2)), list[str]()
+    manifest.write()
+    end = Launch(manifest, said.append, Rules(), Seats(1, 100), place=Shaky(2)).run()
+    assert states(end) == [DONE, FAILED] and end.place == load_manifest(end.folder).place == "shaky"
+    assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
+        (STOPPED, "stopped, for its node was lost"), (STOPPED, "stopped, for its node was lost"), (DONE, None)
+    ]  # fmt: skip
+    assert said.count("1 of 2 is stopped, for its node was lost; it goes on elsewhere") == 2
+    assert end.job(2).why == "needs 9 CPUs"
+
+
+def test_a_job_that_ends_every_node_fails_in_the_end(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bakeoff.sweep.launch.MOST_LOSSES", 2)
+    instead({1: "os.kill(os.getpid(), 9)"})
+    manifest = sweep(sweep_job(1))
+    manifest.write()
+    end = Launch(manifest, [].append, Rules(), Seats(1, 100), place=Shaky(9)).run()
+    assert states(end) == [FAILED] and len(end.job(1).attempts) == 3

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bakeoff.sweep.hydra_launch import LaunchByHydra, _passed_on
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.multirun import FULL_ERROR, Multirun
 from bakeoff.sweep.multirun_settings import Settings
+from bakeoff.sweep.place import Place, ThisMachine
 from bakeoff.sweep.points import Point
 from bakeoff.workspace import STOP_FILE, queued
 from imports import ROOT
@@ -61,6 +63,10 @@ class Heard:
 
     def show(self, jobs: Sequence[Any], points: int, settings: Settings, *, ask: bool) -> None:
         self.say(f"{points} points")
+
+    def place_at(self, on: str | None) -> AbstractContextManager[Place]:
+        assert on is None
+        return nullcontext(ThisMachine())
 
 
 def files_of(place: Path) -> list[Path]:

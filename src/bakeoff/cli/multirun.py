@@ -3,10 +3,12 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli import sweeps
+from bakeoff.cli.places import place_at
 from bakeoff.cli.sweep_plan import require_yes, show_jobs, show_sum
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import ConfigError, said_plainly
@@ -14,6 +16,7 @@ from bakeoff.errors import ConfigError, said_plainly
 if TYPE_CHECKING:
     from bakeoff.sweep.manifest import Manifest
     from bakeoff.sweep.multirun_settings import Settings
+    from bakeoff.sweep.place import Place
     from bakeoff.sweep.preflight import Job
 
 OTHER_CONF = ("config_path", "config_name", "config_dir")
@@ -25,9 +28,12 @@ class Terminal:
 
     def show(self, jobs: "Sequence[Job]", points: int, settings: "Settings", *, ask: bool) -> None:
         show_jobs(jobs, points)
-        sum_of_all = show_sum([job.estimate for job in jobs], settings.jobs)
+        sum_of_all = show_sum([job.estimate for job in jobs], settings.jobs or 1)
         if ask and not settings.dry_run:
             require_yes(sum_of_all, sure=settings.yes)
+
+    def place_at(self, on: str | None) -> "AbstractContextManager[Place]":
+        return place_at(on)
 
 
 def run_multirun(

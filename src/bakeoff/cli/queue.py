@@ -5,6 +5,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.cli import sweep, sweeps
+from bakeoff.cli.places import place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_columns, say_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
@@ -22,7 +23,7 @@ def add_to(commands: Any) -> None:
     sweep.add_question_options(add)
     add.add_argument("--yes", action="store_true", help="add what takes more than an hour without asking")
     add_search_options(add)
-    add.set_defaults(run=_add, jobs=1)
+    add.set_defaults(run=_add, jobs=None)
 
     start = words.add_parser("start", help="run what is in line, until the line is empty")
     sweep.add_rule_options(start)
@@ -56,10 +57,11 @@ def _start(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.queue import QueueRun
 
     rules = sweep.read_rules(arguments, again=False, queued=True)
+    require_place(arguments.on, is_queue=True)
     end_as_by_ctrl_c()
     workspace.queue().mkdir(parents=True, exist_ok=True)
-    with one_launcher(workspace.queue()):
-        (run := QueueRun(say_while_heard, rules, wait=arguments.wait)).run()
+    with one_launcher(workspace.queue()), place_at(arguments.on) as place:
+        (run := QueueRun(say_while_heard, rules, wait=arguments.wait, place=place)).run()
     if not run.states:
         say("the queue is empty; `bakeoff queue add lr=cosine` adds to it")
     sweeps.leave_by(run.states)

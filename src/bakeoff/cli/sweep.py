@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.cli import sweeps
 from bakeoff.cli.multirun import run_multirun
 from bakeoff.cli.parser import Parser
+from bakeoff.cli.places import HERE, SLURM, launcher_words, place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
@@ -62,7 +63,11 @@ def add_question_options(command: Parser) -> None:
 
 def add_rule_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("-j", "--jobs", type=int, default=1, metavar="N", help="so many side by side, if memory allows")
+    add("--on", metavar="PLACE", help="where jobs run: local, ray, ray://HOST:PORT, slurm (local)")
+    add(
+        "-j", "--jobs", type=int, metavar="N",
+        help="so many side by side, if memory allows (one; on a cluster as many as it has room for)",
+    )  # fmt: skip
     add("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
     add("--quiet", action="store_true", help="leave the jobs' own words to their logs")
     add("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
@@ -74,6 +79,7 @@ def add_rule_options(command: argparse.ArgumentParser) -> None:
 
 def run_sweep(arguments: argparse.Namespace) -> None:
     read_rules(arguments)  # before anything else is read
+    require_place(arguments.on, is_search=arguments.search is not None)
     require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
@@ -95,9 +101,10 @@ def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
     from bakeoff.sweep.launch import Rules
 
     for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
-        if number < least:
+        if number is not None and number < least:
             raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
-    follow = arguments.follow or (arguments.jobs == 1 and not arguments.quiet)
+    is_one = arguments.jobs == 1 or (arguments.jobs is None and arguments.on in HERE)
+    follow = arguments.follow or (is_one and not arguments.quiet)
     return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
@@ -113,16 +120,18 @@ def _begin(arguments: argparse.Namespace, words: tuple[str, ...], until: str | N
     from bakeoff.sweep.points import Words
 
     if arguments.search is None:
+        words = (*words, *launcher_words(arguments.on, words))
         sweeps.finish(run_multirun(words, _said(arguments) | ({"until": until} if until else {})))
     elif own := " ".join(Words.split(words).hydra):
         raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
     elif (manifest := plan_search(arguments, words, until)) is not None:
-        _launch(manifest, read_rules(arguments))
+        _launch(manifest, read_rules(arguments), arguments.on)
 
 
 def _said(arguments: argparse.Namespace) -> dict[str, Any]:
     """What options say of `hydra.launcher.*`; what none says, words may."""
-    said: dict[str, Any] = {"jobs": arguments.jobs} if arguments.jobs > 1 else {}
+    said: dict[str, Any] = {} if arguments.jobs is None else {"jobs": arguments.jobs}
+    said |= {} if arguments.on in (*HERE, SLURM) else {"on": arguments.on}
     said |= {"retries": arguments.retries} if arguments.retries else {}
     said |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
     said |= {"note": arguments.note} if arguments.note is not None else {}
@@ -154,22 +163,26 @@ def _resume(arguments: argparse.Namespace) -> None:
         )
     if arguments.dry_run:
         return
-    if Words.split(manifest.words).hydra:  # a sweeper may have more to propose
+    if arguments.on is None:
+        arguments.on = manifest.place
+    require_place(arguments.on, is_search=manifest.search is not None)
+    words = (*manifest.words, *launcher_words(arguments.on, manifest.words))
+    if Words.split(words).hydra:  # a sweeper may have more to propose
         said = _said(arguments) | ({"until": manifest.until} if manifest.until else {})
-        sweeps.finish(run_multirun(manifest.words, said, manifest))
+        sweeps.finish(run_multirun(words, said, manifest))
     elif left:
-        _launch(manifest, read_rules(arguments))
+        _launch(manifest, read_rules(arguments), arguments.on)
 
 
-def _launch(manifest: "Manifest", rules: "Rules") -> None:
+def _launch(manifest: "Manifest", rules: "Rules", on: str | None) -> None:
     from bakeoff.sweep.launch import launch_of
     from bakeoff.sweep.manifest import load_manifest, one_launcher
     from bakeoff.sweep.parent_run import tell_mlflow
 
     end_as_by_ctrl_c()
-    with one_launcher(manifest.folder):
+    with one_launcher(manifest.folder), place_at(on) as place:
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with tell_mlflow(manifest):
-            manifest = launch_of(manifest, say_while_heard, rules).run()
+            manifest = launch_of(manifest, say_while_heard, rules, place=place).run()
     sweeps.finish(manifest)

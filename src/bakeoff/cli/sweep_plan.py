@@ -63,7 +63,7 @@ def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str 
     note = None if arguments.note is None else require_note(arguments.note)
     plan = SearchPlan(arguments, words, until)
     plan.show()
-    sum_of_all = show_sum(plan.estimates(), arguments.jobs)
+    sum_of_all = show_sum(plan.estimates(), arguments.jobs or 1)
     if arguments.dry_run:
         plan.show_first()
         return None
@@ -147,7 +147,7 @@ class SearchPlan:
             stages=stages_of(middle),
             trials=int(min(trials, self.space.size)),
         )
-        self.asked_for, self.side_by_side = trials, arguments.jobs
+        self.asked_for, self.side_by_side = trials, arguments.jobs or 1
         self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MISSING = "none"
+MISSING, CODE = "none", "bakeoff's code"
 
 
 def enter(folder: str | None) -> None:
@@ -35,7 +35,7 @@ def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, An
     now = time.time()
     sees_workspace = os.path.isfile(mark) and os.path.isdir(folder)
     enter(folder if sees_workspace else None)
-    versions = {"python": platform.python_version(), "bakeoff's code": digest_code()}
+    versions = {"python": platform.python_version(), CODE: digest_code()}
     return {
         "host": socket.gethostname(),
         "time": now,

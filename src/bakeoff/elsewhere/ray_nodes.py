@@ -13,7 +13,7 @@ from bakeoff.elsewhere import on_node
 from bakeoff.errors import WorkspaceError, one_line
 from bakeoff.workspace import IN_FLIGHT
 
-LIBRARIES = ("tensorflow", "keras", "numpy", "pillow", "simplejpeg", "av")  # they decide numbers or bytes
+LIBRARIES = ("dvc", "tensorflow", "keras", "numpy", "pillow", "simplejpeg", "av")  # they decide numbers or bytes
 MOST_SECONDS_APART = 60.0  # clocks
 SECONDS_TO_DESCRIBE = 120.0  # a worker process has to start
 
@@ -77,7 +77,7 @@ def ask_nodes(ray: Any, workspace: Path, shelf: Path | None = None) -> list[Node
 
 def require_fitting(nodes: Sequence[Node]) -> None:
     """Refuse nodes with other code, libraries or time than this machine."""
-    here = {"python": on_node.platform.python_version(), "bakeoff's code": on_node.digest_code()}
+    here = {"python": on_node.platform.python_version(), on_node.CODE: on_node.digest_code()}
     here |= {name: on_node.find_version(name) for name in LIBRARIES}
     wrong = [line for node in nodes if (line := find_difference(node, here))]
     if wrong:

@@ -11,20 +11,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff import dvc
+from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError, said_plainly
 from bakeoff.signals import Relay
 from bakeoff.sweep.snapshot import AUTHOR, git
+from bakeoff.tracking.sender import is_far
 
 FOR_EXPERIMENTS = "refs/exps"
+RECORDS_STAGE = "build_records"
 
 
 def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
+    if is_far() and (code := dvc.run_here("fetch", "--quiet", *needed_files())):
+        return code
     if code := dvc.run_here("checkout", "--quiet", "--force", "--allow-missing"):
         return code
     dvc.change_params(changes)
     return dvc.run_here("repro", "--single-item", *stages)
+
+
+def needed_files() -> list[str]:
+    """Return what DVC fetches for the stages of a job: the records, and weights that it keeps."""
+    return [RECORDS_STAGE, *(path.as_posix() for path in sorted(workspace.WEIGHTS.rglob("*.dvc")))]
 
 
 def save_experiment(name: str, baseline: str) -> None:
@@ -52,6 +61,8 @@ def main() -> None:
         os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
         with (relay := Relay()).listening():
             code = run_stages(changes, stages)
+        if code == 0 and is_far():
+            code = dvc.run_here("push", "--quiet", *stages)
         if code == 0:
             save_experiment(name, baseline)
         sys.exit(relay.exit_code(code))

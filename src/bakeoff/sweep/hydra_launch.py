@@ -30,6 +30,7 @@ from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
 from bakeoff.sweep.parameters import as_words
+from bakeoff.sweep.place import LocalProcess
 from bakeoff.sweep.primary import SWEEP
 from bakeoff.sweep.running import KILLED, TAKEN_AWAY, Following, Running
 from bakeoff.tracking.journal import is_held
@@ -148,7 +149,7 @@ class LaunchByHydra(Launch):
             if is_held(files.lock) or files.exit_code() is not None:
                 self._change(self.manifest.job(number).begin(time.time()))
                 dequeue(self.manifest.job(number).experiment)
-                self._running[number] = Running(files, self._handed.pop(number), None)
+                self._running[number] = Running(files, self._handed.pop(number), LocalProcess(files, None))
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         """A job whose machine was taken away is the launcher's again, as long as it is at work."""

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
 CORES = "BAKEOFF_CORES"  # that the job may use
 THREADS = "TF_NUM_INTRAOP_THREADS"
+FOLLOWS_PARENT = "BAKEOFF_FOLLOWS_PARENT"  # whether it ends when the process is gone that started it
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,14 @@ def environment(
     return threads | dvc.environment(own) | visible | {CACHE: str(cache)}
 
 
-def main() -> None:
+def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
+    """Run a job; `deliver` is called with one that has come to its end."""
     for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
         os.sched_setaffinity(0, map(int, cores.split(",")))
+    if os.environ.pop(FOLLOWS_PARENT, ""):
+        session.follow_parent()
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
@@ -120,8 +124,13 @@ def main() -> None:
                 code = run_job(job, Snapshot(manifest.baseline, manifest.snapshot), Path(os.environ[CACHE]))
                 if code == 0:
                     end_command(JOB)
+                    if deliver is not None:
+                        code = 1
+                        deliver(job)
+                        code = 0
             finally:
-                files.write_outcome(code)
+                if session.is_noted(files.process):  # or a later attempt has taken its place
+                    files.write_outcome(code)
     except Timeout:
         sys.exit(ALREADY_RUNS)
     sys.exit(code)

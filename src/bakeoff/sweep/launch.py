@@ -4,31 +4,31 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bakeoff import dvc
 from bakeoff.errors import TakenAway
 from bakeoff.runs.status import dequeue, enqueue, is_wanted
-from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Seats, Source
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import JobWorkspace
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.place import Place, ThisMachine
 from bakeoff.sweep.running import Following, Running, is_interrupted, is_passing, settle, settle_pruned
-from bakeoff.tracking.journal import is_held
 
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_BEFORE_RETRY = 10.0
 LAST_LINES = 15
+MOST_LOSSES = 10  # of nodes under one job, which may be what ends them
 NOT_BEGUN = "not begun, as `bakeoff stop` asked"
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Rules:
-    side_by_side: int = 1
+    side_by_side: int | None = 1  # None: as many as the place has room for
     follow: bool = False
     fail_fast: bool = False
     retries: int = 0  # of a job whose failure may pass
@@ -40,13 +40,16 @@ class Launch:
     """Whoever runs it, alone or beside others: `take_up`, then `look` and `start` until it `is_over`, then `close`."""
 
     def __init__(
-        self, manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, source: Source | None = None
-    ) -> None:
+        self, manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, source: Source | None = None,
+        place: Place | None = None,
+    ) -> None:  # fmt: skip
         self.manifest, self._say, self._rules = manifest, say, rules
-        self._seats = seats or Seats.here(rules.side_by_side)
+        self._place = place or ThisMachine()
+        self._seats = seats or self._place.seats(rules.side_by_side)
         self._source = source or Source()
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}
+        self._lost: dict[int, int] = {}  # by number: how often its node was lost
         self._not_before: dict[int, float] = {}
         self._cache = Path()
         self._is_called_off = False
@@ -73,14 +76,16 @@ class Launch:
     def take_up(self) -> None:
         """Take up what an earlier launcher left."""
         self._cache = Path(dvc.answer("cache", "dir"))
+        self._place.take_up(self.manifest)
+        self.manifest = replace(self.manifest, place=self._place.name)
         for job in self.manifest.jobs:
             files = self._files(job)
             following = Following(files.log, has_begun=True)
             if job.state.is_final:
                 continue
-            if is_held(files.lock):
-                self._running[job.number] = (running := Running(files, following, None))
-                self._seats.keep(job, running.gpus())
+            if (process := self._place.find(job, files)) is not None:
+                self._running[job.number] = Running(files, following, process)
+                self._seats.keep(job, process.gpus())
                 self._tell(job, "still runs, from before")
                 self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
@@ -103,7 +108,7 @@ class Launch:
     def look(self) -> None:
         """Show what was said, settle what has ended."""
         for number, running in list(self._running.items()):
-            over = running.is_over()
+            over = running.process.is_over()
             if self._rules.follow:
                 mark = f"{number}: " if self._seats.are_several else ""
                 for line in running.following.lines(ended=over):
@@ -130,13 +135,11 @@ class Launch:
     def interrupt(self, number: int = session.INTERRUPT) -> list[Running]:
         """Ask those that run to end, by this signal; return them."""
         for running in self._running.values():
-            running.ask(number)
+            running.process.ask(number)
         return list(self._running.values())
 
     def settle_interrupted(self) -> None:
         for number, running in self._running.items():
-            if running.child is not None:
-                running.child.wait()
             job = self.manifest.job(number)
             self._seats.leave(job)
             self._change(settle(job, running.files.exit_code(), time.time(), interrupted=True))
@@ -191,18 +194,23 @@ class Launch:
             self._change(job.end(time.time(), JobState.STOPPED, NOT_BEGUN))
             self._tell(job, f"is {NOT_BEGUN}")
             return
+        if (why := self._place.refuses(job)) is not None:
+            self._change(job.begin(time.time()).end(time.time(), JobState.FAILED, why))
+            self._tell(job, f"failed: {why}")
+            return
         files = self._files(job)
         following = Following(files.log)
-        self._change(job.begin(time.time()))
-        cores = self._seats.take(job)
-        child = jobs.start_job(files, self._cache, cores, self._seats.gpus_of(job))
-        self._running[job.number] = Running(files, following, child)
+        self._change(job := job.begin(time.time()))
+        process = self._place.start(job, files, self._cache, self._seats)
+        self._running[job.number] = Running(files, following, process)
         self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
         if code is None:
-            running.end()
+            running.process.end()
+        if running.given_up is None and self._begins_elsewhere(job, running.process.lost):
+            return
         last_words = running.following.last_lines(LAST_LINES)
         found = settle(job, code, time.time(), last_words=last_words)
         if running.given_up is not None and found.state != JobState.DONE:
@@ -225,6 +233,16 @@ class Launch:
                 for line in last_words:
                     self._say(f"  {line}")
                 self._retry(job)
+
+    def _begins_elsewhere(self, job: SweepJob, why: str | None) -> bool:
+        """Whether a job waits again, for it was lost together with its node."""
+        lost = self._lost.get(job.number, 0)
+        if why is None or lost >= MOST_LOSSES:
+            return False
+        self._lost[job.number] = lost + 1
+        self._change(job.end(time.time(), JobState.STOPPED, why).in_state(JobState.WAITING))
+        self._tell(job, f"is {why}; it goes on elsewhere")
+        return True
 
     def _retry(self, job: SweepJob) -> None:
         done = self._retried.get(job.number, 0)
@@ -249,21 +267,23 @@ def end_all(launches: Sequence[Launch], number: int = session.INTERRUPT) -> None
     """All at once by this signal, so that none waits for another."""
     try:
         for running in [one for launch in launches for one in launch.interrupt(number)]:
-            running.end(asked=True)
+            running.process.end(asked=True)
     except KeyboardInterrupt:  # again, by somebody who will not wait
         for running in [one for launch in launches for one in launch.interrupt()]:
-            running.ask(session.KILL)
+            running.process.ask(session.KILL)
     for launch in launches:
         launch.settle_interrupted()
 
 
-def launch_of(manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None) -> Launch:
+def launch_of(
+    manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, place: Place | None = None
+) -> Launch:
     """Return the launch that fits a sweep: where its jobs come from."""
     if manifest.search is None:
-        return Launch(manifest, say, rules, seats)
+        return Launch(manifest, say, rules, seats, place=place)
     from bakeoff.sweep.search.searching import Searching
 
-    return Launch(manifest, say, rules, seats, Searching(manifest))
+    return Launch(manifest, say, rules, seats, Searching(manifest), place)
 
 
 def _because(job: SweepJob) -> str:

@@ -115,6 +115,7 @@ class Manifest:
     jobs: tuple[SweepJob, ...]
     search: Search | None = None  # None: its jobs are all there from the beginning
     note: str | None = None  # of all its runs
+    place: str | None = None  # where its jobs ran last, as `--on` says it
 
     @property
     def folder(self) -> Path:
@@ -165,8 +166,11 @@ class Manifest:
 
     def write(self) -> None:
         """Whole, also if the machine ends now."""
+        write_whole(self.folder / FILE, self.as_text(), lasting=True)
+
+    def as_text(self) -> str:
         tree = {"version": VERSION} | asdict(self)
-        write_whole(self.folder / FILE, json.dumps(tree, indent=1) + "\n", lasting=True)
+        return json.dumps(tree, indent=1) + "\n"
 
 
 def load_manifest(folder: Path) -> Manifest:

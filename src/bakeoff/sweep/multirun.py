@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +32,7 @@ from bakeoff.sweep.launch import Launch
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, one_launcher
 from bakeoff.sweep.multirun_settings import Settings
 from bakeoff.sweep.parent_run import tell_mlflow
+from bakeoff.sweep.place import Place
 from bakeoff.sweep.points import Point, Words, fixed_words, key_of, require_few
 from bakeoff.sweep.preflight import Job, begin, extend, preflight
 from bakeoff.sweep.primary import DVC_LAUNCHER, NAME, store_primary
@@ -59,6 +60,9 @@ class Door(Protocol):
 
     def show(self, jobs: Sequence[Job], points: int, settings: Settings, *, ask: bool) -> None:
         """Show what is about to run. Raises WorkspaceError if it must be confirmed, and is not."""
+
+    def place_at(self, on: str | None) -> AbstractContextManager[Place]:
+        """Give the place where jobs run. Raises WorkspaceError if it cannot be reached."""
 
 
 class ThroughDvc(Callback):
@@ -142,9 +146,11 @@ class Multirun:
         self._notes = None if self._folder.exists() else self._folder
         if begun_by is None:
             return
-        if self._settings.jobs > 1:
-            own = " ".join(Words.split(self._words).hydra)
+        own = " ".join(Words.split(self._words).hydra)
+        if (self._settings.jobs or 1) > 1:
             raise ConfigError(f"--jobs: must stand without {own}: the launcher's own settings say how many run at once")
+        if not self._settings.is_here:
+            raise ConfigError(f"--on {self._settings.on}: must stand without {own}, for that says where jobs run, too")
         inner = deepcopy(config)
         with open_dict(inner.hydra):
             inner.hydra.launcher = begun_by
@@ -172,7 +178,7 @@ class Multirun:
         return Point(tuple(plain), tuple(word for word in plain if self._fixed.get(key_of(word)) is None))
 
     def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
-        jobs = preflight(points, until=self._settings.until, cores=cores_of_each(self._settings.jobs))
+        jobs = preflight(points, until=self._settings.until, cores=cores_of_each(self._settings.jobs or 1))
         self._door.show(jobs, len(points), self._settings, ask=manifest is None)
         if self._settings.dry_run:
             raise Enough
@@ -188,11 +194,14 @@ class Multirun:
 
     def _run(self, manifest: Manifest) -> Manifest:
         rules, say = self._settings.rules(), self._door.say
-        launch = Launch(manifest, say, rules)
         if self._launcher is not None:
-            launch = LaunchByHydra(manifest, say, rules, self._launcher, tuple(self._fixed.values()))
-        with tell_mlflow(manifest):
-            return launch.run()
+            launch: Launch = LaunchByHydra(manifest, say, rules, self._launcher, tuple(self._fixed.values()))
+            with tell_mlflow(manifest):
+                return launch.run()
+        with self._door.place_at(self._settings.on) as place:
+            launch = Launch(manifest, say, rules, place=place)
+            with tell_mlflow(manifest):
+                return launch.run()
 
     def _job_of(self, point: Point) -> SweepJob | None:
         jobs = self.manifest.jobs if self.manifest else ()

@@ -6,6 +6,7 @@ from typing import Any
 
 from bakeoff.errors import ConfigError, choices, show
 from bakeoff.sweep.launch import Rules
+from bakeoff.sweep.place import LOCAL
 from bakeoff.tracking.note import require_note
 
 LEAST = {"jobs": 1, "retries": 0}
@@ -14,7 +15,7 @@ SWITCHES = ("follow", "fail_fast", "yes", "dry_run")
 
 @dataclass(frozen=True)
 class Settings:
-    jobs: int = 1
+    jobs: int | None = None  # None: one here, elsewhere as many as there is room for
     follow: bool | None = None  # None: if one runs at a time
     fail_fast: bool = False
     retries: int = 0
@@ -22,6 +23,7 @@ class Settings:
     yes: bool = False
     dry_run: bool = False
     note: str | None = None  # of all its runs
+    on: str | None = None  # where they run; None: here
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> "Settings":
@@ -32,7 +34,7 @@ class Settings:
             if key not in known:
                 raise ConfigError(f"{where}: no such setting; {choices(key, known)}")
             is_number = isinstance(value, int) and not isinstance(value, bool)
-            if key in LEAST and not (is_number and value >= LEAST[key]):
+            if key in LEAST and value is not None and not (is_number and value >= LEAST[key]):
                 raise ConfigError(f"{where}: must be a whole number, {LEAST[key]} or more, got {show(value)}")
             if key in SWITCHES and not isinstance(value, bool | None):
                 raise ConfigError(f"{where}: must be true or false, got {show(value)}")
@@ -40,6 +42,10 @@ class Settings:
             require_note(str(note))
         return cls(**values)
 
+    @property
+    def is_here(self) -> bool:
+        return self.on in (None, LOCAL)
+
     def rules(self) -> Rules:
-        follow = self.jobs == 1 if self.follow is None else self.follow
-        return Rules(self.jobs, follow, self.fail_fast, self.retries)
+        is_one = self.jobs == 1 or (self.jobs is None and self.is_here)
+        return Rules(self.jobs, is_one if self.follow is None else self.follow, self.fail_fast, self.retries)

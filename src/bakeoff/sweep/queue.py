@@ -18,6 +18,7 @@ from bakeoff.runs.status import dequeue, enqueue
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import SECONDS_BETWEEN_LOOKS, Launch, Rules, end_all, launch_of
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest, one_launcher
+from bakeoff.sweep.place import Place, ThisMachine
 
 DIGITS = 6
 SECONDS_BETWEEN_LOOKS_AT_THE_LINE = 1.0
@@ -81,11 +82,13 @@ class QueueRun:
     """Runs the jobs of the sweeps in line, so many side by side: where one sweep leaves room, the next begins."""
 
     def __init__(
-        self, say: Callable[[str], None], rules: Rules, *, wait: bool = False, seats: Seats | None = None
-    ) -> None:
+        self, say: Callable[[str], None], rules: Rules, *, wait: bool = False, seats: Seats | None = None,
+        place: Place | None = None,
+    ) -> None:  # fmt: skip
         """`wait`: for more, when the line is empty."""
         self._say, self._rules, self._wait = say, rules, wait
-        self._seats = seats or Seats.here(rules.side_by_side)
+        self._place = place or ThisMachine()
+        self._seats = seats or self._place.seats(rules.side_by_side)
         self._open: dict[str, tuple[Launch, ExitStack]] = {}
         self._looked = -SECONDS_BETWEEN_LOOKS_AT_THE_LINE
         self._line: list[str] = []
@@ -140,7 +143,9 @@ class QueueRun:
                 manifest = load_manifest(workspace.sweeps() / sweep)
                 self._say(f"{sweep}: {' '.join(manifest.words) or 'params.yaml'}")
                 stack.enter_context(tell_mlflow(manifest))
-                launch = launch_of(manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats)
+                launch = launch_of(
+                    manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats, self._place
+                )
                 launch.take_up()
                 self._open[sweep] = launch, stack.pop_all()
         except WorkspaceError as error:

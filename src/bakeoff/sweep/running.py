@@ -1,7 +1,6 @@
 """One job as its launcher sees it: what it says, whether it still runs, and how it ended."""
 
 import re
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,14 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import TRY_AGAIN_LATER, is_disk_full
-from bakeoff.machine import VISIBLE_GPUS, disk_free
+from bakeoff.machine import disk_free
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
 from bakeoff.sweep import session
-from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.manifest import JobState, SweepJob
-from bakeoff.tracking.journal import is_held
+from bakeoff.sweep.place import JobProcess
 from bakeoff.tracking.result import Result, result_of
 
 KILLED = "killed"
@@ -61,31 +60,16 @@ class Following:
 class Running:
     files: JobFiles
     following: Following
-    child: subprocess.Popen[bytes] | None  # None: an earlier launcher's
+    process: JobProcess
     given_up: str | None = None  # why
     _asked: float = 0.0  # when it was asked to end
     _reminded: float = 0.0
-
-    @property
-    def session(self) -> int | None:
-        return session.noted_session(self.files.process) if self.child is None else self.child.pid
-
-    def is_over(self) -> bool:
-        if self.child is not None and self.child.poll() == ALREADY_RUNS:
-            self.child = None  # that one holds the lock
-        return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
-
-    def gpus(self) -> tuple[str, ...]:
-        """Return the GPUs that an earlier launcher gave it."""
-        found = self.session
-        seen = session.environment_of(found).get(VISIBLE_GPUS, "") if found is not None else ""
-        return tuple(filter(None, seen.split(",")))
 
     def give_up(self, why: str) -> None:
         """Ask as Ctrl-C asks, so that what was learned is kept."""
         self.given_up = why
         self._asked = self._reminded = time.monotonic()
-        self.ask(session.INTERRUPT)
+        self.process.ask(session.INTERRUPT)
 
     def insist(self, job: SweepJob) -> None:
         """End it if it was asked and does not listen.
@@ -94,20 +78,11 @@ class Running:
         """
         now = time.monotonic()
         if now - self._asked > session.SECONDS_TO_END:
-            self.ask(session.KILL)
+            self.process.ask(session.KILL)
         elif now - self._reminded > SECONDS_BETWEEN_REMINDERS:
             self._reminded = now
             if has_trained(job):
-                self.ask(session.INTERRUPT)
-
-    def ask(self, number: int) -> None:
-        if (found := self.session) is not None:
-            session.ask(found, number)
-
-    def end(self, *, asked: bool = False) -> None:
-        """End what runs of it, or what is left after it was killed; if it was `asked`, wait first."""
-        if (found := self.session) is not None:
-            session.end(found, asked=asked)
+                self.process.ask(session.INTERRUPT)
 
 
 def settle(

@@ -6,6 +6,7 @@ What sends to MLflow is not the job's: it has a session of its own, too.
 import json
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -27,6 +28,14 @@ def note_leader(file: Path) -> None:
     write_whole(file, json.dumps(asdict(Process.own())))
 
 
+def is_noted(file: Path) -> bool:
+    """Return whether this process was the last that noted itself there."""
+    try:
+        return Process(**json.loads(file.read_text(encoding="utf-8"))) == Process.own()
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def noted_session(file: Path) -> int | None:
     """Return the number of the session whose leader noted itself there; None if there can be nothing left of it.
 
@@ -40,6 +49,20 @@ def noted_session(file: Path) -> int | None:
     if (leader.host, leader.boot, leader.namespace) != (own.host, own.boot, own.namespace):
         return None
     return leader.pid if leader.is_alive() or _find_running(leader.pid) is None else None
+
+
+def follow_parent() -> None:
+    """From now on, ask all of this process's session to end once the process that started it is gone."""
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        ask(os.getpid(), signal.SIGTERM)
+        if not wait(os.getpid(), SECONDS_TO_END):
+            ask(os.getpid(), KILL)
+
+    parent = os.getppid()
+    threading.Thread(target=follow, name="parent", daemon=True).start()
 
 
 def members(session: int) -> list[psutil.Process]:

@@ -5,6 +5,7 @@ little later, since the next stage of a run is likely to write soon), or when th
 Whoever writes a journal starts it again.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from bakeoff.workspace import journals, main_workspace
 
 LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
 POLL_S = 0.3
+FAR = "BAKEOFF_FAR"  # set where a job runs far from its main workspace, which sends for it
 LONGEST_PAUSE_S = 30.0  # between two tries at a store that takes nothing
 LINGER_S = 30.0  # with nothing to do
 PATIENCE_S = 60.0  # with such a store, once nobody writes any more
@@ -29,6 +31,10 @@ def sender_lock(key: str) -> FileLock:
 
 def is_running(key: str) -> bool:
     return is_held(sender_lock(key))
+
+
+def is_far() -> bool:
+    return bool(os.environ.get(FAR))
 
 
 def start_sender(key: str) -> None:

@@ -23,6 +23,7 @@ from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sendi
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.sender import is_far
 from bakeoff.tracking.target import Place, Target
 from bakeoff.tracking.told_page import tell_page
 from bakeoff.tracking.watch import Watch
@@ -102,7 +103,7 @@ class Tracker:
 
     def checkpoint(self, stock: Stock) -> None:
         """Tell of the newest checkpoint, from the thread that wrote it. Training goes on whatever comes of this."""
-        if not self._journal:
+        if not self._journal or is_far():  # a far job leaves its checkpoints in the store of work in flight
             return
         try:
             self._tell_checkpoint(self._journal, stock)

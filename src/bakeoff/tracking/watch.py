@@ -8,7 +8,7 @@ from threading import Event, Thread
 from bakeoff.progress import say
 from bakeoff.tracking import system
 from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.sender import is_running, start_sender
+from bakeoff.tracking.sender import is_far, is_running, start_sender
 from bakeoff.tracking.target import Place, Target, is_sent, place_in, target_in
 
 LOOK_EVERY_S = 1.0
@@ -33,6 +33,8 @@ class Watch:
         if target_in(self._journal.folder) is None:  # somebody removed it, and the journal is there again
             with suppress(OSError):
                 self._target.write(self._journal.folder)
+        if is_far():
+            return
         end = time.monotonic() + wait_s
         self._started_at = float("-inf")
         while not self._is_sent() and time.monotonic() < end and self._place.tries < VAIN_TRIES:
@@ -61,7 +63,9 @@ class Watch:
     def _keep_sending(self) -> None:
         now = time.monotonic()
         try:
-            if now - self._started_at > RESTART_AFTER_S and not self._is_sent() and not is_running(self._target.key):
+            if is_far() or now - self._started_at <= RESTART_AFTER_S:
+                return
+            if not self._is_sent() and not is_running(self._target.key):
                 self._started_at = now
                 start_sender(self._target.key)
         except OSError as error:  # the disk is full, or there can be no more processes

@@ -12,6 +12,7 @@ from bakeoff.sweep import launch, running
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
+from bakeoff.sweep.place import LocalProcess
 from bakeoff.sweep.search import searching
 from bakeoff.sweep.search.searching import Searching
 from bakeoff.sweep.search.settings import Search
@@ -109,7 +110,8 @@ def test_a_search_that_was_killed_goes_on_with_the_suggestions_that_it_would_hav
         cut = load_manifest(cut.folder)
         assert len(cut.jobs) == number and cut.job(number).state == JobState.RUNNING
         for one in cut_short._running.values():  # its job comes to its end without it
-            assert one.child is not None and one.child.wait() == 0
+            assert isinstance(one.process, LocalProcess) and one.process.child is not None
+            assert one.process.child.wait() == 0
     end = launched(cut)
     assert points(end) == points(whole)
     assert [job.value for job in end.jobs] == [job.value for job in whole.jobs]

@@ -1,0 +1,82 @@
+"""`--on`: where the jobs of a sweep run. Here, on a Ray cluster, or on Slurm through Hydra's launcher for it."""
+
+import importlib.util
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import ConfigError, WorkspaceError
+
+if TYPE_CHECKING:
+    from bakeoff.sweep.place import Place
+
+HERE = (None, "local")
+SLURM = "slurm"
+LAUNCHER = "hydra/launcher="
+SUBMITIT = "submitit_slurm"
+PLUGIN = "hydra_plugins.hydra_submitit_launcher"
+
+
+def require_place(on: str | None, *, is_search: bool = False, is_queue: bool = False) -> None:
+    """Refuse a place that there is not, or whose engine is not installed. It is not asked yet."""
+    from bakeoff.elsewhere.ray_connection import is_ray, parse_address
+
+    if on in HERE:
+        return
+    if on == SLURM:
+        if is_search or is_queue:
+            what = "--search" if is_search else "`bakeoff queue start`"
+            raise WorkspaceError(
+                f"--on slurm: cannot be used with {what}, for its launcher takes all points at once; "
+                "run the command itself as a job of Slurm's, as docs/slurm.md says, or on a Ray cluster"
+            )
+        _require_slurm()
+    elif on is not None and is_ray(on):
+        parse_address(on)
+        _require_ray()
+    else:
+        raise ConfigError(f"--on: must be local, ray, ray://HOST:PORT or slurm, got {on!r}")
+
+
+def _require_ray() -> None:
+    if importlib.util.find_spec("ray") is None:
+        raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
+
+
+def _require_slurm() -> None:
+    try:
+        is_installed = importlib.util.find_spec(PLUGIN) is not None
+    except ModuleNotFoundError:
+        is_installed = False
+    if not is_installed:
+        raise WorkspaceError("--on slurm: its launcher is not installed; run `pip install hydra-submitit-launcher`")
+    if shutil.which("sbatch") is None:
+        raise WorkspaceError("--on slurm: must be used where `sbatch` is, such as a login node of the cluster")
+
+
+def launcher_words(on: str | None, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words by which Hydra runs the jobs there, but for those that are said already."""
+    if on != SLURM:
+        return ()
+    said = [word for word in words if word.startswith(LAUNCHER)]
+    if any(word != LAUNCHER + SUBMITIT for word in said):
+        raise ConfigError(f"--on slurm: must stand without {said[0]}, for it is {LAUNCHER}{SUBMITIT}")
+    return () if said else (LAUNCHER + SUBMITIT,)
+
+
+@contextmanager
+def place_at(on: str | None) -> Iterator["Place"]:
+    """Give the place where jobs run, connected as long as the block runs."""
+    from bakeoff.sweep.place import ThisMachine
+
+    if on in HERE:
+        yield ThisMachine()
+        return
+    require_place(on)
+    if on == SLURM:
+        raise ConfigError(f"hydra.launcher.on: must be local, ray or ray://HOST:PORT; {LAUNCHER}{SUBMITIT} is Slurm's")
+    from bakeoff.elsewhere.ray_place import ray_place
+
+    with ray_place(str(on)) as place:
+        yield place

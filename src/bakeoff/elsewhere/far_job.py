@@ -1,0 +1,65 @@
+"""A job in a clone of the sweep's snapshot, on a node that reaches no more than a git remote and a DVC remote.
+
+    python -m bakeoff.elsewhere.far_job .bakeoff/sweeps/sweep-20260102-030405 1 REMOTE REF
+
+Outputs go to the DVC remote. Then one commit goes to the git remote, under a reference of this attempt alone: its
+parent is the experiment, and its only file holds what the run has told. Whoever launched the attempt takes it home.
+"""
+
+import sys
+import tarfile
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bakeoff.elsewhere.agent import GROWING, KEPT, TOLD
+from bakeoff.errors import WorkspaceError
+from bakeoff.sweep import job as jobs
+from bakeoff.sweep.manifest import SweepJob
+from bakeoff.sweep.snapshot import AUTHOR, experiment_ref, git
+from bakeoff.workspace import IN_FLIGHT, main_workspace
+
+TOLD_FILE = "told.tar"
+LARGEST = 1_000_000  # bytes of a file that goes along; larger ones are outputs, which DVC has
+SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
+
+
+def deliver(job: SweepJob, remote: str, ref: str) -> None:
+    experiment = experiment_ref(job.experiment)
+    if experiment is None:
+        raise WorkspaceError(f"{job.experiment}: there is no such experiment to deliver")
+    with TemporaryDirectory() as folder:
+        packed = Path(folder) / TOLD_FILE
+        pack(main_workspace() / IN_FLIGHT, packed)
+        blob = git("hash-object", "-w", str(packed))
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{TOLD_FILE}", more=index)
+        tree = git("write-tree", more=index)
+    commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: what it told", more=AUTHOR)
+    until = time.monotonic() + SECONDS_TO_TRY
+    while True:
+        try:
+            git("push", "--quiet", remote, f"+{commit}:{ref}")
+            return
+        except WorkspaceError as error:
+            if time.monotonic() > until:
+                raise
+            print(f"{error}; it is tried again", file=sys.stderr, flush=True)
+        time.sleep(SECONDS_BETWEEN_TRIES)
+
+
+def pack(told: Path, file: Path) -> None:
+    with tarfile.open(file, "w") as tar:
+        for pattern in (*TOLD, KEPT, GROWING):
+            for path in sorted(told.glob(pattern)):
+                if path.is_file() and path.stat().st_size <= LARGEST:
+                    tar.add(path, path.relative_to(told).as_posix())
+
+
+def main() -> None:
+    remote, ref = sys.argv[3:5]
+    jobs.main(lambda job: deliver(job, remote, ref))
+
+
+if __name__ == "__main__":
+    main()

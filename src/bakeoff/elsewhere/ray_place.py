@@ -1,0 +1,152 @@
+"""The nodes of a Ray cluster as a place for jobs: an actor for each job, whose room Ray itself keeps free.
+
+A node that sees the workspace's folder is near: the job runs there as it would here, and nothing travels. Any other is
+far: `far.py` says what travels.
+"""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff import machine, workspace
+from bakeoff.elsewhere import agent
+from bakeoff.elsewhere.far import Far
+from bakeoff.elsewhere.on_node import CODE, digest_code
+from bakeoff.elsewhere.ray_connection import connect, parse_address
+from bakeoff.elsewhere.ray_job import RayJob
+from bakeoff.elsewhere.ray_nodes import Node, ask_nodes, require_fitting
+from bakeoff.errors import WorkspaceError
+from bakeoff.files import write_whole
+from bakeoff.sweep.admission import Seats
+from bakeoff.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
+from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.sweep.place import JobProcess, LocalProcess
+from bakeoff.tracking.journal import is_held
+
+NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
+MARK = "seen"  # a file beside the manifest
+PASSED_ON = (  # beginnings of variables of ours that a job gets on every node
+    "AWS_", "AZURE_", "BAKEOFF_", "DVC_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GOOGLE_", "MLFLOW_", "TF_",
+)  # fmt: skip
+
+
+@contextmanager
+def ray_place(on: str) -> Iterator["RayPlace"]:
+    """Connect to the cluster as long as the block runs. Raises WorkspaceError if its nodes do not fit."""
+    with connect(parse_address(on)) as ray:
+        nodes = ask_nodes(ray, workspace.main_workspace())
+        own = {CODE: digest_code()}  # a node that does not see it clones the same
+        require_fitting([
+            node if node.sees_workspace else replace(node, versions={**node.versions, **own}) for node in nodes
+        ])  # fmt: skip
+        yield RayPlace(ray, on, nodes)
+
+
+class RayPlace:
+    def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
+        self.name = name
+        self._ray, self._nodes, self._token = ray, nodes, secrets.token_hex(8)
+        ray.cloudpickle.register_pickle_by_value(sys.modules[agent.__name__])
+        self._agent = ray.remote(agent.Agent)
+        self._far: dict[str, Far] = {}  # by sweep
+
+    def seats(self, side_by_side: int | None) -> Seats:
+        """Ray keeps the room; more jobs than it has room for wait there."""
+        cpus = self._cpus()
+        room = sum(int(node.cpus / cpus) for node in self._nodes)
+        return Seats(side_by_side or max(1, room), sys.maxsize)
+
+    def take_up(self, manifest: Manifest) -> None:
+        waiting = [job for job in manifest.jobs if not job.state.is_final and job.state != JobState.RUNNING]
+        for job in waiting:
+            if why := self.refuses(job):
+                raise WorkspaceError(f"--on {self.name}: job {job.number} {why}")
+        write_whole(manifest.folder / MARK, self._token)
+        if any(node.cpus and not node.sees_workspace for node in self._nodes):
+            self._far[manifest.id] = Far.prepare(manifest)
+
+    def refuses(self, job: SweepJob) -> str | None:
+        wanted = self._wanted(job)
+        if any(_has_room(node, wanted) for node in self._nodes):
+            return None
+        there = "; ".join(_room_of(node) for node in self._nodes)
+        return (
+            f"needs {wanted['num_cpus']:g} CPUs, {wanted['num_gpus']:g} GPUs and {wanted['memory'] / 1e9:.1f} GB of "
+            f"memory on one node, and no node has so much: {there}"
+        )
+
+    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
+        """Return what an earlier launcher started: its actor, or a process without one that is still at work."""
+        if is_held(files.lock) or job.state != JobState.RUNNING:
+            return LocalProcess(files, None) if is_held(files.lock) else None
+        try:
+            actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
+        except ValueError:  # there is none of that name
+            actor = None
+        far = self._far.get(files.folder.name)
+        return None if actor is None and far is None else RayJob(self._ray, actor, files, self._bring(job, files))
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        files.forget_outcome()
+        seats.take(job)
+        about = {"name": _name(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
+        order = self._order(job, files, cache)
+        actor = self._agent.options(**about, **self._wanted(job)).remote(order)
+        return RayJob(self._ray, actor, files, self._bring(job, files), order["far"] and order["far"]["files"])
+
+    def _order(self, job: SweepJob, files: JobFiles, cache: Path) -> dict[str, Any]:
+        folder = files.folder.resolve()
+        passed = environment(os.environ, job)
+        near = {
+            "command": ["-m", "bakeoff.sweep.job", str(folder), str(files.number)],
+            "folder": str(workspace.main_workspace()),
+            "log": str(folder / files.log.name),
+            "environment": passed | {CACHE: str(cache.resolve())},
+        }
+        far = self._far.get(folder.name)
+        part = None if far is None else far.part(job, files, passed)
+        return {"mark": str(folder / MARK), "token": self._token, "near": near, "far": part}
+
+    def _bring(self, job: SweepJob, files: JobFiles) -> list[str]:
+        """Return the command that brings a far job's result home; nothing if none is far."""
+        far = self._far.get(files.folder.name)
+        numbers = [str(job.number), str(len(job.attempts))]
+        words = [] if far is None else ["-m", "bakeoff.elsewhere.bring_home", str(files.folder), *numbers, far.remote]
+        return [sys.executable, *words] if words else []
+
+    def _cpus(self) -> int:
+        """Return how many a job asks for: as many as it computes with, or as many as the largest node has."""
+        return max(1, min(machine.cores(), max((int(node.cpus) for node in self._nodes), default=1)))
+
+    def _wanted(self, job: SweepJob) -> dict[str, float]:
+        gpus = max((node.gpus for node in self._nodes), default=0.0)
+        if job.devices == "cpu":
+            gpus = 0
+        elif isinstance(job.devices, int):
+            gpus = min(gpus, job.devices)
+        return {"num_cpus": self._cpus(), "num_gpus": gpus, "memory": job.memory_bytes}
+
+
+def environment(own: Mapping[str, str], job: SweepJob) -> dict[str, str]:
+    """Return what a job gets on every node. It computes with as many threads as here, or its last bits were others."""
+    passed = {key: value for key, value in own.items() if key.startswith(PASSED_ON) or key == "PYTHONPATH"}
+    hidden = {machine.VISIBLE_GPUS: "-1"} if job.devices == "cpu" else {}
+    return {THREADS: str(machine.cores())} | passed | hidden | {FOLLOWS_PARENT: "1"}
+
+
+def _name(job: SweepJob) -> str:
+    return f"{job.experiment}.{len(job.attempts)}"
+
+
+def _has_room(node: Node, wanted: Mapping[str, float]) -> bool:
+    has = (node.cpus, node.gpus, node.memory_bytes)
+    return all(there >= asked for there, asked in zip(has, wanted.values(), strict=True))
+
+
+def _room_of(node: Node) -> str:
+    return f"{node.host} has {node.cpus:g} CPUs, {node.gpus:g} GPUs and {node.memory_bytes / 1e9:.1f} GB"

@@ -1,0 +1,116 @@
+"""Where the processes of jobs run: on this machine, or wherever an engine puts them. A launch knows no more of it.
+
+Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
+"""
+
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+from bakeoff.machine import VISIBLE_GPUS
+from bakeoff.sweep import job as jobs
+from bakeoff.sweep import session
+from bakeoff.sweep.admission import Seats
+from bakeoff.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.sweep.manifest import Manifest, SweepJob
+from bakeoff.tracking.journal import is_held
+
+LOCAL = "local"  # what `--on` calls this machine
+
+
+class JobProcess(Protocol):
+    """The process of one job."""
+
+    lost: str | None  # why it ended without a word, if that was not its own fault; it may begin elsewhere
+
+    def is_over(self) -> bool:
+        """Whether it has ended. Its log is whole then, and so is its outcome, if it left one."""
+
+    def ask(self, number: int) -> None:
+        """Send this signal to it and to all that it has started."""
+
+    def end(self, *, asked: bool = False) -> None:
+        """End what runs of it, or what is left of it after a kill; if it was `asked`, wait first."""
+
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs of this machine that it holds."""
+
+
+class Place(Protocol):
+    """Where jobs run."""
+
+    @property
+    def name(self) -> str:
+        """What follows `--on`."""
+
+    def seats(self, side_by_side: int | None) -> Seats:
+        """Return seats for so many jobs side by side, or for as many as there is room for."""
+
+    def take_up(self, manifest: Manifest) -> None:
+        """Prepare for the jobs of a sweep. Raises WorkspaceError if they cannot run here."""
+
+    def refuses(self, job: SweepJob) -> str | None:
+        """Return why a job can never run here; None if it can."""
+
+    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
+        """Return the process that an earlier launcher started, if it still runs."""
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        """Start the process of a job, whose last attempt is this one."""
+
+
+class LocalProcess:
+    """A job on this machine, or on another one that shares its disk."""
+
+    lost: str | None = None
+
+    def __init__(self, files: JobFiles, child: subprocess.Popen[bytes] | None) -> None:
+        """Without a `child`, somebody else started it."""
+        self.files, self.child = files, child
+
+    @property
+    def session(self) -> int | None:
+        return session.noted_session(self.files.process) if self.child is None else self.child.pid
+
+    def is_over(self) -> bool:
+        if self.child is not None and self.child.poll() == ALREADY_RUNS:
+            self.child = None  # that one holds the lock
+        return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
+
+    def ask(self, number: int) -> None:
+        if (found := self.session) is not None:
+            session.ask(found, number)
+
+    def end(self, *, asked: bool = False) -> None:
+        if (found := self.session) is not None:
+            session.end(found, asked=asked)
+        if self.child is not None:
+            self.child.wait()
+
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs that an earlier launcher gave it."""
+        found = self.session
+        seen = session.environment_of(found).get(VISIBLE_GPUS, "") if found is not None else ""
+        return tuple(filter(None, seen.split(",")))
+
+
+class ThisMachine:
+    """Jobs run beside the launch, on cores and GPUs of their own."""
+
+    name = LOCAL
+
+    def seats(self, side_by_side: int | None) -> Seats:
+        return Seats.here(side_by_side or 1)
+
+    def take_up(self, manifest: Manifest) -> None:
+        pass
+
+    def refuses(self, job: SweepJob) -> str | None:
+        return None
+
+    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
+        return LocalProcess(files, None) if is_held(files.lock) else None
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        cores = seats.take(job)
+        return LocalProcess(files, jobs.start_job(files, cache, cores, seats.gpus_of(job)))

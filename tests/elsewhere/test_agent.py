@@ -1,0 +1,126 @@
+"""An agent is an ordinary object until Ray sends it somewhere: it runs a job's process and tells of it."""
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.elsewhere import agent as module
+from bakeoff.elsewhere.agent import NOT_STARTED, Agent, _clone
+from bakeoff.elsewhere.mirror import Mirror
+from bakeoff.sweep.job import JobFiles
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def order(place: Path, code: str, token: str = "7f") -> dict[str, Any]:
+    (place / "seen").write_text("7f")
+    near = {"command": ["-c", code], "folder": str(place), "log": str(place / "log"), "environment": {"OF_HOME": "1"}}
+    return {"mark": str(place / "seen"), "token": token, "near": near, "far": None}
+
+
+def end_of(agent: Agent) -> dict[str, Any]:
+    while not (told := agent.news({}))["is_over"]:
+        pass
+    return told
+
+
+def test_a_node_that_sees_the_mark_runs_the_job_in_the_workspace(place: Path) -> None:
+    told = end_of(Agent(order(place, "import os; print(os.environ['OF_HOME'], os.getcwd()); raise SystemExit(3)")))
+    assert (told["is_near"], told["code"], told["error"], told["files"]) == (True, 3, "", [])
+    assert (place / "log").read_text() == f"1 {place}\n"
+
+
+def test_a_node_with_another_file_of_that_name_is_far_and_says_why_it_cannot_run_the_job(place: Path) -> None:
+    told = end_of(Agent(order(place, "print('never')", token="other")))
+    assert (told["is_near"], told["code"]) == (False, None)
+    assert told["error"].startswith("RuntimeError: this node does not see the workspace")
+
+
+def test_a_signal_reaches_all_of_the_job(place: Path) -> None:
+    agent = Agent(order(place, "import time; open('there', 'w'); time.sleep(60)"))
+    while not (place / "there").exists():
+        time.sleep(0.02)
+    agent.ask(15)
+    assert end_of(agent)["code"] == -15
+
+
+def test_one_that_was_asked_before_it_began_does_not_begin(place: Path) -> None:
+    agent = Agent.__new__(Agent)
+    agent._lock, agent._is_asked = module.threading.Lock(), True
+    assert agent._run(order(place, "open('there', 'w')")["near"]) == NOT_STARTED
+    assert not (place / "there").exists()
+
+
+def test_what_a_far_job_writes_comes_home_once_and_in_an_order_that_a_sender_can_read(place: Path) -> None:
+    agent, node = Agent.__new__(Agent), place / "node/.bakeoff"
+    agent._home, agent._log, agent._order = node, place / "node/log", {"far": {"log_size": 4}}
+    files = {"runs/5d/status.json": "{}", "journal/7f/journal.jsonl": "one\n", "journal/7f/files/ab": "content"}
+    for name, text in files.items():
+        (node / name).parent.mkdir(parents=True, exist_ok=True)
+        (node / name).write_text(text)
+    (place / "node/log").write_text("begins\n")
+    home = JobFiles(place, 1)
+    home.log.write_text("old\n")
+    mirror = Mirror(home)
+    pieces = agent._written(mirror.known)
+    assert [name for name, _, _ in pieces] == [
+        "runs/5d/status.json", "journal/7f/files/ab", "journal/7f/journal.jsonl", "log"
+    ]  # fmt: skip
+    assert mirror.apply(pieces) and not mirror.apply(agent._written(mirror.known))
+    with (node / "journal/7f/journal.jsonl").open("a") as journal:
+        journal.write("two\n")
+    pieces = agent._written(mirror.known)
+    assert [(name, at, content) for name, at, content in pieces] == [("journal/7f/journal.jsonl", 4, b"two\n")]
+    mirror.apply(pieces)
+    mirror.apply(pieces)
+    assert {name: (place / ".bakeoff" / name).read_text() for name in files} == files | {
+        "journal/7f/journal.jsonl": "one\ntwo\n"
+    }
+    assert home.log.read_text() == "old\nbegins\n"
+
+
+def test_large_files_come_in_parts(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 4)
+    agent, node = Agent.__new__(Agent), place / "node/.bakeoff"
+    agent._home, agent._log, agent._order = node, place / "node/log", {"far": {"log_size": 0}}
+    (node / "journal/7f/files").mkdir(parents=True)
+    (node / "journal/7f/files/ab").write_text("0123456789")
+    mirror, parts = Mirror(JobFiles(place, 1)), []
+    while pieces := agent._written(mirror.known):
+        parts += [content for _, _, content in pieces]
+        mirror.apply(pieces)
+    assert parts == [b"0123", b"4567", b"89"]
+    assert (place / ".bakeoff/journal/7f/files/ab").read_text() == "0123456789"
+
+
+def test_a_stop_that_somebody_asks_for_at_home_is_passed_on_once(place: Path) -> None:
+    mirror = Mirror(JobFiles(place, 1))
+    mirror.apply([("runs/5d/status.json", 1, b"{}")])
+    (place / ".bakeoff/runs/5d/stop_requested").touch()
+    assert mirror.stops() == ["runs/5d/stop_requested"] and mirror.stops() == []
+
+
+def test_a_far_folder_is_a_clone_of_the_snapshot_alone(place: Path) -> None:
+    def git(*words: str) -> str:
+        own = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet", "--bare", "remote.git")
+    git("init", "--quiet", "home")
+    (place / "home/file").write_text("content")
+    git("-C", "home", "add", "file")
+    git("-C", "home", "commit", "--quiet", "-m", "one")
+    commit = git("-C", "home", "rev-parse", "HEAD")
+    remote, ref = str(place / "remote.git"), "refs/bakeoff-far/s/snapshot"
+    git("-C", "home", "push", "--quiet", remote, f"{commit}:{ref}")
+    part = {"repository": "5d", "snapshot": commit, "remote": remote, "ref": ref, "prefix": ""}
+    for name in ("1", "2"):  # the second takes it from the node's own copy
+        assert (_clone(place, place / name, part) / "file").read_text() == "content"

@@ -1,0 +1,97 @@
+"""What far nodes need is asked before the first job, and what is missing is said with the command."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bakeoff import dvc
+from bakeoff.elsewhere.bring_home import ref_of
+from bakeoff.elsewhere.far import Far, _settings, git_remote, told_before
+from bakeoff.elsewhere.far_job import pack
+from bakeoff.elsewhere.mirror import unpack
+from bakeoff.errors import WorkspaceError
+from bakeoff.runs.status import State
+from bakeoff.sweep.job import JobFiles
+from bakeoff.sweep.manifest import load_manifest
+from made_runs import made
+from made_sweeps import ID, sweep, sweep_job
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    git("init", "--quiet")
+    return folder
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True, capture_output=True)
+
+
+def test_without_a_git_remote_the_command_that_adds_one_is_said() -> None:
+    with pytest.raises(WorkspaceError, match=r"git: far nodes need a remote .* got none; `git remote add origin URL`"):
+        git_remote()
+
+
+def test_of_several_git_remotes_origin_is_meant(place: Path) -> None:
+    git("remote", "add", "a", "ssh://team/a")
+    assert git_remote() == "ssh://team/a"
+    git("remote", "add", "b", "ssh://team/b")
+    with pytest.raises(WorkspaceError, match="got 2: a, b, none of them origin; `git remote add origin URL`"):
+        git_remote()
+    git("init", "--quiet", "--bare", "../remote.git")
+    git("remote", "add", "origin", "../remote.git")
+    assert git_remote() == str((place.parent / "remote.git").resolve())
+
+
+def test_without_a_dvc_remote_the_command_that_adds_one_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    git("remote", "add", "origin", "ssh://team/a")
+    monkeypatch.setattr(dvc, "default_remote", lambda: None)
+    with pytest.raises(WorkspaceError, match="dvc: far nodes need a default remote .*; `dvc remote add --default NAME"):
+        Far.prepare(sweep())
+
+
+def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_before(place: Path) -> None:
+    (place / ".dvc").mkdir()
+    (place / ".dvc/config.local").write_text(
+        "['remote \"far\"']\n    secret_access_key = k\n[cache]\n    dir = /mine\n"
+    )
+    made(place / ".bakeoff/runs", "ab12", State.RUNNING, experiment=f"{ID}-2", run_id="7f")
+    journal = place / ".bakeoff/journal/7f/journal.jsonl"
+    journal.parent.mkdir(parents=True)
+    journal.write_bytes(b"told\n")
+    job = sweep_job(2).begin(1.0).begin(2.0)
+    far = Far(sweep(sweep_job(1), job), "/remote.git", "refs/bakeoff-far/s/snapshot", "", _settings())
+    given = {"PYTHONPATH": "/mine", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_WORK_STORE": "/disk"}
+    part = far.part(job, JobFiles(place, 2), given)
+    assert part["environment"] == {"BAKEOFF_WORK_STORE": "/disk", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_FAR": "1"}
+    assert part["arguments"] == ["1", "/remote.git", ref_of(ID, 2, 2)] and part["name"] == f"{ID}-2.2"
+    assert part["files"][".bakeoff/journal/7f/journal.jsonl"] == b"told\n"
+    assert part["files"][".bakeoff/runs/ab12/run"] == b"7f"
+    settings = part["files"][".dvc/config.local"].decode()
+    assert "secret_access_key = k" in settings and "cache" not in settings
+    manifest = place / f".bakeoff/sweeps/{ID}/manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_bytes(part["files"][f".bakeoff/sweeps/{ID}/manifest.json"])
+    assert load_manifest(manifest.parent).job(1) == job
+    assert told_before(sweep_job(1)) == {}
+
+
+def test_what_a_job_told_until_its_end_adds_to_what_came_before(place: Path) -> None:
+    node, home = place / "node", place / "home"
+    for folder, text in ((node, "one\ntwo\n"), (home, "one\n")):
+        (folder / "journal/7f/files").mkdir(parents=True)
+        (folder / "journal/7f/journal.jsonl").write_text(text)
+    (node / "journal/7f/files/ab").write_bytes(b"\x00\xff")
+    (node / "results").mkdir()
+    (node / "results/5d.json").write_text("{}")
+    pack(node, place / "told.tar")
+    unpack(place / "told.tar", home)
+    (home / "journal/7f/journal.jsonl").write_text("one\ntwo\nthree\n")  # told here since
+    unpack(place / "told.tar", home)
+    assert (home / "journal/7f/journal.jsonl").read_text() == "one\ntwo\nthree\n"
+    assert (home / "journal/7f/files/ab").read_bytes() == b"\x00\xff" and (home / "results/5d.json").read_text() == "{}"

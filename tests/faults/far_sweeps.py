@@ -1,0 +1,196 @@
+"""Lose nodes, launchers and the network under a sweep on far nodes: is every point done once, with the same weights?
+
+    python tests/faults/far_sweeps.py --points 12 --faults 10 --seed 0 [--folder FOLDER]
+
+makes a small workspace, a git remote, a bucket of S3 (moto) and a Ray cluster of two nodes that see neither the
+workspace nor each other. A sweep over so many points runs there, with faults at random moments: a node is killed and
+started again, the launcher is killed and resumes, a node is frozen for a minute, which is what a cut network looks
+like from both sides. Then DVC, MLflow and git are asked, and the weights are compared with a sweep on this machine.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import psutil
+
+from bakeoff.tracking.result import result_of
+from extra_packages import extra_packages
+from faults.far_nodes import FarCluster, FarNode
+from faults.s3_store import Bucket
+from faults.sweep_checks import experiments, manifests, mlflow_runs, repeated_points
+from faults.sweeps import is_half_trained, prepared
+from workspace_copy import Workspace, environment
+
+LINES = {
+    "train": "train: {use: smoke, batch_size: 4, steps: 400, log_every_steps: 20, validate_every_steps: 200, "
+    "checkpoint_every_steps: 20}"
+}
+SECONDS_CUT = 60.0
+LONGEST_S = 5400.0
+KINDS = ("node", "launcher", "network")
+
+
+class Trial:
+    def __init__(self, folder: Path) -> None:
+        self.workspace = prepared(folder / "clone", LINES)
+        self.bucket = Bucket()
+        self.bucket.start()
+        site = os.pathsep.join(str(extra_packages(package)) for package in ("ray>=2.60", "dvc-s3>=3.2"))
+        own = (
+            environment()
+            | self.bucket.environment
+            | {"PYTHONPATH": site, "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder / "ray")}
+        )
+        (folder / "ray").mkdir()
+        self.cluster = FarCluster(folder / "ray", self.workspace.folder, own)
+        self.environment = own | {"RAY_ADDRESS": self.cluster.address}
+        self._add_remotes(folder / "remote.git")
+
+    def _add_remotes(self, remote: Path) -> None:
+        endpoint = self.bucket.environment["AWS_ENDPOINT_URL_S3"]
+        for words in (
+            ("git", "init", "--quiet", "--bare", str(remote)),
+            ("git", "remote", "add", "origin", str(remote)),
+            ("dvc", "remote", "add", "--quiet", "--default", "far", "s3://models/dvc"),
+            (
+                "dvc",
+                "remote",
+                "modify",
+                "--quiet",
+                "far",
+                "endpointurl",
+                endpoint,
+            ),
+        ):
+            self.workspace.run(*words)
+        self.workspace.commit()
+
+    def launch(self, *words: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "bakeoff.cli", "sweep", *words]
+        with (self.workspace.folder.parent / "output.txt").open("ab") as out:
+            return subprocess.Popen(
+                command, cwd=self.workspace.folder, env=self.environment, stdout=out, stderr=out, start_new_session=True
+            )
+
+    def close(self) -> None:
+        self.cluster.kill()
+        self.bucket.kill()
+
+
+def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Counter[str]:
+    """To the end, through so many faults."""
+    todo = [KINDS[number % len(KINDS)] for number in range(faults)]
+    chance.shuffle(todo)
+    done: Counter[str] = Counter()
+    words = ("--on", "ray", "--until", "train", f"seed=range(0,{points})", "--yes")
+    launcher, until = trial.launch(*words), time.monotonic() + LONGEST_S
+    frozen: tuple[FarNode, float] | None = None
+    due = time.monotonic() + chance.uniform(20, 90)
+    while launcher.poll() is None and time.monotonic() < until:
+        time.sleep(0.5)
+        if frozen is not None and time.monotonic() > frozen[1]:
+            frozen[0].signal(signal.SIGCONT)
+            frozen = None
+        if not todo or frozen is not None or time.monotonic() < due or not is_half_trained(trial.workspace):
+            continue
+        kind, node = todo.pop(), chance.choice(trial.cluster.nodes)
+        done[kind] += 1
+        print(f"{time.strftime('%H:%M:%S')} {kind}", flush=True)
+        if kind == "node":
+            node.kill()
+            node.start()
+        elif kind == "network":
+            node.signal(signal.SIGSTOP)
+            frozen = node, time.monotonic() + SECONDS_CUT
+        else:
+            launcher.kill()
+            launcher.wait()
+            launcher = trial.launch("--resume")
+        due = time.monotonic() + chance.uniform(20, 90)
+    if frozen is not None:
+        frozen[0].signal(signal.SIGCONT)
+    print(f"the launcher ended with {launcher.poll()}", flush=True)
+    return done
+
+
+def weights_of(workspace: Workspace) -> dict[str, str]:
+    """Return SHA-256 of the weights of each point of the newest sweep."""
+    os.chdir(workspace.folder)
+    jobs = manifests(workspace)[-1]["jobs"]
+    return {job["points"][0][0]: str(result_of(job["experiment"]).state.get("weights_sha256")) for job in jobs}
+
+
+def wrong(trial: Trial, points: int) -> list[str]:
+    manifest = manifests(trial.workspace)[-1]
+    found = []
+    for job in manifest["jobs"]:
+        ends = [attempt["state"] for attempt in job["attempts"]]
+        if job["state"] != "done" or ends.count("done") != 1 or ends[-1] != "done":
+            found.append(f"job {job['number']}: {job['state']}, {ends}")
+    wanted = sorted(f"{manifest['id']}-{number}" for number in range(1, points + 1))
+    if experiments(trial.workspace) != wanted:
+        found.append(f"experiments: {experiments(trial.workspace)}")
+    trial.workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
+    runs = [run for run in mlflow_runs(trial.workspace) if run.get("bakeoff.run") != manifest["id"]]
+    if Counter(run.get("DVC_EXP_NAME", "") for run in runs) != Counter(wanted):
+        found.append(f"MLflow's runs: {sorted(run.get('DVC_EXP_NAME', '') for run in runs)}")
+    found += [f"MLflow: {run['name']} is {run['status']}" for run in runs if run["status"] != "FINISHED"]
+    found += [f"twice in MLflow: {point}" for point in repeated_points(trial.workspace)]
+    return found
+
+
+def left_behind(trial: Trial) -> list[psutil.Process]:
+    """Return processes of jobs on the nodes."""
+    return [
+        process
+        for node in trial.cluster.nodes
+        for process in node.processes()
+        if "bakeoff" in " ".join(process.cmdline())
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=12)
+    parser.add_argument("--faults", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args()
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="far-"))
+    trial, chance = Trial(folder), random.Random(arguments.seed)
+    local = trial.workspace.copy(folder / "local")  # with a cache of its own
+    try:
+        trial.cluster.start()
+        started = time.monotonic()
+        done = swept(trial, arguments.points, arguments.faults, chance)
+        print(f"{dict(done)} in {time.monotonic() - started:.0f} s, {trial.workspace.folder}", flush=True)
+        found = wrong(trial, arguments.points)
+        jobs = manifests(trial.workspace)[-1]["jobs"]
+        print(f"attempts: {json.dumps([len(job['attempts']) for job in jobs])}", flush=True)
+        far = weights_of(trial.workspace)
+        left = left_behind(trial)
+    finally:
+        trial.close()
+    word = f"seed=range(0,{arguments.points})"
+    local.run("python", "-m", "bakeoff.cli", "sweep", "-j", "2", "--until", "train", "--yes", word)
+    same = far == weights_of(local)
+    print("\n".join(found) or f"{arguments.points} points, each done once", flush=True)
+    print(
+        f"weights: {'equal to' if same else 'other than'} those of a sweep here; left on the nodes: {left or 'nothing'}"
+    )
+    sys.exit(1 if found or not same or left else 0)
+
+
+if __name__ == "__main__":
+    main()
