@@ -476,7 +476,9 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
-    said = words("params.yaml:8: export.formats: must be saved_model, onnx or both for S3dG, got ['saved_model', 'float32']; ")
+    said = words(
+        "params.yaml:8: export.formats: must be saved_model, onnx or both for S3dG, got ['saved_model', 'float32']; "
+    )
     with pytest.raises(ConfigError, match=said + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
         render({"model": model, "export": "export: {use: saved_model, formats: [saved_model, float32]}"})
     render({"model": model, "export": "export: saved_model"})

@@ -124,8 +124,7 @@ def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
         "from lite_files import CLASSES, MODELS, opinionated\n"
         "from bakeoff.export.lite_metadata import Told\n"
         "from bakeoff.export.onnx_file import onnx_bytes\n"
-        "from bakeoff.input.pixels import fit
-from bakeoff.input.shape import View\n"
+        "from bakeoff.input.shape import View\n"
         "network, task = opinionated('detection')\n"
         "about = Told('demo · ssd_small', 'weights of others', 'MIT')\n"
         "open(sys.argv[2], 'wb').write(onnx_bytes(network, task, View.of(MODELS['detection']), about, CLASSES))\n"

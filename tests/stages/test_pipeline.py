@@ -27,7 +27,8 @@ from workspace_copy import Workspace, tiny_workspace
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """One workspace after its first `dvc repro train`."""
     tracked = {  # so that MLflow has everything when a stage is over, and there is each file that the docs load
-        "track": "track: {use: mlflow, wait_s: 120}", "export": "export: {use: tflite, formats: [saved_model, dynamic, onnx]}",
+        "track": "track: {use: mlflow, wait_s: 120}",
+        "export": "export: {use: tflite, formats: [saved_model, dynamic, onnx]}",
     }  # fmt: skip
     workspace = tiny_workspace(tmp_path_factory.mktemp("built") / "clone", tracked)
     workspace.learn_network()

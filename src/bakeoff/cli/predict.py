@@ -26,7 +26,8 @@ def add_to(commands: Any) -> None:
     )
     add(
         "--model", type=_folder_from_here, metavar="FILE|DIR",
-        help="a .tflite or .onnx, a SavedModel, models/export, models/train or weights; default: what this workspace exported",
+        help="a .tflite or .onnx, a SavedModel, models/export, models/train or weights; default: what this workspace "
+        "exported",
     )  # fmt: skip
     add(
         "--run", dest="of_run", metavar="RUN",
