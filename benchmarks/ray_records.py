@@ -48,14 +48,11 @@ def main() -> None:
         few, many = new_workspace(Path(folder) / "few"), new_workspace(Path(folder) / "many")
         write_images(few / "data/raw/images", FEW, (640, 480))
         write_images(many / "data/raw/images", arguments.images, (640, 480))
-        with ray_nodes(1, python_path=path) as one, ray_nodes(1, 1, python_path=path) as two:
-            keep_apart(one)
-            keep_apart(two)
-            print(f"{'nodes':>5} {'whole s':>8} {'images s':>8}   load of the machine")
-            for _ in range(arguments.pairs):
-                slow, fast = (measure(few, many, nodes) for nodes in (one, two))
-                for name, found in ratios.items():
-                    found.append(slow[name] / fast[name])
+        print(f"{'nodes':>5} {'whole s':>8} {'images s':>8}   load of the machine")
+        for _ in range(arguments.pairs):
+            slow, fast = (measure(few, many, cpus, path) for cpus in ((1,), (1, 1)))
+            for name, found in ratios.items():
+                found.append(slow[name] / fast[name])
     for name, found in ratios.items():
         print(
             f"{name}: two nodes are {statistics.median(found):.2f} times as fast, {min(found):.2f} to {max(found):.2f}"
@@ -73,8 +70,10 @@ def keep_apart(nodes: Nodes) -> None:
                 process.cpu_affinity([core])
 
 
-def measure(few: Path, many: Path, nodes: Nodes) -> dict[str, float]:
-    start, whole = build(few, nodes), build(many, nodes)
+def measure(few: Path, many: Path, cpus: tuple[int, ...], path: str) -> dict[str, float]:
+    with ray_nodes(*cpus, python_path=path) as nodes:
+        keep_apart(nodes)
+        start, whole = build(few, nodes), build(many, nodes)
     print(f"{nodes.count:5} {whole:8.1f} {whole - start:8.1f}   {os.getloadavg()[0]:.1f}", flush=True)
     return {"whole": whole, "images": whole - start}
 

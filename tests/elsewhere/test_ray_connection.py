@@ -30,15 +30,25 @@ def make_node(versions: dict[str, str], seconds_apart: float = 0.0) -> Node:
         ("[fd00::2]:6379", RayAddress("[fd00::2]:6379", "fd00::2", 6379)),
     ],
 )
-def test_an_address_is_a_word_or_a_place(text: str, address: RayAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_a_word_or_a_place(
+    text: str, address: RayAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     assert parse_address(text) == address
 
 
-def test_the_word_alone_means_the_cluster_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_word_alone_means_the_cluster_of_the_environment_or_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray/ray_current_cluster").write_text("10.0.0.2:6379", encoding="utf-8")
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     assert parse_address("ray") == RayAddress("10.0.0.1:6379", "10.0.0.1", 6379)
     monkeypatch.setenv("RAY_ADDRESS", "auto")
+    assert parse_address("ray") == RayAddress("10.0.0.2:6379", "10.0.0.2", 6379)
+    monkeypatch.setenv("RAY_ADDRESS", "local")
     assert parse_address("ray") == RayAddress("")
 
 

@@ -74,3 +74,10 @@ def test_nodes_that_differ_are_refused_by_name_and_dead_ones_left_out(
     nodes.kill(2)
     code, output, errors = ask(tmp_path, nodes.environment, "ray")
     assert (code, output.count(" True\n")) == (0, 2), errors
+
+
+def test_what_a_dead_cluster_left_is_refused_at_once(ray_path: str, tmp_path: Path) -> None:
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray/ray_current_cluster").write_text("127.0.0.9:9", encoding="utf-8")
+    code, _, errors = ask(tmp_path, {"RAY_TMPDIR": str(tmp_path), "PYTHONPATH": ray_path}, "ray")
+    assert code == 2 and "--on 127.0.0.9:9: no Ray cluster answers" in errors and "`ray stop` clears" in errors

@@ -7,10 +7,13 @@ import importlib.util
 import os
 import signal
 import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -48,10 +51,23 @@ def is_ray(text: str) -> bool:
 
 def parse_address(text: str) -> RayAddress:
     """Return what `ray`, `ray://HOST:PORT` or `HOST:PORT` means. Raises ConfigError."""
-    if text == ANY:
-        named = os.environ.get("RAY_ADDRESS", "")
-        return _parse_place(named, "RAY_ADDRESS") if named not in ("", "auto", "local") else RayAddress("")
-    return _parse_place(text, "--on")
+    if text != ANY:
+        return _parse_place(text, "--on")
+    named = os.environ.get("RAY_ADDRESS", "")
+    if named not in ("", "auto", "local"):
+        return _parse_place(named, "RAY_ADDRESS")
+    begun = "" if named == "local" else _find_begun()
+    return _parse_place(begun, "ray start") if begun else RayAddress("")
+
+
+def _find_begun() -> str:
+    """Return the address that `ray start` has left on this machine; nothing if nobody has begun a cluster here."""
+    system = os.environ.get("RAY_TMPDIR") or (os.environ.get("TMPDIR") if sys.platform == "linux" else None)
+    folder = Path(system or ("/tmp" if os.name == "posix" else tempfile.gettempdir()), "ray")
+    try:
+        return (folder / "ray_current_cluster").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def _parse_place(text: str, where: str) -> RayAddress:
@@ -118,7 +134,7 @@ def _find_own_address(ray: Any, address: RayAddress) -> str:
 def _refuse(address: RayAddress, error: Exception) -> NoReturn:
     if "ersion mismatch" in str(error):
         raise WorkspaceError(f"--on {address}: {one_line(error, 400)}; install the same versions") from None
-    remedy = "see `ray status` there" if address.text else "`ray stop` clears what is left of a dead one"
+    remedy = "see `ray status` there; of a dead cluster here, `ray stop` clears what is left"
     said = (str(error).strip().splitlines() or [type(error).__name__])[-1]  # the first ones may be a traceback
     raise WorkspaceError(f"--on {address}: no Ray cluster answers ({said[:200]}); {remedy}") from None
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
+from bakeoff.elsewhere.ray_connection import ON_VARIABLE
+from bakeoff.elsewhere.ray_training import gather_workers
 from bakeoff.elsewhere.work_store import NoStore, WorkStore, keep_in_store
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
@@ -24,7 +26,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.runs.device import choose_devices, count_devices, device_tags, say_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
-from bakeoff.runs.workers import begin_again, crew_of, follow_leader, gather
+from bakeoff.runs.workers import begin_again, crew_of, follow_leader
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.artifacts import fetch_weights
@@ -279,7 +281,7 @@ def main() -> None:
             return follow_leader(given)
         run, looks = load(workspace.RUN), Looks()
         try:
-            with gather(run.train.workers, given) as place:
+            with gather_workers(run.train.workers, given, os.environ.get(ON_VARIABLE)) as place:
                 state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks, place)
         except WorkerLost as lost:
             begin_again(lost, given)
