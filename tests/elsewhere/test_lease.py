@@ -77,6 +77,9 @@ def test_a_holder_that_was_cut_off_finds_its_lease_gone(store: Folder) -> None:
             attempt()
     assert Path(store.shown, RUN, "leases/00000001").read_bytes() == before
     assert new.prefix != holder.prefix
+    holder.forget()
+    new.forget()
+    assert claims(store, RUN) == [2]
     new.renew()
 
 

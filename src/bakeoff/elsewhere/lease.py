@@ -97,6 +97,12 @@ class Lease:
         """Let the next one take it without waiting, or raise Lost."""
         self._say(replace(self._claim, is_released=True))
 
+    def forget(self) -> None:
+        """Remove the file of a lease that was lost: a renewal that was under way may have written it anew."""
+        with self._one_at_a_time:
+            if max(claims(self._store, self._folder), default=0) > self.epoch:
+                self._store.remove(self._name)
+
     @property
     def _name(self) -> str:
         return name_of(self._folder, self.epoch)

@@ -183,9 +183,13 @@ class Sender:
                 self._lease.release()
             except Lost as lost:
                 self._lose(lost)
-        if self._is_lost and any(
-            copy.epoch > self._lease.epoch for copy in copies(self._store, self._folder.name)
-        ):  # the new holder needs nothing of what is here
+        if self._is_lost:
+            self._lease.forget()
+            self._clear_what_nobody_needs()
+
+    def _clear_what_nobody_needs(self) -> None:
+        """Remove what was written under a lease that was lost, once its new holder has a copy of its own."""
+        if any(copy.epoch > self._lease.epoch for copy in copies(self._store, self._folder.name)):
             for name in sorted(self._store.names(self._lease.prefix), key=lambda name: not name.endswith(".json")):
                 self._store.remove(name)
 
