@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,15 +82,15 @@ class RayPlace:
         )
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
-        """Return what an earlier launcher started: its actor, or a process without one that is still at work."""
-        if is_held(files.lock) or job.state != JobState.RUNNING:
-            return LocalProcess(files, None) if is_held(files.lock) else None
-        try:
-            actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
-        except ValueError:  # there is none of that name
-            actor = None
-        far = self._far.get(files.folder.name)
-        return None if actor is None and far is None else RayJob(self._ray, actor, files, self._bring(job, files))
+        """Return what an earlier launcher started, or what may have left a result in the git remote."""
+        actor = None
+        if job.state == JobState.RUNNING:
+            with suppress(ValueError):  # there is none of that name
+                actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
+        if actor is None and is_held(files.lock):
+            return LocalProcess(files, None)
+        bring = self._bring(job, files) if job.state == JobState.RUNNING else []
+        return RayJob(self._ray, actor, files, bring) if actor is not None or bring else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
