@@ -39,6 +39,7 @@ LINES = {
 SECONDS_CUT = 60.0
 LONGEST_S = 5400.0
 KINDS = ("node", "launcher", "network")
+STAGE = "bakeoff.stages.train"
 
 
 class Trial:
@@ -54,7 +55,8 @@ class Trial:
         )
         (folder / "ray").mkdir()
         self.cluster = FarCluster(folder / "ray", self.workspace.folder, own)
-        self.environment = own | {"RAY_ADDRESS": self.cluster.address}
+        path = os.pathsep.join([site, str(self.workspace.folder / "src")])
+        self.environment = own | {"RAY_ADDRESS": self.cluster.address, "PYTHONPATH": path}
         self._add_remotes(folder / "remote.git")
 
     def _add_remotes(self, remote: Path) -> None:
@@ -104,7 +106,7 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
             frozen = None
         if not todo or frozen is not None or time.monotonic() < due or not is_half_trained(trial.workspace):
             continue
-        kind, node = todo.pop(), chance.choice(trial.cluster.nodes)
+        kind, node = todo.pop(), chance.choice(busy(trial) or trial.cluster.nodes)
         done[kind] += 1
         print(f"{time.strftime('%H:%M:%S')} {kind}", flush=True)
         if kind == "node":
@@ -122,6 +124,18 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
         frozen[0].signal(signal.SIGCONT)
     print(f"the launcher ended with {launcher.poll()}", flush=True)
     return done
+
+
+def busy(trial: Trial) -> list[FarNode]:
+    """Return the nodes on which a job trains."""
+    return [node for node in trial.cluster.nodes if any(STAGE in line for line in map(line_of, node.processes()))]
+
+
+def line_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def weights_of(workspace: Workspace) -> dict[str, str]:
@@ -152,12 +166,8 @@ def wrong(trial: Trial, points: int) -> list[str]:
 
 def left_behind(trial: Trial) -> list[psutil.Process]:
     """Return processes of jobs on the nodes."""
-    return [
-        process
-        for node in trial.cluster.nodes
-        for process in node.processes()
-        if "bakeoff" in " ".join(process.cmdline())
-    ]
+    running = [process for node in trial.cluster.nodes for process in node.processes()]
+    return [process for process in running if "bakeoff" in line_of(process)]
 
 
 def main() -> None:

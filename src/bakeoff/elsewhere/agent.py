@@ -20,7 +20,6 @@ from typing import IO, Any
 
 SECONDS_OF_SILENCE = 1.0  # after which an answer comes without news
 SECONDS_TO_BE_ASKED = 3600.0  # after the end, for a launcher that comes back
-SECONDS_TO_ANSWER = 0.2  # before this process ends
 NOT_STARTED = 130  # the exit code of a job that was asked to end before it began
 NOT_OF_A_JOB = ("RAY_", "PYTHONPATH")  # what Ray sets for its own workers
 MOST_AT_ONCE = 8_000_000  # bytes of an answer
@@ -127,7 +126,9 @@ class Agent:
         """Remove what the job leaves on this node, and end this process."""
         if self._home != Path():
             shutil.rmtree(self._log.parent, ignore_errors=True)
-        threading.Timer(SECONDS_TO_ANSWER, os._exit, (0,)).start()
+        from ray.actor import exit_actor
+
+        exit_actor()
 
     def _written(self, known: dict[str, Any]) -> list[tuple[str, Any, bytes]]:
         """Return (name, where its content goes or the time it was written, content) of what is new."""
@@ -161,7 +162,7 @@ class Agent:
         """End this process some time after the job, or it would hold what Ray gave it for ever."""
         self._over.wait()
         time.sleep(SECONDS_TO_BE_ASKED)
-        self.leave()
+        os._exit(0)
 
 
 def _clone(scratch: Path, place: Path, part: dict[str, Any]) -> Path:

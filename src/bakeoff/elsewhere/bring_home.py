@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from filelock import FileLock
+
 from bakeoff import dvc, workspace
 from bakeoff.elsewhere.far_job import SECONDS_BETWEEN_TRIES, SECONDS_TO_TRY, TOLD_FILE
 from bakeoff.elsewhere.mirror import unpack
@@ -23,6 +25,7 @@ from bakeoff.tracking.result import note_result, result_of
 
 NOTHING = 3  # the exit code where no result is
 REFS = "refs/bakeoff-far"
+LOCK = "fetching.lock"
 
 
 def ref_of(sweep: str, number: int, attempt: int) -> str:
@@ -40,7 +43,8 @@ def bring_home(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> 
     with TemporaryDirectory() as folder:
         git("archive", "--format=tar", f"--output={Path(folder) / 'commit.tar'}", ref)
         unpack_commit(Path(folder))
-    dvc.fetch_commit(experiment, job.stages)
+    with FileLock(workspace.sweeps() / LOCK):  # DVC lets one command in at a time
+        dvc.fetch_commit(experiment, job.stages)
     settle(dvc.cache())
     name = f"{FOR_EXPERIMENTS}/{manifest.baseline[:2]}/{manifest.baseline[2:]}/{job.experiment}"
     git("update-ref", name, experiment)

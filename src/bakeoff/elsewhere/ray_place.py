@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def ray_place(on: str) -> Iterator["RayPlace"]:
 class RayPlace:
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
         self.name = name
-        self._ray, self._nodes, self._token = ray, nodes, secrets.token_hex(8)
+        self._ray, self._nodes = ray, nodes
         ray.cloudpickle.register_pickle_by_value(sys.modules[agent.__name__])
         self._agent = ray.remote(agent.Agent)
         self._far: dict[str, Far] = {}  # by sweep
@@ -66,7 +66,8 @@ class RayPlace:
         for job in waiting:
             if why := self.refuses(job):
                 raise WorkspaceError(f"--on {self.name}: job {job.number} {why}")
-        write_whole(manifest.folder / MARK, self._token)
+        if not (manifest.folder / MARK).is_file():  # or an earlier launcher's jobs, which still wait, would miss it
+            write_whole(manifest.folder / MARK, secrets.token_hex(8))
         if any(node.cpus and not node.sees_workspace for node in self._nodes):
             self._far[manifest.id] = Far.prepare(manifest)
 
@@ -81,15 +82,15 @@ class RayPlace:
         )
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
-        """Return what an earlier launcher started: its actor, or a process without one that is still at work."""
-        if is_held(files.lock) or job.state != JobState.RUNNING:
-            return LocalProcess(files, None) if is_held(files.lock) else None
-        try:
-            actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
-        except ValueError:  # there is none of that name
-            actor = None
-        far = self._far.get(files.folder.name)
-        return None if actor is None and far is None else RayJob(self._ray, actor, files, self._bring(job, files))
+        """Return what an earlier launcher started, or what may have left a result in the git remote."""
+        actor = None
+        if job.state == JobState.RUNNING:
+            with suppress(ValueError):  # there is none of that name
+                actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
+        if actor is None and is_held(files.lock):
+            return LocalProcess(files, None)
+        bring = self._bring(job, files) if job.state == JobState.RUNNING else []
+        return RayJob(self._ray, actor, files, bring) if actor is not None or bring else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
@@ -110,7 +111,8 @@ class RayPlace:
         }
         far = self._far.get(folder.name)
         part = None if far is None else far.part(job, files, passed)
-        return {"mark": str(folder / MARK), "token": self._token, "near": near, "far": part}
+        mark = folder / MARK
+        return {"mark": str(mark), "token": mark.read_text(encoding="utf-8"), "near": near, "far": part}
 
     def _bring(self, job: SweepJob, files: JobFiles) -> list[str]:
         """Return the command that brings a far job's result home; nothing if none is far."""
