@@ -17,7 +17,7 @@ from bakeoff.web.places import NotThere
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 MOST_JSON = 2_000_000  # bytes of a request
-TABS = (("/", "Models"),)
+TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"))
 # Pages that other commands wrote: they run the one script that they say the digest of, and reach nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
@@ -35,7 +35,7 @@ class Conflict(BakeoffError):
         super().__init__(text)
 
 
-def show_page(name: str, tab: str, title: str, *, code: int = 200, **values: Any) -> Response:
+def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: Any) -> Response:
     """Fill a template in; `tab` is the address of the part of the page that it belongs to."""
     html = template.render(name, title=title, tabs=TABS, tab=tab, **values)
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), code)

@@ -19,9 +19,11 @@ from bakeoff.pages.svg import (
     draw_text,
 )
 from bakeoff.tracking.journal import FILE, entries
+from bakeoff.training.variant import TrainingPhase
 
 TRAINING, LOOK = "train/loss", "validation/loss"
 VALIDATION = "validation/"
+RATES = 150  # points of a phase's rate
 MOST_POINTS = 300  # of a line; more are no finer on a screen
 FRAME = Frame(440, 240, left=48, right=22, top=24, bottom=38)
 Points = list[tuple[int, float]]
@@ -67,7 +69,17 @@ def _read_series(folder: Path, length: int) -> dict[str, Points]:
     return {name: sorted(points.items()) for name, points in series.items()}
 
 
-def _draw(title: str, series: Mapping[str, Points], steps: int) -> Curve:
+def draw_rate(phases: Sequence[TrainingPhase]) -> Element:
+    """Return the learning rate over the steps of a run that is planned."""
+    points = []
+    for phase in phases:
+        first, steps = phase.span.first_step, phase.span.steps
+        shown = sorted({*range(0, steps, max(1, steps // RATES)), steps - 1})
+        points += [(first + step, phase.rate(first + step)) for step in shown]
+    return _draw("learning rate", {"learning rate": points}, points[-1][0], digits=6).drawing
+
+
+def _draw(title: str, series: Mapping[str, Points], steps: int, *, digits: int = 3) -> Curve:
     numbers = [value for points in series.values() for _, value in points]
     last = max([steps, *(points[-1][0] for points in series.values())])
     across, up = Scale(0, max(1, last)), Scale.around([0.0, *numbers])
@@ -79,8 +91,8 @@ def _draw(title: str, series: Mapping[str, Points], steps: int) -> Curve:
             draw_dots(places, class_=f"dots {line}") if len(places) == 1 else draw_polyline(places, class_=line)
         )
         if len(series) == 1:
-            rows.append(draw_text(places[-1][0] - 6, places[-1][1] - 8, f"{points[-1][1]:.3f}", anchor="end"))
-    words = ", ".join(f"{name} {points[-1][1]:.3f} at step {points[-1][0]:,}" for name, points in series.items())
+            rows.append(draw_text(places[-1][0] - 6, places[-1][1] - 8, f"{points[-1][1]:.{digits}f}", anchor="end"))
+    words = ", ".join(f"{name} {points[-1][1]:.{digits}f} at step {points[-1][0]:,}" for name, points in series.items())
     legend = tuple((f"c{number}", name) for number, name in enumerate(series)) if len(series) > 1 else ()
     return Curve(title, draw_svg(FRAME, *rows, label=f"{title}: {words}"), legend)
 

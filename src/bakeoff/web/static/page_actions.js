@@ -7,8 +7,8 @@ export function say(text) {
   if (text) place.scrollIntoView({ block: 'nearest' });
 }
 
-// Returns the answer's JSON, or null after saying what is wrong. `kept` gets an answer of status 409.
-export async function ask(address, { method = 'POST', json, body, headers = {}, kept } = {}) {
+// Returns the answer's JSON, or null after saying what is wrong. `refused` gets the answer that says so.
+export async function ask(address, { method = 'POST', json, body, headers = {}, refused } = {}) {
   say('');
   let answer;
   try {
@@ -29,7 +29,7 @@ export async function ask(address, { method = 'POST', json, body, headers = {}, 
     tree = { problem: text || `The server answered ${answer.status}.` };
   }
   if (answer.ok) return tree;
-  if (answer.status === 409 && kept) kept(tree);
+  refused?.(tree, answer.status);
   say(tree.problem);
   return null;
 }
