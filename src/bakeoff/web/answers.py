@@ -17,7 +17,7 @@ from bakeoff.web.places import NotThere
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 MOST_JSON = 2_000_000  # bytes of a request
-TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"))
+TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"), ("/labels", "Labels"))
 # Pages that other commands wrote: they run the one script that they say the digest of, and reach nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "

@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from bakeoff.errors import BakeoffError, WorkspaceError
-from bakeoff.web import activity, comparing, data, live, models, train, uploads
+from bakeoff.web import activity, comparing, data, labels, live, models, train, uploads
 from bakeoff.web.answers import show_fault, show_missing, show_problem, show_static
 from bakeoff.web.guard import Door, Guard
 
@@ -18,7 +18,8 @@ SECONDS_FOR_THE_LAST_WORD = 1  # of a server that ends while pages listen
 def make_app(door: Door) -> Starlette:
     """Return the page of the workspace that this process stands in."""
     routes = [
-        *models.ROUTES, *comparing.ROUTES, *train.ROUTES, *data.ROUTES, *uploads.ROUTES, *activity.ROUTES,
+        *models.ROUTES, *comparing.ROUTES, *train.ROUTES, *data.ROUTES, *uploads.ROUTES, *labels.ROUTES,
+        *activity.ROUTES,
         Route("/events", live.send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip
     handlers = {BakeoffError: show_problem, OSError: show_fault, 404: show_missing, 405: show_missing}

@@ -90,7 +90,7 @@ def _draw(title: str, series: Mapping[str, Points], steps: int, *, digits: int =
         rows.append(
             draw_dots(places, class_=f"dots {line}") if len(places) == 1 else draw_polyline(places, class_=line)
         )
-        if len(series) == 1:
+        if len(series) == 1 and digits == 3:
             rows.append(draw_text(places[-1][0] - 6, places[-1][1] - 8, f"{points[-1][1]:.{digits}f}", anchor="end"))
     words = ", ".join(f"{name} {points[-1][1]:.{digits}f} at step {points[-1][0]:,}" for name, points in series.items())
     legend = tuple((f"c{number}", name) for number, name in enumerate(series)) if len(series) > 1 else ()
