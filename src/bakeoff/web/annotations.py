@@ -25,6 +25,7 @@ from bakeoff.web.places import NotThere, own_folder, require_file, require_insid
 
 IMAGES, ANNOTATIONS, IGNORED, CLASSES = "images", "annotations", "ignored", "classes.txt"
 MOST_CLASSES = 500
+LOOKED_AT = 300  # labels, for their classes, where no classes.txt lists them
 
 
 class Folder:
@@ -120,7 +121,7 @@ class Folder:
         listed = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         known = dict.fromkeys(line.strip() for line in listed if line.strip())
         if not known:
-            for path in sorted(self.root.rglob("*.xml")):
+            for path in sorted(self.root.rglob("*.xml"))[:LOOKED_AT]:
                 known |= dict.fromkeys(box.label for box in read_boxes(_read_bytes(path) or b"")[0])
         known |= dict.fromkeys(box.label for boxes in self._proposals().values() for box in boxes)
         return [*known]

@@ -22,6 +22,7 @@ from bakeoff.web.datasets import (
     list_untold,
     option_of,
     read_contents,
+    recall_contents,
 )
 from bakeoff.web.places import NotThere, require_inside
 
@@ -74,7 +75,7 @@ def show_dataset(request: Request) -> Response:
 def show_picture(request: Request) -> Response:
     """Return an image of a dataset, small, and encoded anew, whatever its file holds besides."""
     name, text = request.path_params["name"], request.path_params["number"]
-    pictures = read_contents(name).pictures
+    pictures = recall_contents(name).pictures  # of the page that shows it
     if not text.isdecimal() or len(text) > 9 or int(text) >= len(pictures):
         raise NotThere(f"{name}: has no picture {text}")
     picture = pictures[int(text)]

@@ -24,6 +24,8 @@ FOLDER = workspace.CONF / "data"
 MOST_REJECTED = 200  # that are listed
 LINE = re.compile(r"^data:.*\n(?:[ \t]+.*\n|\n(?=[ \t]))*", re.MULTILINE)
 
+_last: dict[str, "Contents"] = {}  # by name
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -85,6 +87,11 @@ def read_contents(name: str) -> Contents:
     return _list_contents(name, _stamp(FOLDER / f"{name}.yaml", Path(tree["path"])))
 
 
+def recall_contents(name: str) -> Contents:
+    """Return what was listed last, without a look at whether files have changed since."""
+    return _last[name] if name in _last else read_contents(name)
+
+
 @lru_cache(maxsize=16)
 def _list_contents(name: str, stamp: tuple[int, int]) -> Contents:
     tree = option_of(name)
@@ -100,6 +107,7 @@ def _list_contents(name: str, stamp: tuple[int, int]) -> Contents:
             _note(contents, root, item, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
     found = {label for label, _ in contents.survey.objects}
     contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(found)
+    _last[name] = contents
     return contents
 
 

@@ -35,6 +35,7 @@ NAME = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9-]{6,64}")
 ERRAND, LOG, ENDED, HELD = "errand.json", "log.txt", "ended.json", "lock"
 KEPT = 50  # errands; older ones that are over are removed
 MOST_SHOWN = 40_000  # characters of a log
+RUN_THE_QUEUE = "Run the queue"
 QUEUE = ("bakeoff", "queue", "start", "--quiet")
 PROGRAMS = {"bakeoff": ("-m", "bakeoff.cli"), "dvc": ("-m", "bakeoff.dvc")}  # by this Python, whatever PATH has
 
@@ -105,7 +106,7 @@ def begin_queue() -> Errand | None:
 
     if not sweeps_in_line() or _is_held(workspace.queue() / LOCK):
         return None
-    return begin(f"queue-{time.time_ns()}", "Run the queue", [QUEUE])
+    return begin(f"queue-{time.time_ns()}", RUN_THE_QUEUE, [QUEUE])
 
 
 def recent(most: int = KEPT) -> list[Errand]:
@@ -168,8 +169,9 @@ def main() -> None:
     with FileLock(folder / HELD):
         tree = json.loads((folder / ERRAND).read_text(encoding="utf-8"))
         for command in tree["commands"]:
-            if tuple(command) == QUEUE and tree["title"] != "Run the queue" and _is_held(workspace.queue() / LOCK):
-                continue  # whoever runs it comes to what was added
+            if tuple(command) == QUEUE and tree["title"] != RUN_THE_QUEUE:
+                begin_queue()  # for itself: it ends when the line is empty
+                continue
             print(f"$ {shlex.join(command)}", flush=True)
             code = subprocess.run(_argv(command), check=False, env=dvc.environment(os.environ)).returncode
             if code:
