@@ -18,6 +18,7 @@ from imports import ROOT, SRC, imported_modules, own_files, room_of
 LAYERS = (
     {"multirun"},
     {"cli"},
+    {"web"},
     {"stages"},
     {"elsewhere", "judging"},
     {"compare", "intake", "pipeline_import", "reproduce", "sweep"},
@@ -45,6 +46,8 @@ ONLY_IN = {
     "jinja2": {"pages"},
     "ray": {"elsewhere"},
     "scipy": {"effects", "metrics"},
+    "starlette": {"web"},
+    "uvicorn": {"tracking", "web"},
 }
 ALL_DECIDING = {room for rooms in DECIDING.values() for room in rooms} - set(COMPOSING)
 SOURCES = sorted(SRC.rglob("*.py"))

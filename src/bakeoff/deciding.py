@@ -16,11 +16,11 @@ HERE = Path(__file__).resolve().parent
 COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
     "cli", "compare", "effects", "elsewhere", "intake", "judging", "multirun", "pipeline_import", "planning", "predict",
-    "reproduce", "runs", "sweep", "tracking", "zoo",
+    "reproduce", "runs", "sweep", "tracking", "web", "zoo",
 )  # fmt: skip
 GROUND = (
     "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",
-    "quiet", "signals", "workspace",
+    "quiet", "signals", "wording", "workspace",
 )  # fmt: skip
 
 _LEARNING = ("run", "training", "tasks", "input", "networks", "records", "metrics", "lr")

@@ -28,6 +28,7 @@ from bakeoff.cli import (
     track,
     ui,
     variant,
+    web,
     weights,
 )
 from bakeoff.cli.parser import Parser
@@ -82,7 +83,7 @@ COMMANDS = (
     _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, predict.add_to, evaluate.add_to,
     status.add_to, stop.add_stop, stop.add_clean, compare.add_to, better.add_to, reproduce.add_to, continuing.add_to,
     track.add_track, weights.add_to,
-    import_data.add_to, frames.add_to, propose.add_to, import_config.add_to, ui.add_to, doctor.add_to,
+    import_data.add_to, frames.add_to, propose.add_to, import_config.add_to, ui.add_to, web.add_to, doctor.add_to,
 )  # fmt: skip
 
 

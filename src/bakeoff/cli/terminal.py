@@ -1,16 +1,19 @@
-"""The terminal of a command: columns, bytes and seconds in words, a yes or no, and what ends it."""
+"""The terminal of a command: columns, a yes or no, and what ends it."""
 
 import atexit
 import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import FrameType
 
 from bakeoff.errors import TakenAway
 from bakeoff.progress import say
 from bakeoff.signals import TAKES_AWAY, end_all_below
+from bakeoff.wording import format_duration as format_duration
+from bakeoff.wording import format_names as format_names
+from bakeoff.wording import format_size as format_size
 
 STANDARD, ERRORS = 1, 2  # outputs
 RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"
@@ -27,28 +30,6 @@ def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def format_size(number: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
-def format_duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    if minutes < 100:
-        return f"{minutes:.0f} minutes"
-    hours = minutes / 60
-    return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
-
-
-def format_names(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def confirm(question: str) -> bool:

@@ -94,9 +94,9 @@ def count(root: Path, layout: Layout) -> Survey:
         return survey
     try:
         source = make_source(layout, root.as_posix())
-        listed = _read_lists(source.split, root)
+        listed = read_lists(source.split, root)
         for item in source.items(root):
-            survey.add(item, item.problem or _judge_head(root, item), listed)
+            survey.add(item, item.problem or judge_head(root, item), listed)
         found = {label for label, _ in survey.objects}
         survey.classes = source.declared_classes(root) or sorted(found)
     except BakeoffError as error:
@@ -113,7 +113,7 @@ def make_source(layout: Layout, path: str) -> Dataset:
     return source
 
 
-def _read_lists(split: Split, root: Path) -> dict[str, str]:
+def read_lists(split: Split, root: Path) -> dict[str, str]:
     """Return the side of each name in the split's lists."""
     files = {TRAIN: split.train_list, VALIDATION: split.validation_list, TEST: split.test_list}
     return {
@@ -125,7 +125,7 @@ def _read_lists(split: Split, root: Path) -> dict[str, str]:
     }
 
 
-def _judge_head(root: Path, item: Item) -> str | None:
+def judge_head(root: Path, item: Item) -> str | None:
     """Return why an image is none by its first bytes, such as a page that was saved as .jpg."""
     if item.media != "image":
         return None

@@ -1,0 +1,112 @@
+"""How long the pages of `bakeoff web` take with 200 runs and a dataset of 20,000 images.
+
+    python benchmarks/web.py            # in the repository
+
+Prints the median and the range of five requests for each page, and the first one, which finds nothing remembered.
+"""
+
+import io
+import os
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+from PIL import Image
+
+from bakeoff.runs.process import Process
+from bakeoff.runs.status import State, Status, write_status
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.target import Target
+from bakeoff.web.app import bind, make_server
+from bakeoff.web.guard import Door
+
+RUNS, IMAGES, POINTS = 200, 20_000, 200
+REPEATS = 5
+PAGES = {
+    "Models": "/", "a run": f"/runs/{0:016x}", "Train": "/train", "Data": "/data", "counts": "/data/field/summary",
+    "pictures": "/data/field", "one picture": "/data/field/pictures/19999", "Labels": "/labels",
+    "frames to label": "/labels/field/frames",
+}  # fmt: skip
+LABEL = (
+    "<annotation><filename>{0}.jpg</filename><object><name>ball</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
+    "<xmax>30</xmax><ymax>20</ymax></bndbox></object></annotation>"
+)
+
+
+def main() -> None:
+    repository = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(repository / "conf", Path(folder) / "conf")
+        shutil.copy(repository / "params.yaml", folder)
+        os.chdir(folder)
+        _make_runs()
+        _make_images()
+        _measure()
+        os.chdir(repository)
+
+
+def _make_runs() -> None:
+    """All have ended but two."""
+    for number in range(RUNS):
+        run_id, now = f"{number:032x}", time.time() - number
+        folder = Path(f".bakeoff/runs/{number:016x}")
+        folder.mkdir(parents=True)
+        state = State.RUNNING if number < 2 else State.SUCCEEDED
+        metrics = {"train/loss": 0.5, "validation/mAP_50": number / RUNS}
+        status = Status(
+            state, folder.name, "ssd_small · cosine · medium", Process.own(), folder.as_posix(), now, now, now,
+            run_id=run_id, steps=2000, steps_done=2000, metrics=metrics,
+        )  # fmt: skip
+        write_status(folder, status)
+        journal = Journal(run_id)
+        Target("local", "bakeoff").write(journal.folder)
+        for step in range(0, 10 * POINTS, 10):
+            journal.metrics(step, {"train/loss": 1.0, "validation/mAP_50": 0.5})
+        journal.close()
+
+
+def _make_images() -> None:
+    root = Path("data/raw/field")
+    for inside in ("images", "annotations"):
+        (root / inside).mkdir(parents=True)
+    jpeg = io.BytesIO()
+    Image.effect_noise((64, 48), 40).convert("RGB").save(jpeg, "JPEG")
+    for number in range(IMAGES):
+        (root / f"images/{number:05d}.jpg").write_bytes(jpeg.getvalue())
+        (root / f"annotations/{number:05d}.xml").write_text(LABEL.format(f"{number:05d}"), encoding="utf-8")
+    Path("conf/data/field.yaml").write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
+
+
+def _measure() -> None:
+    place = bind("127.0.0.1", 0, range(0))
+    port = place.getsockname()[1]
+    server = make_server(Door("127.0.0.1", port))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+    thread.start()
+    print(f"{'page':16} {'first':>8} {'median':>8} {'least':>8} {'most':>8} {'kB':>8}")
+    for name, path in PAGES.items():
+        first, size = _ask(port, path)
+        seconds = [_ask(port, path)[0] for _ in range(REPEATS)]
+        row = (first, statistics.median(seconds), min(seconds), max(seconds))
+        print(f"{name:16} " + " ".join(f"{one:7.3f}s" for one in row) + f" {size / 1000:8.1f}")
+    server.should_exit = True
+    thread.join()
+
+
+def _ask(port: int, path: str) -> tuple[float, int]:
+    start = time.perf_counter()
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    size = len(answer.read())
+    assert answer.status == 200, (path, answer.status)
+    connection.close()
+    return time.perf_counter() - start, size
+
+
+if __name__ == "__main__":
+    main()

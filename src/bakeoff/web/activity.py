@@ -1,0 +1,60 @@
+"""What the page has done: the commands of errands, how they stand and what they printed."""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bakeoff.pages import template
+from bakeoff.web import errands
+from bakeoff.web.answers import plain, show_page
+from bakeoff.web.errands import Errand
+from bakeoff.web.places import NotThere
+
+SHOWN = 3  # on every page
+
+
+def find_errand(name: str) -> Errand:
+    errand = errands.load(name)
+    if errand is None:
+        raise NotThere(f"{name!r}: no such errand; it may have been removed")
+    return errand
+
+
+def answer_with(errand: Errand) -> Response:
+    """Tell a script where the errand that it began is shown."""
+    return JSONResponse({"errand": errand.id, "goto": f"/activity/{errand.id}"})
+
+
+def strip_parts() -> dict[str, str]:
+    """Return the last errands, as every page shows them."""
+    return {"activity": str(template.render("web_activity_strip.html.jinja", errands=errands.recent(SHOWN)))}
+
+
+def errand_parts(name: str) -> dict[str, str]:
+    errand = find_errand(name)
+    return strip_parts() | {"errand": str(template.render("web_errand_part.html.jinja", errand=errand))}
+
+
+@plain
+def show_activity(request: Request) -> Response:
+    return show_page("web_activity.html.jinja", "", "What was done here", errands=errands.recent())
+
+
+@plain
+def show_errand(request: Request) -> Response:
+    errand = find_errand(request.path_params["name"])
+    return show_page("web_errand.html.jinja", "", errand.title, errand=errand)
+
+
+@plain
+def tell_errand(request: Request) -> Response:
+    """Tell a script how an errand stands."""
+    errand = find_errand(request.path_params["name"])
+    return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_words})
+
+
+ROUTES = [
+    Route("/activity", show_activity),
+    Route("/activity/{name}", show_errand),
+    Route("/activity/{name}/state", tell_errand),
+]

@@ -1,0 +1,58 @@
+"""Parts of pages that change while one looks: server-sent events, each a JSON of part -> HTML.
+
+A part is the element of that id. Only what has changed is sent. A browser connects again by itself after a break, and
+then gets everything.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from bakeoff.errors import BakeoffError
+from bakeoff.web import activity, models
+from bakeoff.web.answers import Refused
+
+SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_OF_SILENCE = 15.0  # after which a comment is sent, so that a connection that broke is noticed
+Parts = dict[str, str]
+Look = Callable[[], Parts]
+
+
+async def send_events(request: Request) -> Response:
+    kind, name = request.query_params.get("of", ""), request.query_params.get("name", "")
+    looks: dict[str, Look] = {
+        "runs": models.list_parts,
+        "run": lambda: models.run_parts(name),
+        "errand": lambda: activity.errand_parts(name),
+        "activity": activity.strip_parts,
+    }
+    if kind not in looks:
+        raise Refused(f"of: must be one of {', '.join(looks)}")
+    first = await run_in_threadpool(looks[kind])  # what is wrong is said at once
+    events = _follow(request, looks[kind], first)
+    return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _follow(request: Request, look: Look, parts: Parts) -> AsyncIterator[str]:
+    sent: Parts = {}
+    silent = 0.0
+    yield "retry: 2000\n\n"
+    while not await request.is_disconnected():
+        news = {part: html for part, html in parts.items() if sent.get(part) != html}
+        gone = sent.keys() - parts.keys()
+        if news or gone:
+            yield f"data: {json.dumps({**news, **dict.fromkeys(gone, '')})}\n\n"
+            sent, silent = parts, 0.0
+        elif silent >= SECONDS_OF_SILENCE:
+            yield ": still here\n\n"
+            silent = 0.0
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        silent += SECONDS_BETWEEN_LOOKS
+        try:
+            parts = await run_in_threadpool(look)
+        except BakeoffError:  # such as a run that was removed
+            return

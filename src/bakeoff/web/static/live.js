@@ -1,0 +1,59 @@
+// Parts of the page that change while one looks at it, and buttons that do one thing.
+import { ask, makeKey, once } from './page_actions.js';
+
+const [of, name = ''] = document.body.dataset.live.split(/\/(.*)/s);
+const lost = document.getElementById('lost');
+
+function put(id, html) {
+  const old = document.getElementById(id);
+  if (!html) {
+    old?.remove();
+    return;
+  }
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  const made = template.content.firstElementChild;
+  if (!old) {
+    document.getElementById('runs')?.append(made);
+    return;
+  }
+  const ticked = [...old.querySelectorAll('input:checked')].map(input => input.value);
+  for (const input of made.querySelectorAll('input')) input.checked = ticked.includes(input.value);
+  const focused = old.contains(document.activeElement) ? [...old.querySelectorAll('a, button, input, pre')].indexOf(document.activeElement) : -1;
+  const log = old.querySelector('.log'), atEnd = log && log.scrollTop + log.clientHeight > log.scrollHeight - 30;
+  old.replaceWith(made);
+  if (focused >= 0) made.querySelectorAll('a, button, input, pre')[focused]?.focus({ preventScroll: true });
+  const newLog = made.querySelector('.log');
+  if (newLog && atEnd) newLog.scrollTop = newLog.scrollHeight;
+}
+
+function arrange(order) {
+  const body = document.getElementById('runs');
+  if (!body) return;
+  const ids = order.split(' ').filter(Boolean);
+  if ([...body.children].map(row => row.id).join(' ') === ids.join(' ')) return;
+  body.append(...ids.map(id => document.getElementById(id)).filter(Boolean));
+}
+
+const events = new EventSource(`/events?of=${of}&name=${encodeURIComponent(name)}`);
+events.onopen = () => { lost.hidden = true; };
+events.onerror = () => { lost.hidden = false; };
+events.onmessage = event => {
+  const { order, ...parts } = JSON.parse(event.data);
+  for (const [id, html] of Object.entries(parts)) put(id, html);
+  if (order !== undefined) arrange(order);
+  document.dispatchEvent(new CustomEvent('parts'));
+};
+addEventListener('pagehide', () => events.close());
+addEventListener('pageshow', event => { if (event.persisted) location.reload(); });
+
+document.addEventListener('click', event => {
+  const button = event.target.closest('button[data-post]');
+  if (!button) return;
+  button.dataset.key ||= makeKey();
+  once(button, async () => {
+    const answer = await ask(button.dataset.post, { json: { what: button.dataset.what, key: button.dataset.key } });
+    if (answer) location.assign(answer.goto);
+    else delete button.dataset.key;
+  });
+});

@@ -1,0 +1,26 @@
+// The slider over the pictures of each look; it stays at the newest look until it is moved.
+const slider = document.getElementById('look');
+if (slider) {
+  const run = document.querySelector('.looks').dataset.run, picture = document.getElementById('look-picture');
+  const step = document.getElementById('look-step');
+  const names = () => document.getElementById('run').dataset.sheets.trim().split(' ');
+  const show = () => {
+    const name = names()[slider.value];
+    if (!name) return;
+    const done = parseInt(name, 10).toLocaleString('en');
+    if (!picture.src.endsWith(name)) picture.src = `/runs/${run}/sheets/${name}`;
+    picture.alt = `Validation examples with what the network finds in them, after step ${done}`;
+    step.textContent = done;
+  };
+  slider.addEventListener('input', show);
+  document.addEventListener('parts', () => {
+    const last = names().length - 1, isAtEnd = slider.value === slider.max;
+    slider.max = last;
+    if (isAtEnd) slider.value = last;
+    show();
+  });
+} else {
+  document.addEventListener('parts', () => {
+    if (document.getElementById('run').dataset.sheets.trim()) location.reload();
+  });
+}

@@ -1,0 +1,55 @@
+// The form: what `bakeoff plan` says as one types, mistakes at their field, and Start.
+import { ask, makeKey, once } from './page_actions.js';
+
+const form = document.getElementById('train'), plan = document.getElementById('plan');
+const read = () => Object.fromEntries(new FormData(form));
+const PAUSE = 400; // milliseconds without a key before it is asked
+
+function show(problems) {
+  for (const place of form.querySelectorAll('.mistake')) {
+    const field = place.id.slice(2), text = problems[field] ?? '';
+    place.textContent = text;
+    place.hidden = !text;
+    form.elements[field]?.setAttribute?.('aria-invalid', String(Boolean(text)));
+  }
+}
+
+let timer = 0, isAsking = false, isStale = false;
+
+async function look() {
+  if (isAsking) {
+    isStale = true;
+    return;
+  }
+  isAsking = true;
+  plan.classList.add('stale');
+  const answer = await ask('/train/plan', { json: read() });
+  isAsking = false;
+  if (answer) {
+    show(answer.problems);
+    if (answer.html) plan.innerHTML = answer.html;
+    plan.classList.toggle('stale', !answer.html);
+  }
+  if (isStale) {
+    isStale = false;
+    look();
+  }
+}
+
+let key = makeKey();
+form.addEventListener('input', () => {
+  key = makeKey(); // another training than the one that was started before
+  clearTimeout(timer);
+  timer = setTimeout(look, PAUSE);
+});
+
+form.addEventListener('submit', event => {
+  event.preventDefault();
+  once(form.querySelector('[type=submit]'), async () => {
+    let problems = {};
+    const answer = await ask('/train/start', { json: { ...read(), key }, refused: tree => { problems = tree.problems ?? {}; } });
+    show(problems);
+    if (answer) location.assign(answer.goto);
+  });
+});
+look();

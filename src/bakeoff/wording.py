@@ -1,0 +1,25 @@
+"""Bytes, seconds and lists of names, in words."""
+
+from collections.abc import Sequence
+
+
+def format_size(number: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def format_duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    if minutes < 100:
+        return f"{minutes:.0f} minutes"
+    hours = minutes / 60
+    return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
+
+
+def format_names(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

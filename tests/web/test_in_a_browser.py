@@ -1,0 +1,159 @@
+"""The team's page in Chromium: axe-core finds no fault, nothing is cut off, and a film becomes a model by clicks.
+
+AXE=node_modules/axe-core/axe.min.js python -m pytest -m slow tests/web
+"""
+
+import asyncio
+import importlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from asking import served
+from bakeoff.runs.status import State
+from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.target import Target
+from bakeoff.web import errands
+from extra_packages import extra_packages, python_path
+from imports import ROOT
+from made_runs import NOBODY, made
+from moving_things import draw, overlap, places
+
+AXE = Path(os.environ.get("AXE", "")).resolve()
+WIDTHS, HEIGHT = (400, 800, 1500, 2000), 900
+ID = "0b9f1c2d3e4f5a6b7c8d9e0f1a2b3c4d"
+OPENCV = "opencv-contrib-python-headless>=4.10"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
+PAGES = (
+    "/", f"/runs/{'a' * 16}", f"/runs/{'b' * 16}/remove", "/train", f"/train?more={'b' * 16}", "/data", "/data/match",
+    "/labels", "/labels/match", "/activity", "/activity/20260102-030405-abcdef", "/nothing",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _finds_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs/images")
+
+
+def load(name: str) -> ModuleType:
+    """Return a script of docs/images."""
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def workspace(folder: Path) -> Path:
+    """With runs in every state, a dataset with a label, and something that was done."""
+    shutil.copytree(ROOT / "conf", folder / "conf", dirs_exist_ok=True)
+    shutil.copy(ROOT / "params.yaml", folder)
+    for number, state in enumerate(State):
+        made(folder / ".bakeoff/runs", f"f{number:015x}", state, run_id=f"{number:032x}")
+    run = made(folder / ".bakeoff/runs", "a" * 16, State.RUNNING, run_id=ID)
+    ended = {"process": NOBODY, "run_id": "1" * 32, "metrics": {"validation/mAP_50": 0.5}}
+    made(folder / ".bakeoff/runs", "b" * 16, State.SUCCEEDED, checkpoint=True, **ended)
+    (run / "samples").mkdir()
+    draw(0.0).save(run / "samples/00000500.jpg")
+    journal = Journal(ID)
+    Target("local", "bakeoff").write(journal.folder)
+    for step in range(10, 200, 10):
+        journal.metrics(step, {"train/loss": 20 / step, "validation/loss": 25 / step, "validation/mAP_50": step / 400})
+    journal.close()
+    root = folder / "data/raw/match"
+    for inside in ("images", "annotations"):
+        (root / inside).mkdir(parents=True)
+    draw(0.0).save(root / "images/match_00000000ms.jpg")
+    (root / "images/bad.jpg").write_text("<script>", encoding="utf-8")
+    box = "<bndbox><xmin>210</xmin><ymin>90</ymin><xmax>270</xmax><ymax>150</ymax></bndbox>"
+    text = f"<annotation><object><name>ball</name>{box}</object></annotation>"
+    (root / "annotations/match_00000000ms.xml").write_text(text, encoding="utf-8")
+    (folder / "conf/data/match.yaml").write_text("kind: pascal_voc\npath: data/raw/match\n", encoding="utf-8")
+    place = errands.folder_of("20260102-030405-abcdef")
+    place.mkdir(parents=True)
+    (place / "log.txt").write_text("$ bakeoff status\nno run\n", encoding="utf-8")
+    tree = (
+        '{"id": "20260102-030405-abcdef", "title": "A", "commands": [["bakeoff", "status"]], "began": 0, "notes": []}'
+    )
+    (place / "errand.json").write_text(tree.replace('"notes"', '"state": "runs", "notes"'), encoding="utf-8")
+    return folder
+
+
+async def look_at(address: str, scheme: str) -> dict[str, Any]:
+    """Return the faults that axe-core finds, by page and width, and pages that are wider than the screen."""
+    found: dict[str, Any] = {}
+    async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
+        await page.call("Page.setBypassCSP", enabled=True)
+        await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        for path in PAGES:
+            await page.call("Page.navigate", url=f"{address}{path}")
+            await page.wait_for("document.readyState === 'complete' && !!document.querySelector('h1')")
+            await page.wait_for(
+                "!document.querySelector('#canvas') || !!document.querySelector('#canvas').dataset.frame"
+            )
+            await page.call("Runtime.evaluate", expression=AXE.read_text(encoding="utf-8"))
+            for width in WIDTHS:
+                size = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+                await page.call("Emulation.setDeviceMetricsOverride", **size)
+                root = "document.documentElement"
+                if beyond := await page.see(f"{root}.scrollWidth - {root}.clientWidth"):
+                    found[f"{path} {width}"] = f"{beyond} pixels too wide"
+                script = "axe.run().then(f => f.violations.flatMap(v => v.nodes.map(n => `${v.id} ${n.target}`)))"
+                answer = await page.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+                if faults := answer["result"]["value"]:
+                    found[f"{path} {width}"] = faults
+    return found
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core at $AXE")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_and_no_page_is_wider_than_the_screen(workspace: Path, scheme: str) -> None:
+    with served() as page:
+        assert asyncio.run(look_at(f"http://{page.own}", scheme)) == {}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A clone of this repository with the environment of the tests, and OpenCV."""
+    folder = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
+    for key, value in (("user.name", "Team"), ("user.email", "team@example.org")):
+        subprocess.run(["git", "config", key, value], cwd=folder, check=True)
+    path = os.pathsep.join([str(folder / "src"), python_path(extra_packages(OPENCV))])
+    monkeypatch.setenv("PYTHONPATH", path)
+    yield folder
+
+
+def test_a_film_becomes_a_model_by_clicks(clone: Path, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    web = load("web")
+    with web.serve(clone) as address:
+        archive, notes = asyncio.run(web.walk(address, clone))
+    print(*notes)  # 30 frames: 4 boxes drawn, 74 keys
+    archive.extractall(tmp_path)
+    [model] = tmp_path.glob("*/model.tflite")
+    labels = next(tmp_path.glob("*/labels.txt")).read_text(encoding="utf-8").split()
+    net = tf.lite.Interpreter(model_path=str(model))
+    net.allocate_tensors()
+    [given] = net.get_input_details()
+    _, height, width, _ = given["shape"]
+    picture = draw(13.2)
+    pixels = (np.asarray(picture.resize((width, height)), np.float32)[None] - 127.5) / 127.5
+    net.set_tensor(given["index"], pixels)
+    net.invoke()
+    boxes, classes, scores, _ = (net.get_tensor(output["index"])[0] for output in net.get_output_details())
+    sides = (picture.height, picture.width, picture.height, picture.width)
+    best: dict[str, float] = {}
+    for box, label, score in zip(boxes, classes, scores, strict=True):
+        top, left, bottom, right = (share * side for share, side in zip(box, sides, strict=True))
+        truth = next(place[1:] for place in places(13.2) if place[0] == labels[int(label)])
+        if score >= 0.3:
+            best[labels[int(label)]] = max(
+                best.get(labels[int(label)], 0.0), overlap((left, top, right, bottom), truth)
+            )
+    assert max(best.values()) >= 0.5, best  # the object is found where it is
