@@ -182,7 +182,7 @@ def open_store(named: str) -> Store:
     from fsspec.core import url_to_fs
 
     try:
-        filesystem, root = url_to_fs(named)
+        filesystem, root = url_to_fs(named, skip_instance_cache=True)  # settings may be others by now
     except ImportError:
         raise WorkspaceError(
             f"{VARIABLE}: {without_secrets(named)} needs a package that is not here; `pip install {INSTALL[protocol]}`"
