@@ -45,6 +45,7 @@ STAGE = "bakeoff.stages.train"
 class Trial:
     def __init__(self, folder: Path) -> None:
         self.workspace = prepared(folder / "clone", LINES)
+        self.here = self.workspace.copy(folder / "local")  # with a cache of its own, and no remotes
         self.bucket = Bucket()
         self.bucket.start()
         site = os.pathsep.join(str(extra_packages(package)) for package in ("ray>=2.60", "dvc-s3>=3.2"))
@@ -179,7 +180,6 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="far-"))
     trial, chance = Trial(folder), random.Random(arguments.seed)
-    local = trial.workspace.copy(folder / "local")  # with a cache of its own
     try:
         trial.cluster.start()
         started = time.monotonic()
@@ -193,8 +193,8 @@ def main() -> None:
     finally:
         trial.close()
     word = f"seed=range(0,{arguments.points})"
-    local.run("python", "-m", "bakeoff.cli", "sweep", "-j", "2", "--until", "train", "--yes", word)
-    same = far == weights_of(local)
+    trial.here.run("python", "-m", "bakeoff.cli", "sweep", "-j", "2", "--until", "train", "--yes", word)
+    same = far == weights_of(trial.here)
     print("\n".join(found) or f"{arguments.points} points, each done once", flush=True)
     print(
         f"weights: {'equal to' if same else 'other than'} those of a sweep here; left on the nodes: {left or 'nothing'}"
