@@ -111,7 +111,6 @@ class Walk:
         await self.shoot("data")
         await self.page.click("document.querySelector('#bring [type=submit]')")
         await self.wait_for_errand()
-        await self.shoot("errand")
 
     async def label(self, film: str) -> None:
         """Draw the boxes that nobody proposes, and accept those that the tracker carried."""
@@ -140,8 +139,6 @@ class Walk:
             await self.press("Escape", 27)
             await self.press(str(["ball", "cube"].index(label) + 1), 49)
             await self.draw(*truth[label])
-        if number == 0:
-            await self.shoot("labels")
         if proposed:
             await self.press("Escape", 27)
             await self.press("Enter", 13)
@@ -203,7 +200,6 @@ class Walk:
     async def stop_and_go_on(self, name: str) -> None:
         await self.open(f"/runs/{name}")
         await self.page.wait_for("document.querySelectorAll('#run polyline').length > 1")  # a line for each number
-        await self.shoot("run")
         await self.page.click("document.querySelector('#run [data-what=stop]')")
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
@@ -214,6 +210,7 @@ class Walk:
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
         await self.follow(name, "SUCCEEDED")
+        await self.shoot("run")
 
     async def _wait_for_the_queue(self) -> None:
         while any((self.folder / ".bakeoff/queue").glob("0*")):
