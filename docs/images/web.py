@@ -111,7 +111,6 @@ class Walk:
         await self.shoot("data")
         await self.page.click("document.querySelector('#bring [type=submit]')")
         await self.wait_for_errand()
-        await self.shoot("errand")
 
     async def label(self, film: str) -> None:
         """Draw the boxes that nobody proposes, and accept those that the tracker carried."""
@@ -140,8 +139,6 @@ class Walk:
             await self.press("Escape", 27)
             await self.press(str(["ball", "cube"].index(label) + 1), 49)
             await self.draw(*truth[label])
-        if number == 0:
-            await self.shoot("labels")
         if proposed:
             await self.press("Escape", 27)
             await self.press("Enter", 13)
@@ -174,7 +171,7 @@ class Walk:
         await self.fill("document.getElementById('f-steps')", str(STEPS))
         await self.fill("document.getElementById('f-others')", CHANGES)
         await self.fill("document.getElementById('f-note')", "from the film")
-        await self.page.wait_for("!!document.querySelector('#plan table') && !document.querySelector('#plan.stale')")
+        await self.page.wait_for("!document.querySelector('#plan.stale') && !document.querySelector('#plan .soft')")
         await self.shoot("train")
         known = set(await self._runs())
         await self.page.click("document.querySelector('#train [type=submit]')")
@@ -203,7 +200,6 @@ class Walk:
     async def stop_and_go_on(self, name: str) -> None:
         await self.open(f"/runs/{name}")
         await self.page.wait_for("document.querySelectorAll('#run polyline').length > 1")  # a line for each number
-        await self.shoot("run")
         await self.page.click("document.querySelector('#run [data-what=stop]')")
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
@@ -214,6 +210,7 @@ class Walk:
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
         await self.follow(name, "SUCCEEDED")
+        await self.shoot("run")
 
     async def _wait_for_the_queue(self) -> None:
         while any((self.folder / ".bakeoff/queue").glob("0*")):
@@ -223,7 +220,7 @@ class Walk:
         await self.page.click("document.querySelector('a[href^=\"/train?more\"]')")
         await self.page.wait_for("location.pathname === '/train' && !!document.getElementById('f-steps')")
         await self.fill("document.getElementById('f-steps')", str(MORE))
-        await self.page.wait_for("!!document.querySelector('#plan table') && !document.querySelector('#plan.stale')")
+        await self.page.wait_for("!document.querySelector('#plan.stale') && !document.querySelector('#plan .soft')")
         known = set(await self._runs())
         await self.page.click("document.querySelector('#train [type=submit]')")
         longer = await self._new_run(known)

@@ -188,3 +188,13 @@ def test_a_download_has_the_model_its_labels_and_a_readme(page: Page, folder: Pa
 def test_bakeoff_web_is_a_command() -> None:
     done = subprocess.run([sys.executable, "-m", "bakeoff.cli", "web", "--help"], capture_output=True, text=True)
     assert "--host" in done.stdout and "token" in done.stdout
+
+
+def test_what_has_no_experiment_cannot_be_applied_and_removal_names_its_command(page: Page, folder: Path) -> None:
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
+    made(runs(folder), "c" * 16, State.STOPPED, checkpoint=True, **(ENDED | {"run_id": "2" * 32, "parent": "b" * 16}))
+    answer = page.send(f"/runs/{'b' * 16}/act", what="take", key="123456")
+    assert "no experiment holds its result" in answer.tree["problem"]
+    text = page.get(f"/runs/{'b' * 16}/remove").text
+    assert "22222222 continues it" in text and "bakeoff clean" not in text
+    assert f"$ bakeoff clean {'2' * 32} --yes" in page.get(f"/runs/{'c' * 16}/remove").text

@@ -91,3 +91,8 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
     assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built]
     (workspace / "data/raw/field.dvc").touch()
     assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built]
+
+
+def test_without_records_the_form_says_that_start_builds_them(page: Page, workspace: Path) -> None:
+    answer = page.send("/train/plan", steps="200")
+    assert answer.tree["problems"] == {} and "Start builds them first" in answer.tree["html"]

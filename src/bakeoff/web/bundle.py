@@ -12,6 +12,7 @@ from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.pages import template
 from bakeoff.runs.known import KnownRun
+from bakeoff.runs.leftovers import named_by
 from bakeoff.tracking import git
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, result_here
 from bakeoff.web.places import own_folder
@@ -48,8 +49,15 @@ def find_exported(run: KnownRun) -> dict[str, Path]:
     if run.run_id and result_here().run_id == run.run_id and workspace.EXPORTED.is_dir():
         root = workspace.EXPORTED
         return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    experiment = run.said.experiment if run.said else None
-    lock = git.file_at(experiment, LOCK) if experiment else None
+    own = run.said.experiment if run.said else None
+    for revision in filter(None, dict.fromkeys([own, *named_by().get(run.fingerprint, ())])):
+        if files := _find_in_cache(git.file_at(revision, LOCK)):
+            return files
+    return {}
+
+
+def _find_in_cache(lock: str | None) -> dict[str, Path]:
+    """Return the exported files that a dvc.lock names; nothing if one of them is not in the cache."""
     stages: Any = parse_yaml(lock).get("stages") or {}
     outs = (stages.get("export") or {}).get("outs") or []
     digest = next((out.get("md5") for out in outs if out.get("path") == workspace.EXPORTED.as_posix()), None)

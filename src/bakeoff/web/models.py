@@ -215,7 +215,7 @@ def _removal(run: KnownRun, named: tuple[str, ...]) -> list[list[str]]:
 
 @changes
 def act(request: Request, tree: Tree) -> Response:
-    """Stop a run, go on with it or remove it: by the command that does so."""
+    """Stop a run, go on with it, apply it to the workspace or remove it: by the command that does so."""
     run, what, key = find_run(request.path_params["name"]), text_of(tree, "what"), text_of(tree, "key")
     name = make_row(run).name
     if what == "stop":
@@ -226,12 +226,17 @@ def act(request: Request, tree: Tree) -> Response:
         raise WorkspaceError(f"{name} is {run.state}; stop it first")
     if what == "go on":
         return answer_with(errands.begin(key, f"Go on with {name}", [_way_on(run)]))
-    if what == "remove":
-        from bakeoff.runs.leftovers import named_by
+    from bakeoff.runs.leftovers import named_by
 
-        commands = _removal(run, tuple(named_by().get(run.fingerprint, ())))
-        return answer_with(errands.begin(key, f"Remove {name}", commands, after="/"))
-    raise WorkspaceError(f"{what!r}: must be stop, go on or remove; reload the page")
+    named = tuple(named_by().get(run.fingerprint, ()))
+    if what == "take":
+        experiment = next((one for one in named if SWEEP.fullmatch(one)), None)
+        if experiment is None:
+            raise WorkspaceError(f"{name}: no experiment holds its result, so there is nothing to apply")
+        return answer_with(errands.begin(key, f"Apply {name}", [["dvc", "exp", "apply", experiment]]))
+    if what == "remove":
+        return answer_with(errands.begin(key, f"Remove {name}", _removal(run, named), after="/"))
+    raise WorkspaceError(f"{what!r}: must be stop, go on, take or remove; reload the page")
 
 
 def _way_on(run: KnownRun) -> list[str]:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from bakeoff import workspace
 from bakeoff.errors import BakeoffError, WorkspaceError
 from bakeoff.pages import template
+from bakeoff.records.manifest import FILE as MANIFEST
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import State
 from bakeoff.web import errands
@@ -35,6 +36,7 @@ NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?|auto")
 BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
 FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps"}
 CLASSES_SHOWN = 12
+UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 _one_at_a_time = Lock()  # Hydra composes for one at a time
 
 
@@ -159,10 +161,14 @@ def tell_plan(request: Request, tree: Tree) -> Response:
     """Answer with what `bakeoff plan` says of the form, or with the mistakes of its fields."""
     try:
         wanted = read_form(tree)
-        html = _describe(wanted)
+        html = _describe(wanted) if _has_records() else UNBUILT
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others"))})
     return JSONResponse({"problems": {}, "html": str(html)})
+
+
+def _has_records() -> bool:
+    return (workspace.RECORDS / MANIFEST).is_file()
 
 
 def _describe(wanted: Wanted) -> str:
@@ -214,7 +220,8 @@ def start(request: Request, tree: Tree) -> Response:
     """Put the training of the form into the queue, and run the queue."""
     try:
         wanted = read_form(tree)
-        _describe(wanted)  # refuses what cannot run
+        if _has_records():  # else `bakeoff queue add` refuses it, once they are built
+            _describe(wanted)
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others")), "problem": str(error)}, 400)
     notes = write_choice(wanted.data)
