@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -36,11 +37,10 @@ def sweep(workspace: Workspace, nodes: Nodes, *words: str) -> "subprocess.Popen[
 def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspace, nodes: Nodes) -> None:
     words = ("--on", "ray", "--until", "render_config", "seed=range(1,4)")
     launcher = sweep(workspace, nodes, *words)
-    assert launcher.stdout
-    for line in launcher.stdout:
-        if line.startswith("1 of 3: "):
-            launcher.kill()
-            break
+    while not list((workspace.folder / ".bakeoff/sweeps").glob("*/1.log")):  # its job has begun
+        assert launcher.poll() is None
+        time.sleep(0.1)
+    launcher.kill()
     launcher.communicate()
     again = sweep(workspace, nodes, "--resume")
     said, _ = again.communicate()
