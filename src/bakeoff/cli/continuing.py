@@ -132,7 +132,7 @@ def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[
     """Put a checkpoint where training goes on from, unless one that is as new is there; return whether it was put."""
     from filelock import FileLock, Timeout
 
-    from bakeoff.elsewhere.copies import is_as_new, put_in_place
+    from bakeoff.elsewhere.copies import has_as_new, put_in_place
     from bakeoff.files import write_whole
     from bakeoff.training.continuing import write_identity
     from bakeoff.training.fingerprint import name_of
@@ -141,7 +141,7 @@ def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            if any(is_as_new(path, name) for path in folder.glob("*-*/[0-9]*[0-9]")):
+            if has_as_new(folder, name):
                 return False
             write_identity(itself, folder)
             write_whole(folder / "run", work.run_id, lasting=True)

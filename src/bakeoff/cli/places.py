@@ -20,7 +20,7 @@ PLUGIN = "hydra_plugins.hydra_submitit_launcher"
 
 def require_place(on: str | None, *, is_search: bool = False, is_queue: bool = False) -> None:
     """Refuse a place that there is not, or whose engine is not installed. It is not asked yet."""
-    from bakeoff.elsewhere.ray_connection import is_ray, parse_address
+    from bakeoff.elsewhere.ray_connection import is_ray, require_ray
 
     if on in HERE:
         return
@@ -33,15 +33,9 @@ def require_place(on: str | None, *, is_search: bool = False, is_queue: bool = F
             )
         _require_slurm()
     elif on is not None and is_ray(on):
-        parse_address(on)
-        _require_ray()
+        require_ray(on)
     else:
         raise ConfigError(f"--on: must be local, ray, ray://HOST:PORT or slurm, got {on!r}")
-
-
-def _require_ray() -> None:
-    if importlib.util.find_spec("ray") is None:
-        raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
 
 
 def _require_slurm() -> None:

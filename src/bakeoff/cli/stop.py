@@ -6,12 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.run_lines import line_of
-from bakeoff.cli.terminal import RUN, confirm, format_duration, format_names, format_size, say_columns
+from bakeoff.cli.terminal import RUN, confirm, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.runs.known import KnownRun, known, known_runs
 from bakeoff.runs.status import State
 from bakeoff.tracking.names import candidates, resolve
+from bakeoff.wording import format_duration, format_names, format_size
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:

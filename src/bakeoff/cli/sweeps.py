@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_fitted, say_wrapped
-from bakeoff.cli.terminal import confirm, format_duration, format_size, say_columns
+from bakeoff.cli.terminal import confirm, say_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
+from bakeoff.wording import format_duration, format_size
 
 if TYPE_CHECKING:
     from bakeoff.sweep.manifest import JobState, Manifest

@@ -11,9 +11,6 @@ from types import FrameType
 from bakeoff.errors import TakenAway
 from bakeoff.progress import say
 from bakeoff.signals import TAKES_AWAY, end_all_below
-from bakeoff.wording import format_duration as format_duration
-from bakeoff.wording import format_names as format_names
-from bakeoff.wording import format_size as format_size
 
 STANDARD, ERRORS = 1, 2  # outputs
 RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_folded, say_wrapped
-from bakeoff.cli.terminal import RUN, format_duration, format_names, format_size, say_columns
+from bakeoff.cli.terminal import RUN, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
+from bakeoff.wording import format_duration, format_names, format_size
 
 if TYPE_CHECKING:
     from bakeoff.config.variant import Variant

@@ -7,18 +7,17 @@ The experiment's reference comes last, so whoever finds it here has all of it.
 
 import os
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
 from bakeoff import dvc, workspace
-from bakeoff.elsewhere.far_job import SECONDS_BETWEEN_TRIES, SECONDS_TO_TRY, TOLD_FILE
+from bakeoff.elsewhere.far_job import TOLD_FILE, keep_trying
 from bakeoff.elsewhere.mirror import unpack
-from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.errors import said_plainly
 from bakeoff.mending import settle
-from bakeoff.sweep.experiment import FOR_EXPERIMENTS
+from bakeoff.sweep.experiment import name_experiment_ref
 from bakeoff.sweep.manifest import Manifest, SweepJob, load_manifest
 from bakeoff.sweep.snapshot import experiment_ref, git
 from bakeoff.tracking.result import note_result, result_of
@@ -46,7 +45,7 @@ def bring_home(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> 
     with FileLock(workspace.sweeps() / LOCK):  # DVC lets one command in at a time
         dvc.fetch_commit(experiment, job.stages)
     settle(dvc.cache())
-    name = f"{FOR_EXPERIMENTS}/{manifest.baseline[:2]}/{manifest.baseline[2:]}/{job.experiment}"
+    name = name_experiment_ref(manifest.baseline, job.experiment)
     git("update-ref", name, experiment)
     result = result_of(job.experiment)
     note_result(result.run_id or "", experiment=job.experiment, here=False)
@@ -68,18 +67,10 @@ def main() -> None:
     workspace.enter()
     os.environ.pop("DVC_ROOT", None)
     folder, number, attempt, remote = sys.argv[1:]
-    until = time.monotonic() + SECONDS_TO_TRY
     with said_plainly():
         manifest = load_manifest(Path(folder))
-        while True:
-            try:
-                found = bring_home(manifest, manifest.job(int(number)), int(attempt), remote)
-                sys.exit(0 if found else NOTHING)
-            except WorkspaceError as error:
-                if time.monotonic() > until:
-                    raise
-                print(f"{error}; it is tried again", file=sys.stderr, flush=True)
-            time.sleep(SECONDS_BETWEEN_TRIES)
+        found = keep_trying(lambda: bring_home(manifest, manifest.job(int(number)), int(attempt), remote))
+        sys.exit(0 if found else NOTHING)
 
 
 if __name__ == "__main__":

@@ -16,12 +16,11 @@ from bakeoff.elsewhere.lease import LEASES, name_of
 from bakeoff.elsewhere.store import Store
 from bakeoff.files import sync, sync_names
 from bakeoff.input.store import BAD_RECORDS
+from bakeoff.tracking.journal_checkpoints import NAME, PART_BYTES
 from bakeoff.training.checkpoint import Damaged
 
-PART_BYTES = 16_000_000
 PROBED_BY_THEN_S = 60.0
 NEWEST = 2  # whole copies that stay
-OF_A_RUN = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # of whatever a store says, no other file's name
 MANIFEST = re.compile(r"(?P<epoch>\d{8})-[0-9a-f]{8}/(?P<name>(?P<phase>\d+)-[^/\\]+/(?P<step>\d+))\.json")
 EPOCH = re.compile(r"(\d{8})-[0-9a-f]{8}/")
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -94,7 +93,7 @@ def fetch(store: Store, copy: Copy, into: Path) -> tuple[list[Path], str]:
         manifest = json.loads(store.read(copy.manifest))
         files = [File(str(file["name"]), int(file["bytes"]), str(file["sha256"])) for file in manifest["files"]]
         run_id = str(manifest["run"])
-        if not RUN_ID.fullmatch(run_id) or not all(OF_A_RUN.fullmatch(file.name) for file in files):
+        if not RUN_ID.fullmatch(run_id) or not all(NAME.fullmatch(file.name) for file in files):
             raise ValueError("it names other files than a run's")
         found = [_fetch_file(store, copy.prefix, file, into) for file in files]
         if manifest.get(BAD_RECORDS):
@@ -128,11 +127,12 @@ def put_in_place(files: Iterable[Path], below: Path, folder: Path) -> None:
         sync_names(place.parent)
 
 
-def is_as_new(path: Path, name: str) -> bool:
-    """Say whether a checkpoint that is here is as new as one that is called so."""
+def has_as_new(folder: Path, name: str) -> bool:
+    """Say whether a run's folder has a checkpoint that is as new as one that is called so."""
     phase, _, step = name.partition("/")
-    there = (int(path.parent.name.partition("-")[0]), int(path.name))
-    return there >= (int(phase.partition("-")[0]), int(step))
+    wanted = (int(phase.partition("-")[0]), int(step))
+    here = folder.glob("*-*/[0-9]*[0-9]")
+    return any((int(path.parent.name.partition("-")[0]), int(path.name)) >= wanted for path in here)
 
 
 def prune(store: Store, folder: str, epoch: int, staying: Mapping[str, Iterable[File]], *, with_earlier: bool) -> None:

@@ -9,8 +9,10 @@ parent is the experiment, and its only file holds what the run has told. Whoever
 import sys
 import tarfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from bakeoff.elsewhere.agent import GROWING, KEPT, TOLD
 from bakeoff.errors import WorkspaceError
@@ -21,6 +23,7 @@ from bakeoff.workspace import IN_FLIGHT, main_workspace
 
 TOLD_FILE = "told.tar"
 LARGEST = 1_000_000  # bytes of a file that goes along; larger ones are outputs, which DVC has
+T = TypeVar("T")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
 
 
@@ -36,11 +39,15 @@ def deliver(job: SweepJob, remote: str, ref: str) -> None:
         git("update-index", "--add", "--cacheinfo", f"100644,{blob},{TOLD_FILE}", more=index)
         tree = git("write-tree", more=index)
     commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: what it told", more=AUTHOR)
+    keep_trying(lambda: git("push", "--quiet", remote, f"+{commit}:{ref}"))
+
+
+def keep_trying(act: Callable[[], T]) -> T:
+    """Return what an act returns, once it succeeds. Raises WorkspaceError when that takes too long."""
     until = time.monotonic() + SECONDS_TO_TRY
     while True:
         try:
-            git("push", "--quiet", remote, f"+{commit}:{ref}")
-            return
+            return act()
         except WorkspaceError as error:
             if time.monotonic() > until:
                 raise

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bakeoff.elsewhere.copies import copies, fetch, is_as_new, prune, put_in_place
+from bakeoff.elsewhere.copies import copies, fetch, has_as_new, prune, put_in_place
 from bakeoff.elsewhere.lease import RENEWALS, Lease, Lost, expiry, take_lease
 from bakeoff.elsewhere.sending import Sender, Trouble
 from bakeoff.elsewhere.store import VARIABLE, Store, open_store, why
@@ -81,10 +81,9 @@ class WorkStore:
 
     def bring(self, track: Track) -> None:
         """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""
-        here = list(self._folder.glob("*-*/[0-9]*[0-9]"))
         arriving = self._folder / ARRIVING
         for copy in copies(self._store, self._folder.name):
-            if any(is_as_new(path, copy.name) for path in here):
+            if has_as_new(self._folder, copy.name):
                 return
             shutil.rmtree(arriving, ignore_errors=True)
             try:

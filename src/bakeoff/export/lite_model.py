@@ -9,9 +9,9 @@ import numpy as np
 
 from bakeoff.errors import DataError
 from bakeoff.export.lite_metadata import read_metadata
+from bakeoff.export.suppression import Found
 from bakeoff.quiet import stderr_aside
 
-Found = dict[str, np.ndarray]
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
 
 

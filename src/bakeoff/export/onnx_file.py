@@ -9,6 +9,7 @@ Accelerators have no operation that chooses among candidates. The rule for it is
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,13 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.errors import ConfigError, one_line
-from bakeoff.export.lite_graph import of_unit_range
+from bakeoff.export.lite_graph import of_unit_range, output_names
 from bakeoff.export.lite_metadata import Told
 from bakeoff.graphs import compile_graph
 from bakeoff.input.shape import View
 from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
 from bakeoff.quiet import stderr_aside
-from bakeoff.tasks.classification import Classification, SeveralLabels
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
 
@@ -51,7 +51,7 @@ def onnx_bytes(network: keras.Model, task: Task, view: View, about: Told, classe
         return [found.get("probabilities", found["scores"])]
 
     model = _converted(answer, is_image=is_image)
-    _name_by_place(model, output_names(task))
+    _name_by_place(model, ["boxes", "scores"] if isinstance(task, Detection) else output_names(task))
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name
     told = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
@@ -66,16 +66,6 @@ def onnx_bytes(network: keras.Model, task: Task, view: View, about: Told, classe
     for key, text in told.items():
         model.metadata_props.add(key=key, value=text)
     return bytes(model.SerializeToString(deterministic=True))
-
-
-def output_names(task: Task) -> list[str]:
-    if isinstance(task, Detection):
-        return ["boxes", "scores"]
-    return (
-        ["label_scores"]
-        if isinstance(task, Classification) and isinstance(task.labels, SeveralLabels)
-        else ["probabilities"]
-    )
 
 
 def rule_of(model: Detector) -> dict[str, float | int | None]:
@@ -109,7 +99,7 @@ def _converted(answer: tf.types.experimental.PolymorphicFunction, *, is_image: b
     raise ConfigError(f"export.formats: onnx cannot be made of this network ({why}); take it out of the list")
 
 
-def _name_by_place(model: "onnx.ModelProto", outputs: list[str]) -> None:
+def _name_by_place(model: "onnx.ModelProto", outputs: Sequence[str]) -> None:
     """Name everything by its place in the graph, for the converter's own names differ from time to time."""
     graph = model.graph
     values = [*graph.input, *graph.output]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, one_line
+from bakeoff.export.lite_metadata import DEVIATION, MEAN
 from bakeoff.export.suppression import Found, Rule
 
-MEAN = DEVIATION = 127.5  # of pixels
 SUFFIX = ".onnx"
 SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
 OURS = "is of other software, or of an earlier export"

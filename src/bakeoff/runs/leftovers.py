@@ -18,6 +18,7 @@ from bakeoff.runs.known import KnownRun
 from bakeoff.runs.room import bytes_below
 from bakeoff.runs.status import State
 from bakeoff.tracking import git
+from bakeoff.tracking.journal import is_held
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -112,7 +113,7 @@ def other_leftovers(older_than: float) -> Iterator[Leftover]:
                 continue
             updated = path.stat().st_mtime
             stays = "too young" if now - updated < older_than else None
-            if what == JUDGED and _is_held(path.with_name(path.name + LOCKED)):
+            if what == JUDGED and is_held_file(path.with_name(path.name + LOCKED)):
                 stays = "is being built"
             yield Leftover(path, what, bytes_below(path), updated, stays=stays)
     for path in sorted((workspace.main_workspace() / workspace.IN_FLIGHT).rglob(PARTIAL)):
@@ -121,15 +122,9 @@ def other_leftovers(older_than: float) -> Iterator[Leftover]:
             yield Leftover(path, "half written", stat.st_size, stat.st_mtime)
 
 
-def _is_held(lock: Path) -> bool:
+def is_held_file(lock: Path) -> bool:
     """Say whether a process holds a lock; one that nobody ever held is not made."""
-    if not lock.is_file():
-        return False
-    try:
-        with FileLock(lock, timeout=0):
-            return False
-    except Timeout:
-        return True
+    return lock.is_file() and is_held(FileLock(lock))
 
 
 def seconds_of(age: str) -> float:

@@ -49,7 +49,12 @@ def save_experiment(name: str, baseline: str) -> None:
         commit = git(*arguments, folder=here)
     except WorkspaceError:  # git does not know who does this
         commit = git(*arguments, folder=here, more=AUTHOR)
-    git("update-ref", f"{FOR_EXPERIMENTS}/{baseline[:2]}/{baseline[2:]}/{name}", commit, folder=here)
+    git("update-ref", name_experiment_ref(baseline, name), commit, folder=here)
+
+
+def name_experiment_ref(baseline: str, name: str) -> str:
+    """Return the reference by which DVC finds an experiment."""
+    return f"{FOR_EXPERIMENTS}/{baseline[:2]}/{baseline[2:]}/{name}"
 
 
 def main() -> None:

@@ -14,14 +14,13 @@ from typing import Any
 from mlflow.entities import LoggedModel, LoggedModelStatus
 
 from bakeoff.tracking.journal import Entry, entries
-from bakeoff.tracking.journal_checkpoints import PART_BYTES, second_name
+from bakeoff.tracking.journal_checkpoints import NAME, PART_BYTES, second_name
 from bakeoff.tracking.journal_files import SENDING, link, measure
 from bakeoff.tracking.logged_models import BYTES, SHA256, LoggedModels, Point
 from bakeoff.tracking.store import REFERENCE, MlflowClient, delete_artifacts, models_of, sync_artifacts
 
 CHECKPOINT, NEEDS = "bakeoff.checkpoint", "bakeoff.needs"  # tags: its name in the run's folder, and what it goes with
 TYPE = "checkpoint"
-NAME = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # of whatever a store says, what is no other file's name
 MEASURED = ("train/", "validation/", "learning_rate")  # begin the names of metrics that a checkpoint has
 REMEMBERED = 64  # points of each metric: training went on while a checkpoint was written
 

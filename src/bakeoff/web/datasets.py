@@ -103,20 +103,16 @@ def _list_contents(name: str, stamp: tuple[int, int]) -> Contents:
         root = part.dataset.folder()
         listed = read_lists(part.dataset.split, root)
         for item in part.dataset.items(root):
-            contents.survey.add(item, _judge(root, item), listed)
-            _note(contents, root, item, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
+            trouble = item.problem or judge_head(root, item)
+            contents.survey.add(item, trouble, listed)
+            _note(contents, root, item, trouble, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
     found = {label for label, _ in contents.survey.objects}
     contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(found)
     _last[name] = contents
     return contents
 
 
-def _judge(root: Path, item: Item) -> str | None:
-    return item.problem or judge_head(root, item)
-
-
-def _note(contents: Contents, root: Path, item: Item, side: str) -> None:
-    trouble = _judge(root, item)
+def _note(contents: Contents, root: Path, item: Item, trouble: str | None, side: str) -> None:
     if trouble and not item.ignored and len(contents.rejected) < MOST_REJECTED:
         contents.rejected.append(make_printable(f"{item.name}: {trouble}"))
     elif not trouble and item.media == "image":

@@ -22,11 +22,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import DataError
 from bakeoff.files import write_whole
+from bakeoff.runs.leftovers import is_held_file
 from bakeoff.sweep.manifest import LOCK
 from bakeoff.web.places import NotThere, own_folder
 
@@ -104,7 +105,7 @@ def begin_queue() -> Errand | None:
     """Run the queue, unless somebody runs it or nothing is in line."""
     from bakeoff.sweep.queue import sweeps_in_line
 
-    if not sweeps_in_line() or _is_held(workspace.queue() / LOCK):
+    if not sweeps_in_line() or is_held_file(workspace.queue() / LOCK):
         return None
     return begin(f"queue-{time.time_ns()}", RUN_THE_QUEUE, [QUEUE])
 
@@ -132,7 +133,7 @@ def _state(folder: Path, tree: dict[str, Any]) -> str:
         code = json.loads((folder / ENDED).read_text(encoding="utf-8"))["code"]
     except (OSError, ValueError, KeyError):
         is_new = time.time() - tree["began"] < 10  # its process may not hold the lock yet
-        return "runs" if is_new or _is_held(folder / HELD) else "cut short"
+        return "runs" if is_new or is_held_file(folder / HELD) else "cut short"
     return "failed" if code else "done"
 
 
@@ -143,16 +144,6 @@ def _start(folder: Path) -> None:
             stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     Thread(target=process.wait, daemon=True).start()  # or what has ended stays in the system's list
-
-
-def _is_held(lock: Path) -> bool:
-    if not lock.is_file():
-        return False
-    try:
-        with FileLock(lock, timeout=0):
-            return False
-    except Timeout:
-        return True
 
 
 def _remove_old() -> None:
