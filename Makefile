@@ -72,7 +72,7 @@ ui: $(READY)
 
 lock:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --group dev pyproject.toml --upgrade --output-file requirements.lock
+		--python-version 3.11 --extra train --group dev pyproject.toml --upgrade --output-file requirements.lock
 	cp requirements.lock requirements-gpu.lock
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 --group dev --extra gpu pyproject.toml --output-file requirements-gpu.lock

@@ -23,6 +23,7 @@ TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 SEEN_ENOUGH = 141  # for one whose reader went away
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
+NOT_INSTALLED = "{}: this package is not installed, and the command needs it; in a clone run `make .venv/ready`"
 MOST_SHOWN = 200  # characters of a value in a message
 SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}
 
@@ -133,6 +134,11 @@ def said_plainly() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(SEEN_ENOUGH)
+    except ModuleNotFoundError as error:
+        if error.name is None or (package := error.name.partition(".")[0]) in ("bakeoff", *sys.stdlib_module_names):
+            raise
+        print(NOT_INSTALLED.format(package), file=sys.stderr)
+        sys.exit(USER_ERROR)
     except Exception as error:
         if (what := name_fault(error)) is None:
             raise

@@ -19,7 +19,8 @@ from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.suppression import Rule
 from bakeoff.input.pixels import fit
 from bakeoff.input.shape import View
-from bakeoff.predict.model import opened, small_model, view_of
+from bakeoff.predict.model import opened
+from bakeoff.predict.small import small_model, view_of
 from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, examples, opinionated
 

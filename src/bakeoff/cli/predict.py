@@ -4,12 +4,17 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
+
+if TYPE_CHECKING:
+    from bakeoff.predict.choice import Trained
+    from bakeoff.predict.model import Model
 
 SOME_FAILED = 1
 MIN_SCORE = 0.5
@@ -35,10 +40,12 @@ def add_to(commands: Any) -> None:
     )  # fmt: skip
     add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})")
     add("--no-pictures", action="store_true", help="only the lines")
-    predict.set_defaults(run=predict_paths)
+    predict.set_defaults(run=predict_paths, anywhere=True)
 
 
 def predict_paths(arguments: argparse.Namespace) -> None:
+    if arguments.model is None:  # a model that is named needs no clone, as on a robot
+        workspace.enter()
     if not 0 <= arguments.min_score <= 1:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
     from bakeoff.predict.choice import chosen
@@ -49,10 +56,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     files = sources(arguments.paths, arguments.out)
     source, called = chosen(arguments.model, arguments.of_run)
     make_own_folder(arguments.out)
-    load_tensorflow()
-    from bakeoff.predict.model import opened
-
-    model = opened(source)
+    model = _open(source)
     work = Work(model, arguments.out, arguments.min_score, draws=not arguments.no_pictures)
     with progress("predict", work.units(files), "images") as bar:
         tally = work.run(files, bar)
@@ -64,6 +68,18 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     if tally.failures:
         say(f"  {len(tally.failures)} of {len(files)} files passed over")
         sys.exit(SOME_FAILED)
+
+
+def _open(source: "Path | Trained") -> "Model":
+    """Open a .tflite or .onnx without TensorFlow's networks, and so also where TensorFlow is not installed."""
+    if isinstance(source, Path) and source.is_file():
+        from bakeoff.predict.small import Small
+
+        return Small(source)
+    load_tensorflow()
+    from bakeoff.predict.model import opened
+
+    return opened(source)
 
 
 def _from_here(path: str) -> str:

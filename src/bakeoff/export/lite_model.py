@@ -2,15 +2,17 @@
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
 from bakeoff.export.suppression import Found
-from bakeoff.quiet import stderr_aside
+from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
 
@@ -79,15 +81,24 @@ class LiteModel:
 
 
 def _interpreter(path: Path, threads: int) -> Any:
-    from tensorflow.lite.python.interpreter import Interpreter
-
+    interpreter_class = _find_runtime(path)
     with warnings.catch_warnings(), stderr_aside():
         warnings.simplefilter("ignore")  # of a successor in another package
         try:
-            interpreter = Interpreter(model_path=str(path), num_threads=threads)
+            interpreter = interpreter_class(model_path=str(path), num_threads=threads)
             interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
         else:
             return interpreter
     raise DataError(f"{path}: TensorFlow Lite cannot run it ({reason})")
+
+
+def _find_runtime(path: Path) -> Any:
+    """Return the interpreter of TensorFlow, which exports are judged by; LiteRT's where no TensorFlow is installed."""
+    if find_spec("tensorflow"):
+        load_tensorflow()
+        return import_module("tensorflow.lite.python.interpreter").Interpreter
+    if find_spec("ai_edge_litert"):
+        return import_module("ai_edge_litert.interpreter").Interpreter
+    raise WorkspaceError(f"{path}: needs LiteRT, which is not installed; run `pip install ai-edge-litert`")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.errors import DataError, one_line
+from bakeoff.errors import DataError, WorkspaceError, one_line
 from bakeoff.export.lite_metadata import DEVIATION, MEAN
 from bakeoff.export.suppression import Found, Rule
 
@@ -59,8 +59,10 @@ class OnnxModel:
 
 
 def _open(path: Path, threads: int) -> Any:
-    import onnxruntime
-
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise WorkspaceError(f"{path}: needs ONNX Runtime; run `pip install onnxruntime`") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4  # what fails is raised

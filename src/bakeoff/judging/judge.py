@@ -21,7 +21,8 @@ from bakeoff.judging.looks import Look, note_look, read_looks
 from bakeoff.judging.material import Material, open_material, own_records
 from bakeoff.judging.overlap import Overlap, find_overlap, require_apart
 from bakeoff.predict.choice import Trained
-from bakeoff.predict.model import restore_network, small_model, view_of
+from bakeoff.predict.model import restore_network
+from bakeoff.predict.small import small_model, view_of
 from bakeoff.progress import progress
 from bakeoff.report.about import About, warn_of_end
 from bakeoff.report.evaluation import Evaluation

@@ -11,7 +11,7 @@ import av
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bakeoff.export.lite_model import Found
+from bakeoff.export.suppression import Found
 
 DECIMALS, SCORE_DECIMALS = 2, 5
 # Okabe and Ito's colours, which the colour-blind can tell apart; a class has always the same.

@@ -11,14 +11,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.export.lite_model import Found, LiteModel
-from bakeoff.export.onnx_model import SUFFIX, OnnxModel
 from bakeoff.export.saved_model import SavedModel, first_of
+from bakeoff.export.suppression import Found
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
-from bakeoff.networks.network import Sampling
 from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
+from bakeoff.predict.small import Small
 from bakeoff.tasks.task import task_of
 from bakeoff.training.weights import BEST, restore
 
@@ -38,18 +37,6 @@ class Model(Protocol):
         detection       {"boxes": (n, 4), "classes": (n,), "scores": (n,)}, best first
         classification  {"probabilities": (k,)}, or {"scores": (k,)} if an example may have several labels
         """
-
-
-class Small:
-    """A .tflite or .onnx with what stands in front of it: the way from an image of any size to the network's."""
-
-    def __init__(self, path: Path) -> None:
-        self._model = small_model(path)
-        self.task, self.labels = self._model.task, self._model.labels
-        self._fit = _fitting(view_of(self._model), self.task)
-
-    def answer(self, pixels: np.ndarray) -> Found:
-        return self._model.answer(self._fit(tf.constant(pixels)).numpy())
 
 
 class TrainedModel:
@@ -81,10 +68,6 @@ def opened(source: Path | Trained) -> Model:
     return SavedModel(source) if source.is_dir() else Small(source)
 
 
-def small_model(path: Path) -> LiteModel | OnnxModel:
-    return OnnxModel(path) if path.suffix == SUFFIX else LiteModel(path)
-
-
 def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
     @partial(compile_graph, input_signature=[_any_size(task)])
     def fit(image: tf.Tensor) -> tf.Tensor:
@@ -95,11 +78,3 @@ def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
 
 def _any_size(task: str) -> tf.TensorSpec:
     return tf.TensorSpec([None, None, None, 3] if task == "video" else [None, None, 3], tf.uint8)
-
-
-def view_of(model: LiteModel | OnnxModel) -> View:
-    """Return it as export packed it in; files of other software look at all of an image."""
-    told = dict(model.told_view)
-    sampling = Sampling(**told.pop("sampling", {}))
-    frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
-    return View(**{"size": size, "frames": frames, **told, "sampling": sampling})

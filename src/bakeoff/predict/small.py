@@ -1,0 +1,36 @@
+"""A .tflite or .onnx that answers images of any size. Nothing here needs TensorFlow, only what runs the file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.export.lite_model import LiteModel
+from bakeoff.export.onnx_model import SUFFIX, OnnxModel
+from bakeoff.export.suppression import Found
+from bakeoff.input.shape import View
+from bakeoff.networks.network import Sampling
+from bakeoff.predict.fitting import fit
+
+
+class Small:
+    """A file with what stands in front of it: the way from an image of any size to the network's."""
+
+    def __init__(self, path: Path) -> None:
+        self._model = small_model(path)
+        self.task, self.labels = self._model.task, self._model.labels
+        self._view = view_of(self._model)
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        return self._model.answer(fit(pixels, self._view))
+
+
+def small_model(path: Path) -> LiteModel | OnnxModel:
+    return OnnxModel(path) if path.suffix == SUFFIX else LiteModel(path)
+
+
+def view_of(model: LiteModel | OnnxModel) -> View:
+    """Return it as export packed it in; files of other software look at all of an image."""
+    told = dict(model.told_view)
+    sampling = Sampling(**told.pop("sampling", {}))
+    frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
+    return View(**{"size": size, "frames": frames, **told, "sampling": sampling})
