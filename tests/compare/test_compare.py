@@ -46,6 +46,15 @@ def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
     assert {row[0]: "with the new images" in row for row in said.rows[1:3]} == {"aaaa1111": True, "bbbb2222": False}
 
 
+def test_each_machine_that_was_measured_has_a_column_and_the_fastest_run_is_marked() -> None:
+    rates = {"a": {"device/pi5/model.tflite.frames_per_second": 31.06}, "b": {}, "c": {}}
+    rates["c"] = {"device/pi5/model.tflite.frames_per_second": 12.5, "device/pi5/model.tflite.latency_ms_p50": 80.0}
+    table = make_table([Contender(name, name, "SUCCEEDED", {}, metrics) for name, metrics in rates.items()])
+    [column] = [column for column in table.columns if "pi5" in column.name]
+    assert column.name == "frames a second on pi5 (model.tflite)"
+    assert [(cell.text, cell.is_best) for cell in column.cells] == [("31.1", True), ("–", False), ("12.5", False)]
+
+
 def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bakeoff) -> None:
     three()
     head, *rows = bakeoff("compare").rows

@@ -24,13 +24,13 @@ def add_to(commands: Any) -> None:
     predict = commands.add_parser("predict", help="run a model on images and videos")
     add = predict.add_argument
     predict.add_path(
-        "paths", nargs="+", type=_from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
+        "paths", nargs="+", type=from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
     )
     predict.add_path(
-        "--out", required=True, type=_folder_from_here, metavar="DIR", help="an empty folder, or one of before"
+        "--out", required=True, type=folder_from_here, metavar="DIR", help="an empty folder, or one of before"
     )
     add(
-        "--model", type=_folder_from_here, metavar="FILE|DIR",
+        "--model", type=folder_from_here, metavar="FILE|DIR",
         help="a .tflite or .onnx, a SavedModel, models/export, models/train or weights; default: what this workspace "
         "exported",
     )  # fmt: skip
@@ -82,13 +82,13 @@ def _open(source: "Path | Trained") -> "Model":
     return opened(source)
 
 
-def _from_here(path: str) -> str:
+def from_here(path: str) -> str:
     """As it was meant where the user stands, for commands run in the workspace's own folder, which may be above."""
     return path if Path("dvc.yaml").is_file() else os.path.join(os.getcwd(), path)
 
 
-def _folder_from_here(path: str) -> Path:
-    return Path(_from_here(path))
+def folder_from_here(path: str) -> Path:
+    return Path(from_here(path))
 
 
 def _shown(path: Path) -> str:

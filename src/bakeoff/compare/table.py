@@ -1,5 +1,6 @@
 """Contenders -> columns: what they are called, the keys in which they differ, numbers, cost, state, where they are."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number 
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, NOTE, LAST = 1, 2, 3, 4, 5, 10, 498, 600  # ranks of columns
 MB, GB = 1e6, 1e9
+ON_A_DEVICE = re.compile(r"device/(.+)/(.+)\.frames_per_second")  # a metric: the machine and the file
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def make_table(contenders: Sequence[Contender], metrics: Sequence[str] = (), *, 
         _of_cost("memory", "memory_bytes", 500, contenders, lambda value: f"{value / GB:.2f} GB"),
         _of_cost("size", "size_bytes", 501, contenders, lambda value: f"{value / MB:.1f} MB"),
         _of_cost("latency", "latency_ms", 502, contenders, lambda value: f"{value:.1f} ms"),
+        *_of_devices(contenders),
         _column("state", LINK, STATE, contenders, _state),
         _column("note", LINK, NOTE, contenders, lambda one: " ".join((one.note or "").split())),
         _column("experiment", LINK, 503, contenders, lambda one: one.experiment),
@@ -170,6 +173,19 @@ def _of_cost(
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
     return Column(name, COST, _mark_best(cells, False, _counting(contenders)), rank, False)
+
+
+def _of_devices(contenders: Sequence[Contender]) -> list[Column]:
+    """Return a column for each machine and file that `bakeoff measure` timed."""
+    names = sorted({name for one in contenders for name in one.metrics if ON_A_DEVICE.fullmatch(name)})
+    columns = []
+    for name in names:
+        values = [one.metrics.get(name) for one in contenders]
+        cells = [Cell() if value is None else Cell(f"{value:.1f}", value) for value in values]
+        device, file = ON_A_DEVICE.fullmatch(name).groups()  # type: ignore[union-attr]
+        title = f"frames a second on {device} ({file})"
+        columns.append(Column(title, COST, _mark_best(cells, True, _counting(contenders)), 502, True))
+    return columns
 
 
 def _counting(contenders: Sequence[Contender]) -> list[bool]:

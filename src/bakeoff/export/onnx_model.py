@@ -1,6 +1,7 @@
 """A model.onnx that answers: one image or clip at a time, by onnxruntime. Nothing here needs TensorFlow."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from bakeoff.export.lite_metadata import DEVIATION, MEAN
 from bakeoff.export.suppression import Found, Rule
 
 SUFFIX = ".onnx"
+NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
 SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
 OURS = "is of other software, or of an earlier export"
 
@@ -59,6 +61,7 @@ class OnnxModel:
 
 
 def _open(path: Path, threads: int) -> Any:
+    os.environ.setdefault(*NO_TELEMETRY)
     try:
         import onnxruntime
     except ModuleNotFoundError:

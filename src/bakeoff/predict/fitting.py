@@ -66,7 +66,7 @@ def _resize(frame: np.ndarray, view: View) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Taps:
-    """How each pixel of a resized side is made: `weights` (pixels, taps) of neighbours, the first of which is `starts`."""
+    """How the pixels of a resized side are made: `weights` (pixels, taps) of neighbours, the first at `starts`."""
 
     starts: np.ndarray
     weights: np.ndarray

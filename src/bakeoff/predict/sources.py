@@ -1,6 +1,7 @@
 """PATHs -> files, of folders those inside, of patterns those that fit; and their pixels, upright, as uint8 RGB."""
 
 import glob
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 import simplejpeg
 from PIL import Image
 
-from bakeoff.building import images
+from bakeoff.building import images, jpeg
 from bakeoff.errors import DataError, one_line
 from bakeoff.quiet import quiet_pillow
 from bakeoff.sources.raw_files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
@@ -28,17 +29,21 @@ class Source:
     name: Path  # under which its answers go: relative to the folder that was named
 
 
-def sources(paths: Iterable[str], out: Path) -> list[Source]:
+def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
     """Return each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
     found: dict[Path, Source] = {}
+
+    def is_own(path: Path) -> bool:
+        return out is not None and path.resolve().is_relative_to(out.resolve())
+
     for text in paths:
-        if Path(text).resolve().is_relative_to(out.resolve()):
+        if is_own(Path(text)):
             raise DataError(f"{text}: lies in --out {out}, where it could be written over; choose another folder")
         of_path = list(_find(text))
         if not of_path:
             raise DataError(f"{text}: no image or video is there")
         for source in of_path:
-            if not source.path.resolve().is_relative_to(out.resolve()):
+            if not is_own(source.path):
                 found.setdefault(source.path.resolve(), source)
     return list(found.values())
 
@@ -72,9 +77,17 @@ def read_image(path: Path) -> np.ndarray:
     try:
         data = images.read_image(path)
         stored = images.encode_stored(data, images.check_image(data, None), None)
-        return simplejpeg.decode_jpeg(stored, "RGB", fastdct=True)  # the way of TensorFlow's decoder
+        return decode_stored(stored)
     except (images.Refused, ValueError) as error:
         raise DataError(one_line(error)) from None
+
+
+def decode_stored(stored: bytes) -> np.ndarray:
+    """Return the pixels of an image that a record holds, as TensorFlow decodes them. Raises ValueError."""
+    if stored.startswith(jpeg.START):
+        return simplejpeg.decode_jpeg(stored, "RGB", fastdct=True)
+    with quiet_pillow(), Image.open(io.BytesIO(stored)) as image:
+        return np.asarray(image.convert("RGB"))
 
 
 class Video:
