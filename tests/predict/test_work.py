@@ -279,3 +279,14 @@ def test_what_a_build_rejects_is_passed_over_with_the_same_words(inputs: Path, t
     assert said[1].startswith("broken image: ")
     assert said[2] == "8,590 MB, more than 268 MB for one image"
     assert work.tally.images == 0
+
+
+def test_objects_of_a_film_are_numbered_through_all_frames(inputs: Path, tmp_path: Path) -> None:
+    write_video(inputs / "film.mp4", 6)
+    work = Work(Lamp(), tmp_path / "out", 0.5, draws=True, follows_objects=True)
+    files = sources([str(inputs)], tmp_path / "out")
+    assert work.units(files) == 6
+    work.run(files, Bar("predict", 6, "images", None))
+    rows = lines(tmp_path / "out/results.jsonl")
+    assert [row["track_id"] for row in rows if row["score"] == 0.75] == [1] * 6
+    assert {row["track_id"] for row in rows if row["score"] == 0.25} == {None}  # unsure ones begin nothing

@@ -39,6 +39,7 @@ def add_to(commands: Any) -> None:
         help=f"another run's best weights: {RUN}; or a workspace's folder",
     )  # fmt: skip
     add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})")
+    add("--track", action="store_true", help="number the objects of a video, each the same in all frames")
     add("--no-pictures", action="store_true", help="only the lines")
     predict.set_defaults(run=predict_paths, anywhere=True)
 
@@ -57,7 +58,11 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     source, called = chosen(arguments.model, arguments.of_run)
     make_own_folder(arguments.out)
     model = _open(source)
-    work = Work(model, arguments.out, arguments.min_score, draws=not arguments.no_pictures)
+    if arguments.track and model.task != "detection":
+        raise WorkspaceError(f"--track: must have a detector, {called} is for {model.task}")
+    work = Work(
+        model, arguments.out, arguments.min_score, draws=not arguments.no_pictures, follows_objects=arguments.track
+    )
     with progress("predict", work.units(files), "images") as bar:
         tally = work.run(files, bar)
     for path, why in tally.failures:

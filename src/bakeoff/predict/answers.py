@@ -29,12 +29,15 @@ def rows_of(found: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
 
     {"image_id": 1, "category_id": 8, "bbox": [x, y, width, height], "score": 0.93, "category": "7",
      "file_name": "photos/a.jpg"}      pixels of the image, upright; without "bbox" of a classifier
+    Where objects are followed through a film there is a "track_id", too: the object's number, or null.
     """
     if "boxes" in found:
         rows = [
             _row(image, labels, int(label), float(score)) | {"bbox": _corner_and_size(corners, image)}
             for corners, label, score in zip(found["boxes"], found["classes"], found["scores"], strict=True)
         ]
+        for row, number in zip(rows, found.get("tracks", ()), strict=False):
+            row["track_id"] = int(number) or None
     elif "probabilities" in found:
         best = int(np.argmax(found["probabilities"]))
         rows = [_row(image, labels, best + 1, float(found["probabilities"][best]))]
@@ -82,7 +85,9 @@ def draw_answers(pixels: np.ndarray, rows: Sequence[Row]) -> Image.Image:
 
 def _tag(draw: ImageDraw.ImageDraw, size: tuple[int, int], corner: tuple[float, float], row: Row, letter: int) -> None:
     """Write above the corner where there is room, and never out of the picture."""
-    font, high, text = _font(letter), letter * 1.4, f"{row['category']}: {row['score']:.2f}"
+    font, high = _font(letter), letter * 1.4
+    number = f" {row['track_id']}" if row.get("track_id") else ""
+    text = f"{row['category']}{number}: {row['score']:.2f}"
     width = draw.textlength(text, font=font) + letter * 0.5
     left = max(0.0, min(corner[0], size[0] - width))
     top = max(0.0, min(corner[1] - high, size[1] - high))

@@ -14,6 +14,7 @@ from bakeoff.building.page import counted
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict.answers import Row, draw_answers, film, image_row, rows_of
 from bakeoff.predict.sources import Source, Video, is_video, read_image
+from bakeoff.predict.tracks import Tracks
 from bakeoff.progress import Bar
 
 if TYPE_CHECKING:
@@ -32,10 +33,13 @@ class Tally:
 
 
 class Work:
-    def __init__(self, model: "Model", out: Path, min_score: float, *, draws: bool) -> None:
+    def __init__(
+        self, model: "Model", out: Path, min_score: float, *, draws: bool, follows_objects: bool = False
+    ) -> None:
         """`min_score`: of what is drawn; lines have all that the model answers."""
         self.tally = Tally()
         self._model, self._out, self._min_score, self._draws = model, out, min_score, draws
+        self._follows_objects = follows_objects
         self._taken: set[Path] = set()
         self._units: dict[Path, int] = {}
         self._counted = 0  # of the file at hand
@@ -77,8 +81,9 @@ class Work:
     def _frames(self, source: Source, video: Video, bar: Bar) -> None:
         """Each frame is an image."""
         with film(self._place(source, ".mp4") if self._draws else None, video.rate) as shown:
+            tracks = Tracks(float(video.rate), self._min_score) if self._follows_objects else None
             for number, pixels in enumerate(video.read()):
-                rows = self._answer(source, pixels, number, float(video.rate))
+                rows = self._answer(source, pixels, number, float(video.rate), tracks)
                 if shown:
                     shown.add(draw_answers(pixels, self._sure(rows)))
                 if number < video.frames - 1:  # the last is counted with the file
@@ -89,9 +94,17 @@ class Work:
         if self._draws:
             draw_answers(pixels, self._sure(rows)).save(self._place(source, ".jpg"), quality=92)
 
-    def _answer(self, source: Source, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0) -> list[Row]:
-        image = image_row(self.tally.images + 1, str(source.path), pixels, frame, rate)
-        rows = rows_of(self._model.answer(pixels), self._model.labels, image)
+    def _answer(
+        self, source: Source, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0,
+        tracks: Tracks | None = None,
+    ) -> list[Row]:  # fmt: skip
+        image, found = (
+            image_row(self.tally.images + 1, str(source.path), pixels, frame, rate),
+            self._model.answer(pixels),
+        )
+        if tracks:
+            found = found | {"tracks": np.array(tracks.follow(found))}
+        rows = rows_of(found, self._model.labels, image)
         self._images.write(json.dumps(image) + "\n")
         self._results.writelines(json.dumps(row) + "\n" for row in rows)
         self.tally.images += 1
