@@ -52,7 +52,8 @@ class Server:
 
     def checkpoints(self) -> set[PurePath]:
         """The files of checkpoints that are kept for it; one that is there in parts is named once."""
-        files = self._bucket.files() if self._bucket else (self._folder / "artifacts").rglob("*")
+        kept = (self._folder / "artifacts").rglob("*")
+        files = self._bucket.files() if self._bucket else [path for path in kept if path.is_file()]
         named = {path.with_name(path.name.partition(".part-")[0]) for path in files}
         return {path for path in named if path.name.isdigit()}
 

@@ -44,7 +44,8 @@ def measure(path: Path, images: "np.ndarray", calls: int, threads: int) -> tuple
     answers = {f"{at}.{name}": value for at, image in enumerate(images) for name, value in model.answer(image).items()}
     for image in images[:WARM_UP]:
         model.answer(image)
-    whole, network = [], []
+    whole: list[float] = []
+    network: list[float] = []
     begin = time.perf_counter()
     while len(whole) < calls and (not whole or time.perf_counter() - begin < MOST_SECONDS):
         image = images[len(whole) % len(images)]

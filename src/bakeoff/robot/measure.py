@@ -109,15 +109,16 @@ def _read_validation(count: int) -> list[np.ndarray]:
         raise WorkspaceError("measure: no validation images are here; run `dvc repro build_records`, or say --images")
     split = read_manifest(RECORDS).splits[VALIDATION]
     spans = [
-        (RECORDS / shard.file, *map(int, span))
-        for shard in split.shards for span in np.load(RECORDS / name_index(shard.file))
+        (RECORDS / shard.file, int(offset), int(length))
+        for shard in split.shards for offset, length in np.load(RECORDS / name_index(shard.file))
     ]  # fmt: skip
     found = []
     for place in _choose(len(spans), count):
+        file, offset, length = spans[place]
         try:
-            features = decode_features(read_frame(*spans[place]))
+            features = decode_features(read_frame(file, offset, length))
         except (OSError, ValueError) as error:
-            raise DataError(f"{spans[place][0].as_posix()}: {error}; build the records anew") from None
+            raise DataError(f"{file.as_posix()}: {error}; build the records anew") from None
         if "image/encoded" in features:
             found.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
         else:
