@@ -28,11 +28,12 @@ endif
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro test quick durations proofs check format ui lock
+.PHONY: help repro start test quick durations proofs check format ui lock
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
 	@echo "make GPU=1 repro  the same, with the libraries of NVIDIA's GPUs (Linux, WSL2)"
+	@echo "make start    set up the environment, train ssd_small on drawn scenes as a start for detectors of your own"
 	@echo "make test     set up the environment, run the test suite"
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
@@ -45,6 +46,9 @@ help:
 repro: $(READY)
 	$(if $(shell git rev-parse HEAD 2>/dev/null),,$(error not in a git repository with a commit: get bakeoff with `git clone`, a downloaded archive has no history))
 	bakeoff repro
+
+start: $(READY)
+	bakeoff weights get drawn_ssd_small
 
 test: $(READY)
 	python -m pytest $(SIDE_BY_SIDE)

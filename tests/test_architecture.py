@@ -21,7 +21,7 @@ LAYERS = (
     {"web"},
     {"stages"},
     {"elsewhere", "judging"},
-    {"compare", "intake", "pipeline_import", "reproduce", "sweep"},
+    {"compare", "intake", "pipeline_import", "reproduce", "robot", "sweep"},
     {"effects", "planning", "predict", "zoo"},
     {"runs"},
     {"tracking"},

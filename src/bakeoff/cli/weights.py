@@ -1,4 +1,4 @@
-"""`bakeoff weights`: what others have published for the networks here, and fetching it."""
+"""`bakeoff weights`: what others have published for the networks here, and fetching it; and what is made here."""
 
 import argparse
 import json
@@ -14,13 +14,16 @@ from bakeoff.wording import format_names, format_size
 
 if TYPE_CHECKING:
     from bakeoff.zoo.catalogue import Entry
+    from bakeoff.zoo.drawn import Drawn
     from bakeoff.zoo.get import Fetched
 
 ZOO = workspace.WEIGHTS / "zoo"
 
 
 def add_to(commands: Any) -> None:
-    weights = commands.add_parser("weights", help="weights that others have published, and fetching them")
+    weights = commands.add_parser(
+        "weights", help="weights that others have published, and fetching them; weights that are made here"
+    )
     verbs = weights.add_commands()
     listing = verbs.add_parser("list", help="what there is for each network of conf/model/")
     listing.add_argument("--json", action="store_true", help="the same for scripts, with addresses and sums")
@@ -33,10 +36,11 @@ def add_to(commands: Any) -> None:
 
 def show_list(arguments: argparse.Namespace) -> None:
     from bakeoff.zoo.catalogue import read_catalogue
+    from bakeoff.zoo.drawn import DRAWN
 
     entries = list(read_catalogue().values())
     if arguments.json:
-        print(json.dumps([asdict(entry) | {"is_here": _is_here(entry)} for entry in entries], indent=1))
+        print(json.dumps([asdict(entry) | {"is_here": _is_here(entry.name)} for entry in entries], indent=1))
         return
     table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])
     say(table[0])
@@ -44,11 +48,15 @@ def show_list(arguments: argparse.Namespace) -> None:
         say(numbers)
         say(f"  {_describe_use(entry)}")
     say("taken from their publishers' pages (addresses: --json), not verified here")
+    for drawn in DRAWN.values():
+        here = "  here" if _is_here(drawn.name) else ""
+        say(f"{drawn.name}{here}: `get` trains it here, in about {drawn.minutes} minutes")
+        say(f"  {drawn.data}; {drawn.licence}; {drawn.model}")
 
 
 def _numbers(entry: "Entry") -> tuple[str, ...]:
     size = format_size(entry.size) if entry.size else "?"
-    return entry.name, "here" if _is_here(entry) else "", entry.score or "?", entry.speed or "?", size
+    return entry.name, "here" if _is_here(entry.name) else "", entry.score or "?", entry.speed or "?", size
 
 
 def _describe_use(entry: "Entry") -> str:
@@ -56,14 +64,18 @@ def _describe_use(entry: "Entry") -> str:
     return f"{entry.data}; {licence}; {format_names(entry.models, 1)}"
 
 
-def _is_here(entry: "Entry") -> bool:
-    return (ZOO / entry.name).is_dir()
+def _is_here(name: str) -> bool:
+    return (ZOO / name).is_dir()
 
 
 def get_weights(arguments: argparse.Namespace) -> None:
     from bakeoff.zoo.catalogue import find_entry, read_catalogue
+    from bakeoff.zoo.drawn import DRAWN
     from bakeoff.zoo.get import MIRROR, Places, get
 
+    if arguments.name in DRAWN:
+        _make(DRAWN[arguments.name])
+        return
     entry = find_entry(arguments.name, read_catalogue())
     places = Places(ZOO, workspace.zoo_parts(), os.environ.get(MIRROR) or None)
     found = get(entry, places, licence_accepted=arguments.accept_licence)
@@ -73,6 +85,20 @@ def get_weights(arguments: argparse.Namespace) -> None:
         return
     for line in _describe(entry, found):
         say(line)
+
+
+def _make(drawn: "Drawn") -> None:
+    from bakeoff.zoo.drawn import make_drawn
+
+    folder = ZOO / drawn.name
+    if not folder.is_dir():
+        say(f"weights: trains {drawn.model} on {drawn.data}, about {drawn.minutes} minutes")
+    if make_drawn(drawn, ZOO) is None:
+        say(f"weights: {folder.as_posix()}/ is there already; remove it to make it anew")
+        return
+    say(f"weights: {folder.as_posix()}/, licence {drawn.licence}")
+    start = f"{{init: {{weights: zoo/{drawn.name}, warm_start: [backbone, neck]}}}}"
+    say(f"  params.yaml: train: {start}; for sweeps and clones: `dvc add {folder.as_posix()}`")
 
 
 def _describe(entry: "Entry", found: "Fetched") -> Iterator[str]:
