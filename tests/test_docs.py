@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,8 @@ def check_command(folder: Path, words: list[str]) -> None:
         require_words(folder, changes)
     elif words[:3] == MULTIRUN:
         require_words(folder, [word for word in rest[2:] if "=" in word])
+    elif words[:2] == ["python", "-m"]:
+        assert find_spec(words[2]), words
     elif program == "dvc":
         options = parse_args(rest)
         require_words(folder, [word for word in getattr(options, "set_param", None) or [] if ":" not in word])
