@@ -8,6 +8,7 @@ import importlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -128,6 +129,21 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
 
 
+def list_changes(clone: Path) -> list[str]:
+    """Return what git says has changed."""
+    done = subprocess.run(["git", "status", "--porcelain"], cwd=clone, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def type_in(clone: Path, *words: str) -> str:
+    """Return what a command of the environment prints."""
+    module = {"dvc": "bakeoff.dvc", "bakeoff": "bakeoff.cli"}[words[0]]
+    command = [sys.executable, "-m", module, *words[1:]]
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_a_film_becomes_a_model_by_clicks(clone: Path, tmp_path: Path) -> None:
     import tensorflow as tf
 
@@ -135,6 +151,8 @@ def test_a_film_becomes_a_model_by_clicks(clone: Path, tmp_path: Path) -> None:
     with web.serve(clone) as address:
         archive, notes = asyncio.run(web.walk(address, clone))
     print(*notes)  # 30 frames: 4 boxes drawn, 74 keys
+    print("\n".join(list_changes(clone)))
+    assert "up to date" in type_in(clone, "dvc", "repro")
     archive.extractall(tmp_path)
     [model] = tmp_path.glob("*/model.tflite")
     labels = next(tmp_path.glob("*/labels.txt")).read_text(encoding="utf-8").split()
