@@ -62,6 +62,7 @@ class Walk:
             small.save(self.pictures / f"web-{name}.png", optimize=True)
 
     async def fill(self, element: str, text: str) -> None:
+        await self.page.wait_for(f"document.readyState === 'complete' && !!{element}")
         await self.page.see(
             f"(() => {{ const e = {element}; e.value = {json.dumps(text)}; "
             "for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {bubbles: true})); })()"

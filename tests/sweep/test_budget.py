@@ -130,7 +130,7 @@ def test_runs_of_before_count_for_nothing(folder: Path) -> None:
         (
             [71.0],
             None,
-            r"train\.max_minutes: must be at most 70, got 71; more is not left of the 100 minutes that conf/",
+            r"train\.max_minutes: must be at most 70, got 71; more is not left of the 100 minutes that",
         ),
         ([40.0, 31.0], None, r"must be at most 70 for all 2 jobs, got 71; more is not left"),
         ([41.0], "ann", r"must be at most 40, got 41; more is not left of the 40 minutes .* for ann$"),
