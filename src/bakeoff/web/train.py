@@ -19,6 +19,8 @@ from bakeoff.records.manifest import FILE as MANIFEST
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.budget import PERSON, require_minutes
+from bakeoff.sweep.manifest import load_manifest
+from bakeoff.sweep.queue import sweeps_in_line
 from bakeoff.web import errands
 from bakeoff.web.activity import answer_with
 from bakeoff.web.answers import Tree, changes, plain, show_page, text_of
@@ -136,8 +138,6 @@ def _continued(run: KnownRun) -> dict[str, str]:
 
 def _words_of(run: KnownRun) -> list[str]:
     """Return the changes with which a run of the queue was asked for; none of a run of params.yaml itself."""
-    from bakeoff.sweep.manifest import load_manifest
-
     experiment = (run.said.experiment if run.said else None) or ""
     found = SWEEP.fullmatch(experiment)
     try:
@@ -231,15 +231,27 @@ def start(request: Request, tree: Tree) -> Response:
     """Put the training of the form into the queue, and run the queue."""
     try:
         wanted = read_form(tree)
+        said = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
+        add = ["bakeoff", "queue", "add", *wanted.words, *said, "--yes"]
+        if (same := errands.find(text_of(tree, "key"), add)) is not None:
+            return answer_with(same)
         _check(wanted)
+        _refuse_another(wanted)
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others")), "problem": str(error)}, 400)
     notes = write_choice(wanted.data)
     commands = prepare(wanted.data)
-    said = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
-    commands += [["bakeoff", "queue", "add", *wanted.words, *said, "--yes"], [*errands.QUEUE]]
+    commands += [add, [*errands.QUEUE]]
     title = f"Train on {wanted.data}"
     return answer_with(errands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/"))
+
+
+def _refuse_another(wanted: Wanted) -> None:
+    """Refuse a training that waits or runs already, such as one that a second tab has started."""
+    for sweep in sweeps_in_line() if wanted.data == chosen_data() else ():
+        manifest = load_manifest(workspace.sweeps() / sweep)
+        if (manifest.words, manifest.note or "") == (tuple(wanted.words), wanted.note):
+            raise WorkspaceError(f"{sweep} is the same training, and waits or runs; give this one another note or seed")
 
 
 def prepare(data: str) -> list[list[str]]:
