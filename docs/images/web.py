@@ -96,7 +96,6 @@ class Walk:
         await self._mouse("mouseMoved", *corners[1])
         await self._mouse("mouseReleased", *corners[1])
         self.drawn += 1
-        await asyncio.sleep(0.4)
 
     async def _mouse(self, kind: str, x: float, y: float) -> None:
         buttons = 0 if kind == "mouseReleased" else 1
@@ -142,20 +141,31 @@ class Walk:
             await self.press("Escape", 27)
             await self.press(str(["ball", "cube"].index(label) + 1), 49)
             await self.draw(*truth[label])
+            await self._see_saved(film, name, label)
         if number == 0:
             await self.shoot("labels")
         if proposed:
             await self.press("Escape", 27)
             await self.press("Enter", 13)
+            if not is_last:
+                await self.page.wait_for(f"document.getElementById('number').value === '{number + 2}'")
         if missing and not is_last:
             if proposed:
                 await self.press("a", 65)
+                await self.page.wait_for(f"document.getElementById('number').value === '{number + 1}'")
             await self.press("t", 84)
             await self.page.wait_for("/proposed in|OpenCV/.test(document.getElementById('state').textContent"
                                      " + document.getElementById('problem').textContent)")  # fmt: skip
             await self.press("d", 68)
         elif not proposed and not is_last:
             await self.press("d", 68)
+
+    async def _see_saved(self, film: str, name: str, label: str) -> None:
+        for _ in range(60):
+            if label in [box["label"] for box in (await self._frame(film, name))["boxes"]]:
+                return
+            await asyncio.sleep(0.5)
+        raise AssertionError(f"{name}: {label} is not saved; {await self.page.see('document.body.innerText')}")
 
     async def _frames(self, film: str) -> list[list]:
         return json.loads(self.get(f"/labels/{film}/frames"))["frames"]
