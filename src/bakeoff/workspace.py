@@ -13,6 +13,7 @@ from bakeoff.files import write_whole
 
 PARAMS = Path("params.yaml")
 CONF = Path("conf")
+TEAM = CONF / "team.yaml"  # minutes, which decide no result
 RAW = Path("data/raw")
 WEIGHTS = Path("data/weights")
 RECORDS = Path("data/records")

@@ -25,7 +25,7 @@ from bakeoff.runs.spent import read_spent, spent_by
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.queue import sweeps_in_line
 
-FILE = workspace.CONF / "team.yaml"
+FILE = workspace.TEAM
 KEYS = ("minutes", "people", "since")
 KEY, PERSON = "train.max_minutes", "person"
 
