@@ -62,9 +62,9 @@ class Page:
 
 
 @contextmanager
-def served(host: str = "127.0.0.1", token: str | None = None) -> Iterator[Page]:
-    """Serve the page of the current folder."""
-    place = bind(host, 0, range(0))
+def served(host: str = "127.0.0.1", token: str | None = None, port: int = 0) -> Iterator[Page]:
+    """Serve the page of the current folder, by default at any port."""
+    place = bind(host, port, range(0))
     port = place.getsockname()[1]
     server = make_server(Door(host, port, token))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)

@@ -24,6 +24,7 @@ from bakeoff.config.compose import compose
 from bakeoff.config.variant import parse_variant
 from bakeoff.config.words import read_words
 from bakeoff.elsewhere.ray_connection import parse_address
+from bakeoff.sweep.budget import load_team
 from bakeoff.sweep.points import load_words, values_of
 from doc_blocks import BLOCKS, COMMANDS, Block, blocks_of
 from imports import ROOT
@@ -105,11 +106,17 @@ def test_every_command_is_one(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", SETTINGS, ids=str)
-def test_every_setting_composes(block: Block, tmp_path: Path) -> None:
+def test_every_setting_composes(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = re.match(r"# (conf/\S+\.yaml)", block.text)
     if file and file[1].startswith("conf/sweep/"):
         (tmp_path / "sweep.yaml").write_text(block.text, encoding="utf-8")
         return require_words(tmp_path, load_words(tmp_path / "sweep.yaml"))
+    if file and file[1] == "conf/team.yaml":
+        (tmp_path / "conf").mkdir()
+        (tmp_path / file[1]).write_text(block.text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        assert load_team()
+        return None
     if file:
         shutil.copytree(CONF, tmp_path / "conf")
         (tmp_path / file[1]).write_text(block.text, encoding="utf-8")

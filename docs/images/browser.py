@@ -19,6 +19,11 @@ CHROMIUM = (
     "--disable-component-update", "--disable-sync", "--remote-debugging-port=0",
 )  # fmt: skip
 SECONDS = 120  # for anything to appear, on a busy machine
+GIVES_WAY = "navigated or closed"  # words of Chromium's
+
+
+class Refused(AssertionError):
+    """What Chromium does not do, in its words."""
 
 
 class Page:
@@ -32,12 +37,18 @@ class Page:
         while True:
             answer = await self._socket.receive_json(timeout=SECONDS)
             if answer.get("id") == self._calls:
-                assert "error" not in answer, answer["error"]
+                if "error" in answer:
+                    raise Refused(answer["error"])
                 return answer["result"]
 
     async def see(self, script: str) -> Any:
-        """The value of an expression of JavaScript; None while the page has nothing of it."""
-        answer = await self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        """The value of an expression of JavaScript; None while the page has nothing of it, or gives way to another."""
+        try:
+            answer = await self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        except Refused as error:
+            if GIVES_WAY not in str(error):
+                raise
+            return None
         return None if "exceptionDetails" in answer else answer["result"].get("value")
 
     async def wait_for(self, script: str) -> Any:

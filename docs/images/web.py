@@ -32,6 +32,8 @@ browser.SECONDS = 900  # for a training to end, on a busy machine
 FILM_SECONDS, EVERY = 15, 0.5
 WIDTH, HEIGHT = 1100, 800
 STEPS, MORE = 200, 600
+TEAM_MINUTES, MINUTES = 60, 20  # of the team, and the longest time of a training
+NOTHING_RESERVED = "0.0 are reserved"
 CHANGES = "train.validate_every_steps=50 train.log_every_steps=5 export.max_drop=0.5"
 COLOURS = 128  # of a picture's palette
 
@@ -60,6 +62,7 @@ class Walk:
             small.save(self.pictures / f"web-{name}.png", optimize=True)
 
     async def fill(self, element: str, text: str) -> None:
+        await self.page.wait_for(f"document.readyState === 'complete' && !!{element}")
         await self.page.see(
             f"(() => {{ const e = {element}; e.value = {json.dumps(text)}; "
             "for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {bubbles: true})); })()"
@@ -93,7 +96,6 @@ class Walk:
         await self._mouse("mouseMoved", *corners[1])
         await self._mouse("mouseReleased", *corners[1])
         self.drawn += 1
-        await asyncio.sleep(0.4)
 
     async def _mouse(self, kind: str, x: float, y: float) -> None:
         buttons = 0 if kind == "mouseReleased" else 1
@@ -139,18 +141,31 @@ class Walk:
             await self.press("Escape", 27)
             await self.press(str(["ball", "cube"].index(label) + 1), 49)
             await self.draw(*truth[label])
+            await self._see_saved(film, name, label)
+        if number == 0:
+            await self.shoot("labels")
         if proposed:
             await self.press("Escape", 27)
             await self.press("Enter", 13)
+            if not is_last:
+                await self.page.wait_for(f"document.getElementById('number').value === '{number + 2}'")
         if missing and not is_last:
             if proposed:
                 await self.press("a", 65)
+                await self.page.wait_for(f"document.getElementById('number').value === '{number + 1}'")
             await self.press("t", 84)
             await self.page.wait_for("/proposed in|OpenCV/.test(document.getElementById('state').textContent"
                                      " + document.getElementById('problem').textContent)")  # fmt: skip
             await self.press("d", 68)
         elif not proposed and not is_last:
             await self.press("d", 68)
+
+    async def _see_saved(self, film: str, name: str, label: str) -> None:
+        for _ in range(60):
+            if label in [box["label"] for box in (await self._frame(film, name))["boxes"]]:
+                return
+            await asyncio.sleep(0.5)
+        raise AssertionError(f"{name}: {label} is not saved; {await self.page.see('document.body.innerText')}")
 
     async def _frames(self, film: str) -> list[list]:
         return json.loads(self.get(f"/labels/{film}/frames"))["frames"]
@@ -169,14 +184,21 @@ class Walk:
         await self.fill("document.getElementById('f-steps')", "-5")
         await self.page.wait_for("document.getElementById('m-steps').textContent.includes('above 0')")
         await self.fill("document.getElementById('f-steps')", str(STEPS))
+        await self.fill("document.getElementById('f-minutes')", str(TEAM_MINUTES + 1))
+        refused = f"must be at most {TEAM_MINUTES}, got {TEAM_MINUTES + 1}"
         await self.fill("document.getElementById('f-others')", CHANGES)
+        await self.page.wait_for(f"document.getElementById('m-minutes').textContent.includes('{refused}')")
+        await self.fill("document.getElementById('f-minutes')", str(MINUTES))
         await self.fill("document.getElementById('f-note')", "from the film")
         await self.page.wait_for("!document.querySelector('#plan.stale') && !document.querySelector('#plan .soft')")
         await self.shoot("train")
         known = set(await self._runs())
         await self.page.click("document.querySelector('#train [type=submit]')")
-        await self.page.wait_for("location.pathname.startsWith('/activity/')")
-        return await self._new_run(known)
+        await self.wait_for_errand()
+        name = await self._new_run(known)
+        await self.open("/")
+        await self.page.wait_for(f"!document.getElementById('budget').innerText.includes('{NOTHING_RESERVED}')")
+        return name
 
     async def _new_run(self, known: set[str]) -> str:
         for _ in range(300):
@@ -193,13 +215,13 @@ class Walk:
     async def follow(self, name: str, *states: str) -> None:
         """Look at a run's page until it is in one of these states."""
         wanted = ", ".join(f".pill-{state}" for state in states)
-        await self.page.wait_for(
-            f"location.pathname === '/runs/{name}' && !!document.querySelector('#run :is({wanted})')"
-        )
+        await self.page.wait_for(f"!!document.querySelector('#run :is({wanted})')")
+        assert await self.page.see("location.pathname") == f"/runs/{name}"
 
     async def stop_and_go_on(self, name: str) -> None:
         await self.open(f"/runs/{name}")
         await self.page.wait_for("document.querySelectorAll('#run polyline').length > 1")  # a line for each number
+        await self.shoot("live")
         await self.page.click("document.querySelector('#run [data-what=stop]')")
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
@@ -223,11 +245,22 @@ class Walk:
         await self.page.wait_for("!document.querySelector('#plan.stale') && !document.querySelector('#plan .soft')")
         known = set(await self._runs())
         await self.page.click("document.querySelector('#train [type=submit]')")
+        await self.wait_for_errand()
         longer = await self._new_run(known)
         await self.open(f"/runs/{longer}")
         await self.follow(longer, "SUCCEEDED")
         await self._wait_for_the_queue()
         return longer
+
+    async def apply(self, name: str) -> None:
+        """Take a result into the workspace; then no minutes are reserved any more."""
+        await self.open(f"/runs/{name}")
+        await self.page.click("document.querySelector('#run [data-what=take]')")
+        await self.wait_for_errand()
+        await self.open("/")
+        minutes = await self.page.see("document.getElementById('budget').innerText")
+        assert NOTHING_RESERVED in minutes and " 0.0 are spent" not in minutes, minutes
+        self.notes.append(minutes)
 
     def download(self, name: str) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(self.get(f"/runs/{name}/download")))
@@ -240,6 +273,7 @@ async def walk(address: str, folder: Path, pictures: Path | None = None) -> tupl
         write_film(film, FILM_SECONDS)
         async with chromium(WIDTH, HEIGHT) as page:
             way = Walk(page, address, folder, pictures)
+            (folder / "conf/team.yaml").write_text(f"minutes: {TEAM_MINUTES}\n", encoding="utf-8")
             await way.bring_in(film)
             await way.label("match")
             name = await way.train()
@@ -249,7 +283,9 @@ async def walk(address: str, folder: Path, pictures: Path | None = None) -> tupl
             await way.shoot("models")
             await way.open(f"/compare?run={name}&run={longer}")
             await way.shoot("compare")
-            return way.download(longer), way.notes
+            archive = way.download(longer)
+            await way.apply(longer)
+            return archive, way.notes
 
 
 @contextmanager
@@ -259,7 +295,8 @@ def serve(folder: Path) -> Iterator[str]:
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
-        yield server.stdout.readline().split()[2].rstrip("/")
+        with server.stdout:
+            yield server.stdout.readline().split()[2].rstrip("/")
     finally:
         server.terminate()
         server.wait()

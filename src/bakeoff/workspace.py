@@ -13,6 +13,7 @@ from bakeoff.files import write_whole
 
 PARAMS = Path("params.yaml")
 CONF = Path("conf")
+TEAM = CONF / "team.yaml"  # minutes, which decide no result
 RAW = Path("data/raw")
 WEIGHTS = Path("data/weights")
 RECORDS = Path("data/records")
@@ -52,6 +53,7 @@ sweeps = _below_in_flight("sweeps")  # each sweep's logs
 runs = _below_in_flight("runs")  # what is in flight: a folder for each run, in every workspace of one clone the same
 queue = _below_in_flight("queue")  # sweeps that wait in line
 queued = _below_in_flight("queued")  # jobs of sweeps that have not begun: a folder for each
+spent = _below_in_flight("spent.jsonl")  # how long runs trained that were removed
 journals = _below_in_flight("journal")  # what runs tell, until the tracking stores have it and after
 results = _below_in_flight(
     "results"

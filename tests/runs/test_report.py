@@ -101,6 +101,24 @@ def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pyte
     assert report._said.seconds_left == pytest.approx(10.0)
 
 
+def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes 100 seconds over and trains 30, is killed, and goes on from the checkpoint at 110 for 5 more."""
+    now = [1000.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+
+    def train(at: float, seconds: float) -> None:
+        with Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, max_minutes=4) as report:
+            report.running(0, at)
+            now[0] += seconds
+
+    for at, seconds, spent in ((100.0, 30.0, 30.0), (110.0, 5.0, 35.0)):
+        train(at, seconds)
+        said = read_status(tmp_path)
+        assert (said.training_seconds, said.spent, said.longest_seconds) == (at + seconds, spent, 240)
+
+
 def test_what_is_left_goes_down_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
     report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, stretches=stretches)

@@ -94,6 +94,7 @@ def test_both_sides_of_a_conflict_are_no_variant(git: Git, place: Path) -> None:
 def test_files_that_git_does_not_know_or_ignores_are_named(git: Git, place: Path) -> None:
     (place / ".git/info/exclude").write_text("secret.yaml\n*.pyc\n", encoding="utf-8")
     (place / "src/own.pyc").touch()
+    (place / "conf/team.yaml").touch()  # the minutes of a team, which no job needs
     require_capturable()
     (place / "conf/lr/secret.yaml").touch()
     refused("conf/lr/secret.yaml: must be known to git, which is told to ignore it, or no experiment has it")

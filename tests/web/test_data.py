@@ -11,6 +11,7 @@ from PIL import Image
 from asking import Page
 from bakeoff.errors import ConfigError
 from bakeoff.web import uploads
+from bakeoff.web.contents import keep, recall
 from bakeoff.web.datasets import combine, read_contents
 
 KEY = "up-0123456789abcdef"
@@ -74,6 +75,24 @@ def test_a_dataset_is_read_anew_when_a_file_of_it_changes(folder: Path) -> None:
     assert read_contents("field") is read_contents("field")
     voc(root, "more", "ball")
     assert read_contents("field").survey.total == 4
+    (root / "images/more.jpg").rename(root / "images/moved.jpg")  # its size and time stay
+    assert read_contents("field").survey.total == 3
+
+
+def test_what_was_listed_is_kept_for_the_next_server_and_for_these_files_alone(folder: Path) -> None:
+    root = dataset(folder, "field", "ball", "cube")
+    voc(root, "page", "ball", image=HTML)
+    contents = read_contents("field")
+    keep("field", "now", contents)
+    found = recall("field", "now")
+    assert found is not None
+    assert (found.pictures, found.rejected) == (contents.pictures, contents.rejected)
+    for key in ("images", "objects", "classes", "rejected", "ignored"):
+        assert getattr(found.survey, key) == getattr(contents.survey, key)
+    assert recall("field", "later") is None
+    file = folder / ".bakeoff/web/contents/field.json"
+    file.write_text('{"stamp": "now", "images": 3}', encoding="utf-8")
+    assert recall("field", "now") is None
 
 
 def test_datasets_with_the_same_labels_become_one_and_others_are_told_apart(page: Page, folder: Path) -> None:

@@ -8,7 +8,10 @@ import importlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from asking import served
-from bakeoff.runs.status import State
+from asking import Page, served
+from bakeoff.runs.status import State, read_status, write_status
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.target import Target
 from bakeoff.web import errands
@@ -33,7 +36,8 @@ OPENCV = "opencv-contrib-python-headless>=4.10"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 PAGES = (
     "/", f"/runs/{'a' * 16}", f"/runs/{'b' * 16}/remove", "/train", f"/train?more={'b' * 16}", "/data", "/data/match",
-    "/labels", "/labels/match", "/activity", "/activity/20260102-030405-abcdef", "/nothing",
+    f"/compare?run={'b' * 16}&run={'c' * 16}", "/labels", "/labels/match", "/activity",
+    "/activity/20260102-030405-abcdef", "/nothing",
 )  # fmt: skip
 
 
@@ -57,6 +61,8 @@ def workspace(folder: Path) -> Path:
     run = made(folder / ".bakeoff/runs", "a" * 16, State.RUNNING, run_id=ID)
     ended = {"process": NOBODY, "run_id": "1" * 32, "metrics": {"validation/mAP_50": 0.5}}
     made(folder / ".bakeoff/runs", "b" * 16, State.SUCCEEDED, checkpoint=True, **ended)
+    made(folder / ".bakeoff/runs", "c" * 16, State.SUCCEEDED, **(ended | {"run_id": "2" * 32}))
+    (folder / "conf/team.yaml").write_text("minutes: 600\npeople: {ann: 120}\n", encoding="utf-8")
     (run / "samples").mkdir()
     draw(0.0).save(run / "samples/00000500.jpg")
     journal = Journal(ID)
@@ -116,6 +122,65 @@ def test_axe_finds_no_fault_and_no_page_is_wider_than_the_screen(workspace: Path
         assert asyncio.run(look_at(f"http://{page.own}", scheme)) == {}
 
 
+async def leave_open(address: str, run: Path, serve: Callable[[], AbstractContextManager[Page]]) -> None:
+    """Leave two pages open while the server ends and begins anew."""
+    async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
+        with serve():
+            await page.call("Page.navigate", url=f"{address}/runs/{run.name}")
+            await page.wait_for("document.readyState === 'complete' && document.getElementById('lost').hidden")
+        await page.wait_for("!document.getElementById('lost').hidden")
+        await page.click("document.querySelector('#run [data-what=stop]')")
+        await page.wait_for("document.getElementById('problem').innerText.includes('Nothing was changed')")
+        status = read_status(run)
+        write_status(run, replace(status, steps_done=77))
+        with serve():
+            await page.wait_for("document.getElementById('lost').hidden")
+            await page.wait_for("document.getElementById('run').innerText.includes('77 of')")  # without a reload
+
+
+def test_a_page_that_is_left_open_over_a_restart_goes_on(workspace: Path) -> None:
+    with served() as page:
+        port = page.port
+    run = workspace / ".bakeoff/runs" / ("a" * 16)
+    asyncio.run(leave_open(f"http://127.0.0.1:{port}", run, lambda: served(port=port)))
+
+
+async def press_often(address: str) -> None:
+    """Press Start twice on one tab, then once more after Back, and once on another tab."""
+    start = "document.querySelector('#train [type=submit]')"
+    async with load("browser").chromium(WIDTHS[1], HEIGHT) as page:
+        for times in (2, 1):
+            await page.call("Page.navigate", url=f"{address}/train")
+            await page.wait_for("document.readyState === 'complete' && !!document.querySelector('#plan:not(.stale) p')")
+            await page.see(f"{start}.click();" * times)
+            await page.wait_for("location.pathname.startsWith('/activity/')")
+            if times == 2:
+                first = await page.see("location.pathname")
+                await page.see("history.back()")
+                await page.wait_for(f"document.readyState === 'complete' && !!{start}")
+                await page.wait_for("!!document.querySelector('#plan:not(.stale) p')")
+                await page.see(f"{start}.click()")
+                await page.wait_for("location.pathname.startsWith('/activity/')")
+            assert await page.see("location.pathname") == first
+
+
+def test_a_double_click_back_and_another_tab_start_nothing_twice(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first command of Start is git's; here it lasts as long as the test."""
+    hold, slow = workspace / "hold", workspace / "programs/git"
+    hold.touch()
+    slow.parent.mkdir()
+    slow.write_text(f"#!/bin/sh\nwhile [ -e {hold} ]; do sleep 0.2; done\nexit 1\n", encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(slow.parent), os.environ["PATH"]]))
+    with served() as page:
+        asyncio.run(press_often(f"http://{page.own}"))
+    errands_begun = errands.recent()
+    hold.unlink()
+    assert [errand.title for errand in errands_begun] == ["Train on digits"]
+
+
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A clone of this repository with the environment of the tests, and OpenCV."""
@@ -128,6 +193,21 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
 
 
+def list_changes(clone: Path) -> list[str]:
+    """Return what git says has changed."""
+    done = subprocess.run(["git", "status", "--porcelain"], cwd=clone, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def type_in(clone: Path, *words: str) -> str:
+    """Return what a command of the environment prints."""
+    module = {"dvc": "bakeoff.dvc", "bakeoff": "bakeoff.cli"}[words[0]]
+    command = [sys.executable, "-m", module, *words[1:]]
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_a_film_becomes_a_model_by_clicks(clone: Path, tmp_path: Path) -> None:
     import tensorflow as tf
 
@@ -135,6 +215,8 @@ def test_a_film_becomes_a_model_by_clicks(clone: Path, tmp_path: Path) -> None:
     with web.serve(clone) as address:
         archive, notes = asyncio.run(web.walk(address, clone))
     print(*notes)  # 30 frames: 4 boxes drawn, 74 keys
+    print("\n".join(list_changes(clone)))
+    assert "up to date" in type_in(clone, "dvc", "repro")
     archive.extractall(tmp_path)
     [model] = tmp_path.glob("*/model.tflite")
     labels = next(tmp_path.glob("*/labels.txt")).read_text(encoding="utf-8").split()

@@ -6,17 +6,20 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from asking import Page
 from bakeoff.runs.status import State
-from bakeoff.tracking.journal import Journal
+from bakeoff.tracking.journal import FILE, Journal, entries
 from bakeoff.tracking.target import Target
-from bakeoff.web import errands
+from bakeoff.web import curves, errands
 from bakeoff.web.curves import draw_curves
+from bakeoff.workspace import journals
 from made_runs import NOBODY, made
 
 ID = "0b9f1c2d3e4f5a6b7c8d9e0f1a2b3c4d"
@@ -95,6 +98,29 @@ def test_curves_are_drawn_from_the_journal_and_grow(folder: Path) -> None:
     assert "train/loss 1.000 at step 20, validation/loss 1.500 at step 20" in str(loss.drawing)
     assert (headline.title, "0.250" in str(headline.drawing)) == ("mAP_50", True)
     journal.close()
+
+
+def test_of_a_journal_that_has_grown_the_end_alone_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def count(folder: Path, start: int = 0) -> Iterator[tuple[Any, int]]:
+        for entry, end in entries(folder, start):
+            read.append(entry["step"])
+            yield entry, end
+
+    monkeypatch.setattr(curves, "entries", count)
+    journal = Journal(ID)
+    for step in (10, 20, 30):
+        journal.metrics(step, {"train/loss": 2.0})
+        draw_curves(ID, 200)
+    assert read == [10, 20, 30]
+    journal.close()
+    path = journals() / ID / FILE
+    path.rename(path.with_name("old"))
+    anew = Journal(ID)
+    anew.metrics(7, {"train/loss": 0.5})
+    anew.close()
+    assert "train/loss 0.500 at step 7" in str(draw_curves(ID, 200)[0].drawing)
 
 
 def test_the_list_comes_live_and_only_what_changed_is_sent_again(page: Page, folder: Path) -> None:

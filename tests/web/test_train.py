@@ -7,9 +7,13 @@ import pytest
 
 from asking import Page
 from bakeoff.errors import ConfigError
+from bakeoff.runs.status import State
+from bakeoff.sweep.queue import add_sweep
 from bakeoff.web.datasets import chosen_data, write_choice
 from bakeoff.web.train import Mistakes, prepare, read_form, sort_mistakes
 from imports import ROOT
+from made_runs import made
+from made_sweeps import sweep, sweep_job
 
 
 @pytest.fixture
@@ -91,6 +95,37 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
     assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built]
     (workspace / "data/raw/field.dvc").touch()
     assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built]
+
+
+def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: Path) -> None:
+    assert "minutes" not in page.get("/").text and "f-person" not in page.get("/train").text
+    (workspace / "conf/team.yaml").write_text("minutes: 60\npeople: {ann: 20}\n", encoding="utf-8")
+    run = workspace / ".bakeoff/runs"
+    made(run, "a" * 16, State.RUNNING, training_seconds=360.0, spent_seconds=360.0, longest_seconds=1200.0)
+    assert "<strong>40.0 of 60 minutes</strong> of training are left for the team" in page.get("/").text
+    form = page.get("/train").text
+    assert '<option value="ann">ann, 20.0 left</option>' in form and "honest counter between friends" in form
+    for more, field, words in (
+        ({"minutes": "41"}, "minutes", "train.max_minutes: must be at most 40, got 41; more is not left of the 60"),
+        ({"minutes": "21", "person": "ann"}, "minutes", "must be at most 20, got 21"),
+        ({"minutes": "1", "person": "bob"}, "person", "no such person 'bob' in conf/team.yaml"),
+    ):
+        for path in ("/train/plan", "/train/start"):
+            answer = page.send(path, steps="200", key="123456", **more)
+            assert words in answer.tree["problems"][field] and [*answer.tree["problems"]] == [field]
+    assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace: Path) -> None:
+    manifest = sweep(sweep_job(1), words=("train.steps=200",), note="film")
+    manifest.folder.mkdir(parents=True)
+    manifest.write()
+    add_sweep(manifest)
+    answer = page.send("/train/start", steps="200", note="film", key="123456")
+    assert (answer.code, answer.tree["problems"][""]) == (
+        400, f"{manifest.id} is the same training, and waits or runs; give this one another note or seed"
+    )  # fmt: skip
+    assert not (workspace / ".bakeoff/web/errands").exists()
 
 
 def test_without_records_the_form_says_that_start_builds_them(page: Page, workspace: Path) -> None:

@@ -39,6 +39,7 @@ def add_to(commands: Any) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.budget import require_minutes_to_go_on, reserving
     from bakeoff.sweep.points import Words
     from bakeoff.sweep.queue import add_sweep
 
@@ -48,7 +49,9 @@ def _add(arguments: argparse.Namespace) -> None:
     require_search(arguments)
     manifest = sweep.plan_sweep(arguments, words)
     if manifest is not None:
-        place = add_sweep(manifest)
+        with reserving():  # others may have added theirs meanwhile
+            require_minutes_to_go_on(manifest)
+            place = add_sweep(manifest)
         say(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
 
 

@@ -58,6 +58,7 @@ def add_question_options(command: Parser) -> None:
     )
     add("--dry-run", action="store_true", help="say what would run, and run nothing")
     add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
+    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
     add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
 
 
@@ -112,7 +113,7 @@ def plan_sweep(arguments: argparse.Namespace, words: tuple[str, ...]) -> "Manife
     """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
     if arguments.search is not None:
         return plan_search(arguments, words, arguments.until)
-    said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note")}
+    said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note", "person")}
     return run_multirun(words, said, lines_up=True)
 
 
@@ -134,19 +135,21 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
     said |= {} if arguments.on in (*HERE, SLURM) else {"on": arguments.on}
     said |= {"retries": arguments.retries} if arguments.retries else {}
     said |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
-    said |= {"note": arguments.note} if arguments.note is not None else {}
+    said |= {key: value for key in ("note", "person") if (value := getattr(arguments, key)) is not None}
     return said | ({"follow": False} if arguments.quiet and not arguments.follow else {})
 
 
 def _resume(arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.budget import require_minutes_to_go_on
     from bakeoff.sweep.manifest import find_manifest
     from bakeoff.sweep.points import Words
     from bakeoff.sweep.snapshot import changed_since, format_files
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
-    if arguments.note is not None:
-        raise WorkspaceError("--note: must not be given with --resume, for the sweep has its own")
+    for option in ("note", "person"):
+        if getattr(arguments, option) is not None:
+            raise WorkspaceError(f"--{option}: must not be given with --resume, for the sweep has its own")
     manifest = find_manifest(arguments.resume or None)
     left = manifest.unfinished
     say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
@@ -154,6 +157,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     if changed and arguments.anew:
         say(f"{format_files(changed)} changed since, so it begins anew")
         ask_again(arguments, manifest.search)
+        arguments.person = manifest.person
         _begin(arguments, manifest.words, manifest.until)
         return
     if changed and not arguments.as_begun:
@@ -163,6 +167,7 @@ def _resume(arguments: argparse.Namespace) -> None:
         )
     if arguments.dry_run:
         return
+    require_minutes_to_go_on(manifest)
     if arguments.on is None:
         arguments.on = manifest.place
     require_place(arguments.on, is_search=manifest.search is not None)

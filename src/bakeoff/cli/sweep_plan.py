@@ -58,18 +58,20 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
 
 def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
     """Return a search that was shown, confirmed and written down; None if no more than that is wanted."""
-    from bakeoff.sweep.preflight import begin
+    from bakeoff.sweep.budget import require_minutes
+    from bakeoff.sweep.preflight import begin, minutes_of
     from bakeoff.tracking.note import require_note
 
     note = None if arguments.note is None else require_note(arguments.note)
     plan = SearchPlan(arguments, words, until)
+    require_minutes(minutes_of(plan.corners)[:1] * plan.search.trials, arguments.person)
     plan.show()
     sum_of_all = show_sum(plan.estimates(), arguments.jobs or 1)
     if arguments.dry_run:
         plan.show_first()
         return None
     require_yes(sum_of_all, sure=arguments.yes)
-    return begin(plan.corners, words, until, plan.search, note)
+    return begin(plan.corners, words, until, plan.search, note, arguments.person)
 
 
 def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":

@@ -16,6 +16,7 @@ from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import KnownRun
 from bakeoff.runs.room import bytes_below
+from bakeoff.runs.spent import keep_spent
 from bakeoff.runs.status import State
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import is_held
@@ -67,6 +68,7 @@ class Leftover:
             return True
         try:
             with FileLock(self.path / "lock", timeout=0):
+                keep_spent(self.run)
                 for inner in self.path.iterdir():
                     if inner.name != "lock":
                         shutil.rmtree(inner) if inner.is_dir() else inner.unlink()

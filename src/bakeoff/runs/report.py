@@ -65,10 +65,11 @@ class Report:
             state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
             workspace=str(Path.cwd()), began=now, started=now, updated=now,
             experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
-            parent=parent,
+            parent=parent, longest_seconds=None if max_minutes is None else 60 * max_minutes,
         )  # fmt: skip
         self._tags: Tags | None = None
         self._earlier_seconds, self._training_since = 0.0, math.nan
+        self._spent_before = 0.0  # by processes of this run
         self._earlier: Status | None = None  # what the run said last before
         self._stays = self._stops = self._has_ended = self._has_warned = False
         self._over = Event()
@@ -79,6 +80,7 @@ class Report:
             self._earlier = read_status(self._folder)
             self._said = replace(self._said, began=self._earlier.began)
             self._stays = self.has_succeeded
+            self._spent_before = self._earlier.spent
         self._write()
         self._thread.start()
         return self
@@ -184,8 +186,12 @@ class Report:
     @property
     def _seconds(self) -> float:
         """How long it trained, interruptions apart."""
-        now = 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
-        return self._earlier_seconds + now
+        return self._earlier_seconds + self._own_seconds
+
+    @property
+    def _own_seconds(self) -> float:
+        """How long this process trained."""
+        return 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
 
     def _write(self) -> None:
         if self._stays:
@@ -195,7 +201,10 @@ class Report:
                 machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
                 machine.oom_kills(),
             )  # fmt: skip
-            said = replace(self._said, updated=time.time(), training_seconds=round(self._seconds, 1), machine=figures)
+            said = replace(
+                self._said, updated=time.time(), training_seconds=round(self._seconds, 1),
+                spent_seconds=round(self._spent_before + self._own_seconds, 1), machine=figures,
+            )  # fmt: skip
             write_status(self._folder, said)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:

@@ -74,6 +74,8 @@ class Status:
     steps_done: int = 0
     phase: str | None = None
     training_seconds: float = 0.0  # interruptions apart
+    spent_seconds: float | None = None  # by its processes: without what it took over, with what a kill took back
+    longest_seconds: float | None = None  # that it may train in all: train.max_minutes
     learning_rate: float | None = None
     examples_per_second: float | None = None
     seconds_left: float | None = None
@@ -82,6 +84,11 @@ class Status:
     memory_estimate_bytes: int | None = None
     ended_by: str | None = None  # steps, stop, max_minutes or early_stopping; None while it trains, or if it failed
     failure: Failure | None = None
+
+    @property
+    def spent(self) -> float:
+        """Return the seconds that its processes trained; an earlier version did not count them apart."""
+        return self.training_seconds if self.spent_seconds is None else self.spent_seconds
 
     def as_tree(self) -> dict[str, Any]:
         return {"version": VERSION} | asdict(self)
@@ -117,14 +124,16 @@ def write_status(folder: Path, status: Status) -> None:
             file.truncate()
 
 
-def enqueue(experiment: str, name: str, steps: int, *, lasting: bool = False) -> None:
+def enqueue(
+    experiment: str, name: str, steps: int, *, lasting: bool = False, longest_seconds: float | None = None
+) -> None:
     """`bakeoff status` shows it as long as this process lives, or, if it is `lasting`, until somebody takes it off."""
     folder, now = workspace.queued() / experiment, time.time()
     folder.mkdir(parents=True, exist_ok=True)
     process = Process.nobody() if lasting else Process.own()
     write_status(folder, Status(
         State.QUEUED, experiment, name, process, str(Path.cwd()), began=now, started=now, updated=now,
-        experiment=experiment, steps=steps,
+        experiment=experiment, steps=steps, longest_seconds=longest_seconds,
     ))  # fmt: skip
 
 

@@ -158,7 +158,8 @@ class Launch:
                 dequeue(job.experiment)
 
     def _line_up(self, job: SweepJob) -> None:
-        enqueue(job.experiment, job.variant, job.steps, lasting=self._rules.queued)
+        lasting, longest = self._rules.queued, job.longest_seconds
+        enqueue(job.experiment, job.variant, job.steps, lasting=lasting, longest_seconds=longest)
         self._change(job, JobState.WAITING)
 
     def _begins_no_more(self) -> bool:

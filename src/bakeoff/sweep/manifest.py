@@ -67,10 +67,16 @@ class SweepJob:
     rendered: str | None = None  # of a trial: equal for those that render the same run.yaml
     looks: tuple[Look, ...] = ()  # of a trial that is over
     devices: int | str = 1  # `train.devices`
+    max_minutes: float | None = None  # `train.max_minutes`
 
     @property
     def name(self) -> str:
         return " ".join(self.points[0]) or "params.yaml"
+
+    @property
+    def longest_seconds(self) -> float | None:
+        """How long it may train in all."""
+        return None if self.max_minutes is None else 60 * self.max_minutes
 
     @property
     def varied(self) -> dict[str, str]:
@@ -116,6 +122,7 @@ class Manifest:
     search: Search | None = None  # None: its jobs are all there from the beginning
     note: str | None = None  # of all its runs
     place: str | None = None  # where its jobs ran last, as `--on` says it
+    person: str | None = None  # of conf/team.yaml, whose minutes its jobs use
 
     @property
     def folder(self) -> Path:

@@ -27,6 +27,7 @@ from bakeoff.config.variant import read_variant
 from bakeoff.errors import BakeoffError, ConfigError, one_line
 from bakeoff.planning.estimate import cores_of_each
 from bakeoff.run.settings import as_tree
+from bakeoff.sweep.budget import require_minutes
 from bakeoff.sweep.hydra_launch import LaunchByHydra, run_one
 from bakeoff.sweep.launch import Launch
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, one_launcher
@@ -34,7 +35,7 @@ from bakeoff.sweep.multirun_settings import Settings
 from bakeoff.sweep.parent_run import tell_mlflow
 from bakeoff.sweep.place import Place
 from bakeoff.sweep.points import Point, Words, fixed_words, key_of, require_few
-from bakeoff.sweep.preflight import Job, begin, extend, preflight
+from bakeoff.sweep.preflight import Job, begin, extend, minutes_of, preflight
 from bakeoff.sweep.primary import DVC_LAUNCHER, NAME, store_primary
 from bakeoff.sweep.snapshot import folder_as_begun
 
@@ -179,12 +180,14 @@ class Multirun:
 
     def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
         jobs = preflight(points, until=self._settings.until, cores=cores_of_each(self._settings.jobs or 1))
+        require_minutes(minutes_of(jobs), manifest.person if manifest else self._settings.person)
         self._door.show(jobs, len(points), self._settings, ask=manifest is None)
         if self._settings.dry_run:
             raise Enough
         if manifest is not None:
             return extend(manifest, jobs)
-        manifest = begin(jobs, self._words, self._settings.until, note=self._settings.note)
+        settings = self._settings
+        manifest = begin(jobs, self._words, settings.until, note=settings.note, person=settings.person)
         if self._lines_up:
             self.manifest = manifest
             raise Enough

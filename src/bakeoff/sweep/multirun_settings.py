@@ -23,6 +23,7 @@ class Settings:
     yes: bool = False
     dry_run: bool = False
     note: str | None = None  # of all its runs
+    person: str | None = None  # of conf/team.yaml, whose minutes it uses
     on: str | None = None  # where they run; None: here
 
     @classmethod

@@ -121,9 +121,15 @@ def _name(where: Sequence[Point], points: Sequence[Point]) -> str:
     return f"{where[0].name}{more}: "
 
 
+def minutes_of(jobs: Sequence[Job]) -> list[float | None]:
+    """Return the longest time of each job that trains."""
+    return [job.run.train.max_minutes for job in jobs if job.stages.get(TRAIN) == RUNS]
+
+
 def begin(
-    jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None, note: str | None = None
-) -> Manifest:
+    jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None,
+    note: str | None = None, person: str | None = None,
+) -> Manifest:  # fmt: skip
     """Begin a sweep of these jobs; of a search they are its corners, and it has none yet."""
     folder = _new_folder(workspace.sweeps())
     snapshot = take_snapshot(folder.name)
@@ -138,6 +144,7 @@ def begin(
         jobs=(),
         search=search,
         note=note,
+        person=person,
     )
     return extend(manifest, () if search else jobs)
 
@@ -182,6 +189,7 @@ def sweep_job(
         headline=headline_name(run.derived),
         training=digest_of(training),
         devices=run.train.devices,
+        max_minutes=run.train.max_minutes,
     )
 
 

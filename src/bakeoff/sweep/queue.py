@@ -43,7 +43,7 @@ def find_in_line(name: str) -> str:
 def add_sweep(manifest: Manifest) -> int:
     """Return its place in line. From now on its jobs are QUEUED, until somebody runs them."""
     for job in manifest.jobs:
-        enqueue(job.experiment, job.variant, job.steps, lasting=True)
+        enqueue(job.experiment, job.variant, job.steps, lasting=True, longest_seconds=job.longest_seconds)
     line_up(manifest.id)
     return sweeps_in_line().index(manifest.id) + 1
 

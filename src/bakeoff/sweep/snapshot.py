@@ -28,6 +28,7 @@ LASTING = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsync", "GIT_CONFI
 RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
 PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
 NEEDED_OF_IGNORED = (".py", ".yaml")  # what else git ignores there is made again
+NOT_NEEDED = f":(exclude){workspace.TEAM.as_posix()}"  # by any job
 SUBMODULE = "160000"  # the mode that git lists it with
 BEGUN = "begun"
 SHOWN = 5  # files
@@ -49,7 +50,7 @@ def take_snapshot(name: str) -> Snapshot:
 
 def changed_since(commit: str) -> list[str]:
     """Files of the user's that are others now; not what stages write."""
-    return git("diff", "--name-only", "--relative", commit, _tree(), "--", ".", *OUTPUTS).splitlines()
+    return git("diff", "--name-only", "--relative", commit, _tree(), "--", ".", *OUTPUTS, NOT_NEEDED).splitlines()
 
 
 def _tree() -> str:
@@ -88,9 +89,9 @@ def require_capturable() -> None:
             f"{format_files(files)}: must be merged, got both sides of a conflict; "
             "end the merge, or `git merge --abort`"
         )
-    if files := untracked(*PLACES):
+    if files := untracked(*PLACES, NOT_NEEDED):
         raise WorkspaceError(f"{format_files(files)}: must be known to git, or no experiment has it; `git add` it")
-    ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", *PLACES).splitlines()
+    ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", *PLACES, NOT_NEEDED).splitlines()
     if files := [file for file in ignored if file.endswith(NEEDED_OF_IGNORED)]:
         raise WorkspaceError(
             f"{format_files(files)}: must be known to git, which is told to ignore it, or no experiment has it; "

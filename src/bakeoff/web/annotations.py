@@ -8,7 +8,8 @@ classes.txt        the classes in the order of their digits
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,7 +24,7 @@ from bakeoff.web.answers import Conflict
 from bakeoff.web.boxes import Box, make_voc, parse_boxes, parse_size, read_boxes, require_class
 from bakeoff.web.places import NotThere, own_folder, require_file, require_inside
 
-IMAGES, ANNOTATIONS, IGNORED, CLASSES = "images", "annotations", "ignored", "classes.txt"
+IMAGES, ANNOTATIONS, IGNORED, CLASSES, SUFFIX = "images", "annotations", "ignored", "classes.txt", ".xml"
 MOST_CLASSES = 500
 LOOKED_AT = 300  # labels, for their classes, where no classes.txt lists them
 
@@ -39,12 +40,21 @@ class Folder:
 
     def list_frames(self) -> list[str]:
         """Return the pictures in the order of their names, relative to the folder; without those that are ignored."""
-        inside = IMAGES if self._has_images else ""
-        found = (path for path, problem in list_files(self.root, inside) if not problem)
+        found = self._list_files(IMAGES if self._has_images else "")
         return sorted(
             path for path in found
-            if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES and PurePosixPath(path).parts[0] != IGNORED
+            if os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES and not path.startswith(f"{IGNORED}/")
         )  # fmt: skip
+
+    def list_labels(self) -> list[str]:
+        """Return the labels, relative to the folder, in the order of their names."""
+        inside = ANNOTATIONS if self._has_images else ""
+        return sorted(path for path in self._list_files(inside) if path.endswith(SUFFIX))
+
+    def _list_files(self, inside: str) -> Iterator[str]:
+        """Yield the files of a folder in this one that can be used, without a look into them."""
+        if (self.root / inside).is_dir():
+            yield from (path for path, problem in list_files(self.root, inside) if not problem)
 
     def list_ignored(self) -> list[str]:
         if not (self.root / IGNORED).is_dir():
@@ -60,10 +70,14 @@ class Folder:
 
     def annotation(self, frame: str) -> Path:
         """Return where the label of a picture is or will be."""
-        parts = list(PurePosixPath(frame).parts)
-        if self._has_images and parts[0] == IMAGES:
-            parts[0] = ANNOTATIONS
-        return self.root.joinpath(*parts).with_suffix(".xml")
+        return self.root / self.name_label(frame)
+
+    def name_label(self, frame: str) -> str:
+        """Return the same, relative to the folder."""
+        stem = os.path.splitext(frame)[0]
+        if self._has_images and stem.startswith(f"{IMAGES}/"):
+            stem = ANNOTATIONS + stem.removeprefix(IMAGES)
+        return stem + SUFFIX
 
     def read(self, frame: str) -> dict[str, Any]:
         """Return the boxes of a picture, its proposals, and a version that another change makes another."""
@@ -121,8 +135,8 @@ class Folder:
         listed = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         known = dict.fromkeys(line.strip() for line in listed if line.strip())
         if not known:
-            for path in sorted(self.root.rglob("*.xml"))[:LOOKED_AT]:
-                known |= dict.fromkeys(box.label for box in read_boxes(_read_bytes(path) or b"")[0])
+            for label in self.list_labels()[:LOOKED_AT]:
+                known |= dict.fromkeys(box.label for box in read_boxes(_read_bytes(self.root / label) or b"")[0])
         known |= dict.fromkeys(box.label for boxes in self._proposals().values() for box in boxes)
         return [*known]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from bakeoff import workspace
 from bakeoff.metrics.catalogue import BY_HEADLINE
@@ -47,7 +48,7 @@ def draw_curves(run_id: str, steps: int) -> list[Curve]:
     folder = workspace.journals() / run_id
     if not run_id or not (folder / FILE).is_file():
         return []
-    series = _read_series(folder, (folder / FILE).stat().st_size)
+    series = _follow(folder).read()
     curves = []
     losses = {name: series[name] for name in (TRAINING, LOOK) if series.get(name)}
     if losses:
@@ -58,15 +59,31 @@ def draw_curves(run_id: str, steps: int) -> list[Curve]:
     return curves
 
 
+class Series:
+    """The numbers of a journal by their names, each by its steps; of a journal that has grown only the end is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._one_at_a_time = folder, Lock()
+        self._offset, self._file = 0, 0
+        self._points: dict[str, dict[int, float]] = {}
+
+    def read(self) -> dict[str, Points]:
+        """Return the points up to now."""
+        with self._one_at_a_time:
+            stat = (self._folder / FILE).stat()
+            if stat.st_size < self._offset or stat.st_ino != self._file:  # another journal lies in its place
+                self._offset, self._file, self._points = 0, stat.st_ino, {}
+            for entry, end in entries(self._folder, self._offset):
+                self._offset = end
+                if entry and entry["kind"] == "metrics":
+                    for name, value in entry["values"].items():
+                        self._points.setdefault(name, {})[entry["step"]] = float(value)
+            return {name: sorted(points.items()) for name, points in self._points.items()}
+
+
 @lru_cache(maxsize=16)
-def _read_series(folder: Path, length: int) -> dict[str, Points]:
-    """Return the points of each number by its name; `length` is that of the journal, which only grows."""
-    series: dict[str, dict[int, float]] = {}
-    for entry, _ in entries(folder):
-        if entry and entry["kind"] == "metrics":
-            for name, value in entry["values"].items():
-                series.setdefault(name, {})[entry["step"]] = float(value)
-    return {name: sorted(points.items()) for name, points in series.items()}
+def _follow(folder: Path) -> Series:
+    return Series(folder)
 
 
 def draw_rate(phases: Sequence[TrainingPhase]) -> Element:

@@ -1,9 +1,9 @@
 """The options of conf/data/ as datasets: what each holds, which one params.yaml chooses, several as one."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,19 @@ from bakeoff.errors import BakeoffError, ConfigError, DataError
 from bakeoff.files import write_whole
 from bakeoff.intake.layout import Layout
 from bakeoff.intake.survey import UNSAID, Survey, judge_head, make_source, read_lists
-from bakeoff.records.record import SPLITS
 from bakeoff.run.yaml_file import read_mapping, write_mapping
-from bakeoff.sources.dataset import Corners, Item, part_folders
+from bakeoff.sources.dataset import Item, part_folders
 from bakeoff.sources.raw_files import make_printable
+from bakeoff.web.contents import FORMAT, Contents, Picture, keep, recall
 from bakeoff.web.places import NotThere
 
 FOLDER = workspace.CONF / "data"
 MOST_REJECTED = 200  # that are listed
 LINE = re.compile(r"^data:.*\n(?:[ \t]+.*\n|\n(?=[ \t]))*", re.MULTILINE)
 
-_last: dict[str, "Contents"] = {}  # by name
+FOLDERS = ("path", "validation_path", "test_path")  # keys of an option
 
-
-@dataclass(frozen=True)
-class Picture:
-    """An image of a dataset with its ground truth."""
-
-    root: Path
-    path: str
-    side: str
-    boxes: tuple[Corners, ...]
-    labels: tuple[str, ...]
-    in_shares: bool
-
-
-@dataclass
-class Contents:
-    survey: Survey
-    pictures: list[Picture] = field(default_factory=list)
-    rejected: list[str] = field(default_factory=list)
-
-    @property
-    def sides(self) -> list[str]:
-        return [side for side in (*SPLITS, UNSAID) if self.survey.images[side]]
+_last: dict[str, Contents] = {}  # by name
 
 
 def list_names() -> list[str]:
@@ -84,7 +63,8 @@ def read_contents(name: str) -> Contents:
     tree = option_of(name)
     if not isinstance(tree.get("kind"), str) or not isinstance(tree.get("path"), str):
         raise DataError(f"{name}: is no folder of files; `bakeoff plan data={name}` says what it holds")
-    return _list_contents(name, _stamp(FOLDER / f"{name}.yaml", Path(tree["path"])))
+    roots = [Path(tree[key]) for key in FOLDERS if isinstance(tree.get(key), str)]
+    return _list_contents(name, _stamp(FOLDER / f"{name}.yaml", roots))
 
 
 def recall_contents(name: str) -> Contents:
@@ -93,7 +73,17 @@ def recall_contents(name: str) -> Contents:
 
 
 @lru_cache(maxsize=16)
-def _list_contents(name: str, stamp: tuple[int, int]) -> Contents:
+def _list_contents(name: str, stamp: str) -> Contents:
+    """Return what was listed when the files were as they are now, by this server or one before; else list them."""
+    contents = recall(name, stamp)
+    if contents is None:
+        contents = _list_anew(name)
+        keep(name, stamp, contents)
+    _last[name] = contents
+    return contents
+
+
+def _list_anew(name: str) -> Contents:
     tree = option_of(name)
     kind, path = tree.pop("kind"), tree.pop("path")
     layout = Layout(kind, kind, tree)
@@ -108,7 +98,6 @@ def _list_contents(name: str, stamp: tuple[int, int]) -> Contents:
             _note(contents, root, item, trouble, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
     found = {label for label, _ in contents.survey.objects}
     contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(found)
-    _last[name] = contents
     return contents
 
 
@@ -119,24 +108,27 @@ def _note(contents: Contents, root: Path, item: Item, trouble: str | None, side:
         contents.pictures.append(Picture(root, item.path, side, item.boxes, item.labels, item.in_shares))
 
 
-def _stamp(option: Path, root: Path) -> tuple[int, int]:
-    """Return numbers that change when a file of a dataset does."""
-    times, count = option.stat().st_mtime_ns, 0
-    for time in _walk(root):
-        times, count = times ^ hash((time, count)), count + 1
-    return times, count
+def _stamp(option: Path, roots: Sequence[Path]) -> str:
+    """Return a digest of the names, sizes and times of a dataset's files, which another state of them makes another."""
+    digest = hashlib.sha256(f"{FORMAT} {option.read_text(encoding='utf-8')}".encode())
+    for root in roots:
+        for line in _walk(root):
+            digest.update(line)
+    return digest.hexdigest()
 
 
-def _walk(folder: Path | str) -> Iterator[int]:
+def _walk(folder: Path | str) -> Iterator[bytes]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
+            yield os.fsencode(f"{entry.name}/")
             yield from _walk(entry.path)
         else:
-            yield entry.stat(follow_symlinks=False).st_mtime_ns
+            stat = entry.stat(follow_symlinks=False)
+            yield os.fsencode(f"{entry.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n")
 
 
 def chosen_data() -> str:

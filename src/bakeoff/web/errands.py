@@ -51,6 +51,10 @@ class Errand:
     notes: tuple[str, ...] = ()  # files that were written before
     after: str = ""  # where the page goes on when it is done
 
+    def is_of(self, key: str) -> bool:
+        """Whether this press of a button began it; what has failed may begin again."""
+        return self.id.endswith(f"-{key}") and self.state in ("runs", "done")
+
     @property
     def lines(self) -> list[str]:
         return [shlex.join(command) for command in self.commands]
@@ -70,6 +74,12 @@ class Errand:
         return lines[-1].strip() if lines else ""
 
 
+def find(key: str, command: Sequence[str]) -> Errand | None:
+    """Return the errand that a key began, or one under way that runs this command."""
+    runs = (one for one in recent() if one.is_of(key) or (one.state == "runs" and tuple(command) in one.commands))
+    return next(runs, None)
+
+
 def folder_of(errand: str) -> Path:
     if not NAME.fullmatch(errand):
         raise NotThere(f"{errand!r}: no such errand")
@@ -81,7 +91,7 @@ def begin(
 ) -> Errand:
     """Begin an errand; one with the same key, or one under way with the same commands, is returned instead.
 
-    So a double click, the Back button and a second tab begin nothing twice.
+    So a double click, the Back button and a second tab begin nothing twice. What has failed begins again.
     """
     if not KEY.fullmatch(key):
         raise DataError("key: must be 6 to 64 letters, digits and -; reload the page")
@@ -89,7 +99,7 @@ def begin(
     own_folder("errands").mkdir(parents=True, exist_ok=True)
     with FileLock(own_folder("errands") / "begin.lock"):
         for other in recent():
-            if other.id.endswith(f"-{key}") or (other.state == "runs" and other.commands == wanted):
+            if other.is_of(key) or (other.state == "runs" and other.commands == wanted):
                 return other
         _remove_old()
         errand = Errand(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}", title, wanted, time.time(), "runs",

@@ -50,7 +50,8 @@ def show_editor(request: Request) -> Response:
 def tell_frames(request: Request) -> Response:
     folder = Folder(request.path_params["folder"])
     proposed = folder.list_proposed()
-    frames = [[name, folder.annotation(name).is_file(), name in proposed] for name in folder.list_frames()]
+    labels = set(folder.list_labels())
+    frames = [[name, folder.name_label(name) in labels, name in proposed] for name in folder.list_frames()]
     return JSONResponse({"frames": frames, "ignored": folder.list_ignored(), "classes": folder.list_classes()})
 
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,6 +18,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.pages import template
 from bakeoff.runs.known import KnownRun, known, known_runs
 from bakeoff.runs.status import State
+from bakeoff.sweep.budget import Account, count_minutes, load_team
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.web import errands
 from bakeoff.web.activity import answer_with, strip_parts
@@ -97,16 +99,25 @@ def find_run(name: str) -> KnownRun:
 
 def list_parts() -> dict[str, str]:
     """Return the list as parts: each row by itself, so that one that changes leaves the others alone."""
-    rows = [make_row(run) for run in known_runs()]
+    runs = known_runs()
+    rows = [make_row(run) for run in runs]
     parts = {f"run-{row.id}": str(template.render("web_run_row.html.jinja", row=row)) for row in rows}
     order = " ".join(part for part in parts)
-    return {"order": order, **parts, **strip_parts()}
+    budget = str(template.render("web_budget.html.jinja", accounts=list_accounts(runs)))
+    return {"order": order, **parts, "budget": budget, **strip_parts()}
+
+
+def list_accounts(runs: Sequence[KnownRun] | None = None) -> list[Account]:
+    """Return what conf/team.yaml leaves of the minutes of the team and its people; nothing without such a file."""
+    team = load_team()
+    return [] if team is None else count_minutes(team, runs)
 
 
 @plain
 def show_list(request: Request) -> Response:
-    rows = [make_row(run) for run in known_runs()]
-    return show_page("web_models.html.jinja", "/", "Models", rows=rows)
+    runs = known_runs()
+    rows = [make_row(run) for run in runs]
+    return show_page("web_models.html.jinja", "/", "Models", rows=rows, accounts=list_accounts(runs))
 
 
 def run_parts(name: str) -> dict[str, str]:

@@ -18,12 +18,15 @@ from bakeoff.pages import template
 from bakeoff.records.manifest import FILE as MANIFEST
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import State
+from bakeoff.sweep.budget import PERSON, require_minutes
+from bakeoff.sweep.manifest import load_manifest
+from bakeoff.sweep.queue import sweeps_in_line
 from bakeoff.web import errands
 from bakeoff.web.activity import answer_with
 from bakeoff.web.answers import Tree, changes, plain, show_page, text_of
 from bakeoff.web.curves import draw_rate
 from bakeoff.web.datasets import chosen_data, option_of, write_choice
-from bakeoff.web.models import SWEEP, find_run, make_row
+from bakeoff.web.models import SWEEP, find_run, list_accounts, make_row
 from bakeoff.wording import format_duration, format_names, format_size
 
 KEYS = {  # the key that each field of the form sets; "" is what params.yaml or the recipe says
@@ -34,7 +37,7 @@ KEYS = {  # the key that each field of the form sets; "" is what params.yaml or 
 NUMBERS = ("steps", "epochs", "batch", "minutes")
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?|auto")
 BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
-FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps"}
+FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps", PERSON: PERSON}
 CLASSES_SHOWN = 12
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 _one_at_a_time = Lock()  # Hydra composes for one at a time
@@ -47,6 +50,7 @@ class Wanted:
     fields: dict[str, str]
     others: tuple[str, ...] = ()
     note: str = ""
+    person: str = ""  # whose minutes it uses
 
     @property
     def words(self) -> list[str]:
@@ -91,7 +95,7 @@ def read_form(tree: Tree) -> Wanted:
         wrong["others"] = "must not change the data; choose them above"
     if wrong:
         raise Mistakes(wrong)
-    return Wanted(fields, tuple(others), " ".join(text_of(tree, "note").split()))
+    return Wanted(fields, tuple(others), " ".join(text_of(tree, "note").split()), text_of(tree, PERSON))
 
 
 def list_options(group: str) -> list[str]:
@@ -107,14 +111,14 @@ def _quote(value: str) -> str:
 @plain
 def show_form(request: Request) -> Response:
     more = request.query_params.get("more")
-    given = dict.fromkeys(KEYS, "") | {"others": "", "note": "", "data": request.query_params.get("data", "")}
+    given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {"data": request.query_params.get("data", "")}
     run = find_run(more) if more else None
     if run is not None:
         given |= _continued(run)
     return show_page(
         "web_train.html.jinja", "/train", "Train", given=given, data=list_options("data"), chosen=chosen_data(),
         recipes=list_options("experiment"), models=list_options("model"), starts=_list_starts(),
-        more=make_row(run) if run else None,
+        more=make_row(run) if run else None, accounts=list_accounts(),
     )  # fmt: skip
 
 
@@ -134,8 +138,6 @@ def _continued(run: KnownRun) -> dict[str, str]:
 
 def _words_of(run: KnownRun) -> list[str]:
     """Return the changes with which a run of the queue was asked for; none of a run of params.yaml itself."""
-    from bakeoff.sweep.manifest import load_manifest
-
     experiment = (run.said.experiment if run.said else None) or ""
     found = SWEEP.fullmatch(experiment)
     try:
@@ -161,19 +163,27 @@ def tell_plan(request: Request, tree: Tree) -> Response:
     """Answer with what `bakeoff plan` says of the form, or with the mistakes of its fields."""
     try:
         wanted = read_form(tree)
-        html = _describe(wanted) if _has_records() else UNBUILT
+        html = _check(wanted)
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others"))})
     return JSONResponse({"problems": {}, "html": str(html)})
 
 
-def _has_records() -> bool:
-    return (workspace.RECORDS / MANIFEST).is_file()
+def _check(wanted: Wanted) -> str:
+    """Return what `bakeoff plan` says of it. Raises BakeoffError for what `bakeoff queue add` would refuse, as far as
+    that can be known before records are built."""
+    if (workspace.RECORDS / MANIFEST).is_file():
+        return _describe(wanted)
+    minutes = wanted.fields["minutes"]
+    require_minutes([float(minutes)] if minutes else [], wanted.person)
+    return UNBUILT
 
 
 def _describe(wanted: Wanted) -> str:
     from bakeoff.config.variant import read_variant
+    from bakeoff.planning.ahead import RUNS
     from bakeoff.planning.plan import make_plan
+    from bakeoff.planning.whole import TRAIN
     from bakeoff.training.variant import plan_phases
 
     words = [f"data={wanted.data}", *wanted.words] if wanted.data != chosen_data() else wanted.words
@@ -181,6 +191,7 @@ def _describe(wanted: Wanted) -> str:
         plan = make_plan(words)
         places = workspace.PARAMS, workspace.CONF, workspace.RECORDS
         run = read_variant(*places, facts=workspace.facts(), overrides=words).whole()
+    require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
     estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
     seconds = sum(plan.stage_seconds.values())
     about = "about" if plan.seconds is not None else "at least"
@@ -220,16 +231,27 @@ def start(request: Request, tree: Tree) -> Response:
     """Put the training of the form into the queue, and run the queue."""
     try:
         wanted = read_form(tree)
-        if _has_records():  # else `bakeoff queue add` refuses it, once they are built
-            _describe(wanted)
+        said = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
+        add = ["bakeoff", "queue", "add", *wanted.words, *said, "--yes"]
+        if (same := errands.find(text_of(tree, "key"), add)) is not None:
+            return answer_with(same)
+        _check(wanted)
+        _refuse_another(wanted)
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others")), "problem": str(error)}, 400)
     notes = write_choice(wanted.data)
     commands = prepare(wanted.data)
-    note = [f"--note={wanted.note}"] if wanted.note else []
-    commands += [["bakeoff", "queue", "add", *wanted.words, *note, "--yes"], [*errands.QUEUE]]
+    commands += [add, [*errands.QUEUE]]
     title = f"Train on {wanted.data}"
     return answer_with(errands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/"))
+
+
+def _refuse_another(wanted: Wanted) -> None:
+    """Refuse a training that waits or runs already, such as one that a second tab has started."""
+    for sweep in sweeps_in_line() if wanted.data == chosen_data() else ():
+        manifest = load_manifest(workspace.sweeps() / sweep)
+        if (manifest.words, manifest.note or "") == (tuple(wanted.words), wanted.note):
+            raise WorkspaceError(f"{sweep} is the same training, and waits or runs; give this one another note or seed")
 
 
 def prepare(data: str) -> list[list[str]]:

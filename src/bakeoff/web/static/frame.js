@@ -49,6 +49,7 @@ export class Frame {
     let theirs = null;
     const answer = await ask(this.address, { method: 'PUT', json, refused: (tree, code) => { if (code === 409) theirs = tree; } });
     if (answer) this.version = answer.version;
+    else if (!theirs) this.changed('not saved');
     if (theirs) {
       this.past.push(mine);
       this.take(theirs);

@@ -7,12 +7,12 @@ const get = id => document.getElementById(id);
 const editor = get('editor'), canvas = get('canvas'), bench = get('bench'), { folder } = editor.dataset;
 let frames = [], classes = [], at = -1, frame = null, chosen = null, label = '', zoom = 1, drag = null, turn = 0;
 
-function show() {
+function show(trouble = '') {
   if (!frame?.image.naturalWidth) return;
   draw(canvas, frame, classes, chosen, zoom);
   const waiting = frame.proposals.length;
   const state = frame.labelled ? (frame.boxes.length ? `${frame.boxes.length} boxes` : 'nothing here') : 'no label yet';
-  get('state').textContent = waiting ? `${state}, ${waiting} proposed` : state;
+  get('state').textContent = [waiting ? `${state}, ${waiting} proposed` : state, trouble].filter(Boolean).join(', ');
   get('boxes').textContent = chosen ? `Chosen: ${chosen.label}, ${Math.round(chosen.xmin)} ${Math.round(chosen.ymin)} to ${Math.round(chosen.xmax)} ${Math.round(chosen.ymax)}` : '';
   for (const input of get('classes').querySelectorAll('input')) input.checked = input.value === label;
 }
@@ -50,9 +50,14 @@ async function list(name) {
   await open(found < 0 ? clamp(at, 0, frames.length - 1) : found);
 }
 
+// What could not be saved is tried once more; until that works, one stays where it is.
+async function isSaved() {
+  const last = frame;
+  return !last || await last.saving || last.save();
+}
+
 async function open(number) {
-  await frame?.saving;
-  if (number < 0 || number >= frames.length) return;
+  if (number < 0 || number >= frames.length || !await isSaved()) return;
   const mine = ++turn, [name] = frames[number], image = new Image();
   image.src = `/labels/${folder}/image?name=${encodeURIComponent(name)}`;
   const next = new Frame(folder, name, image, show);
@@ -138,7 +143,7 @@ const deeds = {
     await change(() => { frame.boxes.push(...boxes); frame.labelled = true; });
   },
   track: async () => {
-    await frame.saving;
+    if (!await isSaved()) return;
     get('state').textContent = 'The tracker looks for the boxes …';
     const answer = await ask(`/labels/${folder}/track`, { json: { name: frame.name } });
     if (answer) await list(frame.name);
@@ -152,7 +157,7 @@ const deeds = {
     chosen = null;
   }),
   ignore: async () => {
-    await frame.saving;
+    if (!await isSaved()) return;
     const following = frames[at + 1]?.[0] ?? frames[at - 1]?.[0];
     if (await ask(`/labels/${folder}/aside`, { json: { name: frame.name } })) await list(following);
   },

@@ -36,9 +36,11 @@ async function look() {
   }
 }
 
-let key = makeKey();
+// The key stays with this entry of the browser's history: after Back, Start is the same press once more.
+const keep = key => history.replaceState({ key }, '');
+if (!history.state?.key) keep(makeKey());
 form.addEventListener('input', () => {
-  key = makeKey(); // another training than the one that was started before
+  keep(makeKey()); // another training than the one that was started before
   clearTimeout(timer);
   timer = setTimeout(look, PAUSE);
 });
@@ -47,7 +49,7 @@ form.addEventListener('submit', event => {
   event.preventDefault();
   once(form.querySelector('[type=submit]'), async () => {
     let problems = {};
-    const answer = await ask('/train/start', { json: { ...read(), key }, refused: tree => { problems = tree.problems ?? {}; } });
+    const answer = await ask('/train/start', { json: { ...read(), key: history.state.key }, refused: tree => { problems = tree.problems ?? {}; } });
     show(problems);
     if (answer) location.assign(answer.goto);
   });

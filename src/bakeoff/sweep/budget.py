@@ -1,0 +1,216 @@
+"""`conf/team.yaml`: minutes of training for a team, or for each of its people, and what is left of them.
+
+{minutes: 600, people: {ann: 120, ben: 120}, since: "2026-09-01"}
+
+Nothing is booked. Each time the minutes are counted anew, from the status of every run, the queue, and what runs had
+spent that were removed. What waits or trains reserves its longest time; once it has ended it counts what it spent.
+This is an honest counter between friends: who edits conf/team.yaml or removes `.bakeoff/` has other minutes.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from bakeoff import workspace
+from bakeoff.errors import ConfigError, WorkspaceError, choices, show
+from bakeoff.run.yaml_file import Document, read_document
+from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.spent import read_spent, spent_by
+from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
+from bakeoff.sweep.queue import sweeps_in_line
+
+FILE = workspace.TEAM
+KEYS = ("minutes", "people", "since")
+KEY, PERSON = "train.max_minutes", "person"
+
+
+@dataclass(frozen=True)
+class Team:
+    minutes: float | None = None  # of all together
+    people: tuple[tuple[str, float], ...] = ()  # with the minutes of each
+    since: float = 0.0  # seconds since 1970: runs that began before count for nothing
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.people]
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a run or a job has of the minutes, in seconds."""
+
+    person: str
+    spent: float = 0.0
+    reserved: float = 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """The minutes of the team, whose name is "", or of a person."""
+
+    name: str
+    minutes: float
+    spent: float
+    reserved: float
+
+    @property
+    def owner(self) -> str:
+        return self.name or "the team"
+
+    @property
+    def left(self) -> float:
+        """Return what may still be reserved, rounded down to a tenth."""
+        return max(0.0, math.floor(10 * (self.minutes - self.spent - self.reserved) + 1e-6) / 10)
+
+
+def load_team() -> Team | None:
+    """Return what conf/team.yaml says; None if there is no such file, so that minutes are not counted."""
+    if not FILE.is_file():
+        return None
+    document = read_document(FILE)
+    for key in document.values:
+        if key not in KEYS:
+            raise _refuse(document, key, f"no such key; {choices(key, KEYS)}")
+    people = document.values.get("people") or {}
+    if not isinstance(people, dict):
+        raise _refuse(document, "people", f"must be names with their minutes, got {show(people)}")
+    each = tuple((name, _read_minutes(document, "people", name, number)) for name, number in people.items())
+    minutes = document.values.get("minutes")
+    if minutes is None and not each:
+        raise ConfigError(f"{FILE.as_posix()}: minutes: must be set, for the team, or people: with minutes for each")
+    return Team(None if minutes is None else _read_minutes(document, "minutes", "", minutes), each, _read_day(document))
+
+
+def _read_minutes(document: Document, key: str, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        where = f"{key}.{name}" if name else key
+        raise _refuse(document, key, f"must be a number of 0 or more, got {show(value)}", where)
+    return float(value)
+
+
+def _read_day(document: Document) -> float:
+    value = document.values.get("since")
+    if value is None:
+        return 0.0
+    try:
+        return datetime.combine(date.fromisoformat(str(value)), time()).timestamp()
+    except ValueError:
+        raise _refuse(document, "since", f'must be a day such as "2026-09-01", got {show(value)}') from None
+
+
+def _refuse(document: Document, key: str, why: str, where: str = "") -> ConfigError:
+    return ConfigError(f"{FILE.as_posix()}:{document.lines.get((key,), 1)}: {where or key}: {why}")
+
+
+def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Account]:
+    """Return the accounts of the team and of its people; `runs` are all that are known, if they were listed already."""
+    uses = list(_list_uses(team, known_runs() if runs is None else runs))
+
+    def account(name: str, minutes: float, counts: Callable[[Use], bool]) -> Account:
+        own = [use for use in uses if counts(use)]
+        return Account(name, minutes, sum(use.spent for use in own) / 60, sum(use.reserved for use in own) / 60)
+
+    accounts = [] if team.minutes is None else [account("", team.minutes, lambda use: True)]
+    for name, minutes in team.people:
+        accounts.append(account(name, minutes, lambda use, name=name: use.person == name))  # type: ignore[misc]
+    return accounts
+
+
+def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
+    for run in runs:
+        said = run.said
+        if said is None:
+            continue
+        longest = (said.longest_seconds or 0.0) if run.state.is_live else 0.0
+        reserved = max(0.0, longest - said.training_seconds)
+        if run.state.is_live or said.began >= team.since:
+            spent = spent_by(run)
+            yield Use(_person_of(said.experiment), spent.seconds if spent else 0.0, reserved)
+    for gone in read_spent():
+        if gone.began >= team.since:
+            yield Use(_person_of(gone.experiment), gone.seconds)
+    yield from _list_between(runs)
+
+
+def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
+    """Yield jobs of the queue that have left the waiting ones, and whose training has not begun yet."""
+    heard = {run.said.experiment: run.updated for run in runs if run.said}
+    for sweep in sweeps_in_line():
+        try:
+            manifest = load_manifest(workspace.sweeps() / sweep)
+        except WorkspaceError:
+            continue
+        for job in manifest.jobs:
+            began = job.attempts[-1].began if job.attempts else 0.0
+            if job.state == JobState.RUNNING and heard.get(job.experiment, -1.0) < began:
+                yield Use(manifest.person or "", reserved=job.longest_seconds or 0.0)
+
+
+def _person_of(experiment: str | None) -> str:
+    sweep = (experiment or "").rpartition("-")[0]
+    return _read_person(workspace.sweeps() / sweep) if sweep else ""
+
+
+@lru_cache(maxsize=1024)
+def _read_person(folder: Path) -> str:
+    """Return whose minutes a sweep uses, which never changes."""
+    try:
+        return load_manifest(folder).person or ""
+    except WorkspaceError:
+        return ""
+
+
+def require_person(team: Team, person: str) -> None:
+    """Refuse a person that conf/team.yaml does not name, and nobody where it has minutes for people alone."""
+    file, allowed = FILE.as_posix(), choices(person, team.names)
+    if person and person not in team.names:
+        raise ConfigError(f"{PERSON}: no such person {show(person)} in {file}; {allowed}")
+    if not person and team.minutes is None:
+        raise ConfigError(f"{PERSON}: must be set, for {file} has minutes for people alone; {allowed}")
+
+
+def require_minutes(longest: Sequence[float | None], person: str | None = None) -> None:
+    """Refuse trainings of these longest times, in minutes, for which conf/team.yaml does not leave enough."""
+    team = load_team()
+    if team is None:
+        return
+    require_person(team, person or "")
+    if not longest:
+        return
+    own = [account for account in count_minutes(team) if account.name in ("", person or "")]
+    account = min(own, key=lambda account: account.left)
+    left = format_minutes(account.left)
+    total = f"the {format_minutes(account.minutes)} minutes that {FILE.as_posix()} has for {account.owner}"
+    if account.left <= 0:
+        raise ConfigError(f"{KEY}: nothing is left of {total}; wait for what runs, or raise them there")
+    if None in longest:
+        raise ConfigError(f"{KEY}: must be set, for a training reserves it; {left} are left of {total}")
+    wanted = sum(minutes or 0.0 for minutes in longest)
+    if wanted > account.left:
+        jobs = f" for all {len(longest)} jobs" if len(longest) > 1 else ""
+        got = format_minutes(wanted)
+        raise ConfigError(f"{KEY}: must be at most {left}{jobs}, got {got}; more is not left of {total}")
+
+
+def require_minutes_to_go_on(manifest: Manifest) -> None:
+    """Refuse to go on with a sweep whose jobs may take more than conf/team.yaml leaves."""
+    trained = {run.said.experiment: run.said.training_seconds / 60 for run in known_runs() if run.said}
+    limits = [(job.experiment, job.max_minutes) for job in manifest.jobs if not job.state.is_final]
+    rest = [max(0.0, most - trained.get(experiment, 0.0)) for experiment, most in limits if most is not None]
+    require_minutes(rest, manifest.person)
+
+
+def reserving() -> FileLock:
+    """Return a lock under which one looks at what is left and puts jobs into the queue."""
+    workspace.queue().mkdir(parents=True, exist_ok=True)
+    return FileLock(workspace.queue() / "minutes.lock")
+
+
+def format_minutes(minutes: float) -> str:
+    return f"{minutes:,.1f}".removesuffix(".0")
