@@ -37,7 +37,7 @@ from faults.tracking_store import Server
 from workspace_copy import Workspace, environment
 
 LINES = {
-    "train": "train: {use: smoke, batch_size: 4, steps: 400, log_every_steps: 20, validate_every_steps: 200, "
+    "train": "train: {use: smoke, batch_size: 4, steps: 240, log_every_steps: 20, validate_every_steps: 120, "
     "checkpoint_every_steps: 20}"
 }
 SECONDS_CUT = 60.0
@@ -56,7 +56,11 @@ class Tracking:
         address = f"postgresql+psycopg://{OWNER}:{PASSWORD}@127.0.0.1:{self._database.port}/mlflow"
         client = {"PYTHONPATH": python_path(extra_packages("psycopg[binary]"))}
         self.server = Server(folder, address, variables=client)
-        self.server.start()
+        try:
+            self.server.start()
+        except BaseException:
+            self.close()
+            raise
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         return self._database.rows(sql, "mlflow")

@@ -47,7 +47,7 @@ class Server:
             cwd=self._folder, env=environment() | OF_A_SERVER | self._variables, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        for _ in range(600):
+        for _ in range(3000):
             try:
                 urllib.request.urlopen(f"{self.uri}/health", timeout=5)
                 return
