@@ -12,6 +12,7 @@ from bakeoff.elsewhere.far_job import pack
 from bakeoff.elsewhere.mirror import unpack
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.status import State
+from bakeoff.sweep.experiment import has_needed_files
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.manifest import load_manifest
 from made_runs import made
@@ -79,6 +80,31 @@ def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_befor
     manifest.write_bytes(part["files"][f".bakeoff/sweeps/{ID}/manifest.json"])
     assert load_manifest(manifest.parent).job(1) == job
     assert told_before(sweep_job(1)) == {}
+
+
+def test_a_node_that_has_the_records_and_weights_asks_no_remote_for_them(place: Path) -> None:
+    def keep(digest: str, content: str) -> Path:
+        path = place / "cache/files/md5" / digest[:2] / digest[2:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    one = keep("ab12", "example")
+    listing = keep("cd34.dir", '[{"relpath": "train-0", "md5": "ab12"}]')
+    (place / "dvc.lock").write_text("stages: {build_records: {outs: [{path: data/records, md5: cd34.dir}]}}")
+    assert has_needed_files(place / "cache")
+    (place / "data/weights").mkdir(parents=True)
+    (place / "data/weights/a.h5.dvc").write_text("outs: [{path: a.h5, md5: ef56}]")
+    assert not has_needed_files(place / "cache")
+    keep("ef56", "weights")
+    assert has_needed_files(place / "cache")
+    for path in (one, listing):
+        content = path.read_text()
+        path.unlink()
+        assert not has_needed_files(place / "cache")
+        path.write_text(content)
+    (place / "dvc.lock").write_text("stages: {}")
+    assert not has_needed_files(place / "cache")
 
 
 def test_what_a_job_told_until_its_end_adds_to_what_came_before(place: Path) -> None:

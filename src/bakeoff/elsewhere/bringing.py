@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bakeoff.elsewhere.bring_home import FAILED
 
 COMMAND = (sys.executable, "-m", "bakeoff.elsewhere.bring_home")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
+SECONDS_TO_END = 10.0  # what it is at may take longer, and comes to its end without us
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Bringing:
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
         self._process: subprocess.Popen[str] | None = None
+        self._hearer = threading.Thread()
         self._given: dict[int, subprocess.Popen[str]] = {}
         self._answers: dict[int, int] = {}
         self._numbers = itertools.count(1)
@@ -58,24 +61,26 @@ class Bringing:
 
     def close(self) -> None:
         """Let the process end after what it is at."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
+        if self._process is not None:
+            self._end_input(self._process)
+            self._hearer.join(SECONDS_TO_END)
 
     def _give(self, order: Mapping[str, Any]) -> int:
         number = next(self._numbers)
         if self._process is None or self._process.poll() is not None:
+            if self._process is not None:
+                self._end_input(self._process)
             # A session of its own: Ctrl-C is for the launcher.
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
             )
-            threading.Thread(target=self._hear, args=(self._process,), daemon=True).start()
+            self._hearer = threading.Thread(target=self._hear, args=(self._process,), daemon=True)
+            self._hearer.start()
         self._given[number] = self._process
         assert self._process.stdin is not None
-        try:
+        with suppress(OSError):  # it has just ended, which code_of finds
             self._process.stdin.write(json.dumps({**order, "number": number}) + "\n")
             self._process.stdin.flush()
-        except OSError:  # it has just ended, which code_of finds
-            pass
         return number
 
     def _hear(self, process: "subprocess.Popen[str]") -> None:
@@ -83,3 +88,11 @@ class Bringing:
         for line in process.stdout:
             number, code = line.split()
             self._answers[int(number)] = int(code)
+        process.stdout.close()
+        process.wait()
+
+    @staticmethod
+    def _end_input(process: "subprocess.Popen[str]") -> None:
+        assert process.stdin is not None
+        with suppress(OSError):  # it has ended, with something unread
+            process.stdin.close()
