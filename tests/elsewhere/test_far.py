@@ -1,6 +1,7 @@
 """What far nodes need is asked before the first job, and what is missing is said with the command."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,34 @@ def test_without_a_dvc_remote_the_command_that_adds_one_is_said(monkeypatch: pyt
     monkeypatch.setattr(dvc, "default_remote", lambda: None)
     with pytest.raises(WorkspaceError, match="dvc: far nodes need a default remote .*; `dvc remote add --default NAME"):
         Far.prepare(sweep())
+
+
+def dvc_remote(place: Path, folder: Path) -> None:
+    (place / ".dvc").mkdir()
+    (place / ".dvc/config").write_text(f"[core]\n    remote = far\n['remote \"far\"']\n    url = {folder}\n")
+
+
+def test_a_dvc_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+    git("remote", "add", "origin", "ssh://team/a")
+    (place / "file").touch()
+    dvc_remote(place, place / "file/remote")
+    with pytest.raises(
+        WorkspaceError, match=r"file/remote: far nodes need a DVC remote that can be written \(Not a directory\); give"
+    ):
+        Far.prepare(sweep())
+
+
+def test_a_git_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+    git("init", "--quiet", "--bare", "../remote.git")
+    git("remote", "add", "origin", "../remote.git")
+    refusal = place.parent / "remote.git/hooks/pre-receive"
+    refusal.parent.mkdir(exist_ok=True)
+    refusal.write_text("#!/bin/sh\nexit 1\n")
+    refusal.chmod(0o755)
+    dvc_remote(place, place.parent / "data")
+    git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
+    with pytest.raises(WorkspaceError, match=r"remote.git: far nodes need a git remote that can be written \(git push"):
+        Far.prepare(replace(sweep(), snapshot="HEAD"))
 
 
 def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_before(place: Path) -> None:
