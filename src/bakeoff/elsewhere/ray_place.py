@@ -23,7 +23,7 @@ from bakeoff.elsewhere.ray_job import RayJob
 from bakeoff.elsewhere.ray_nodes import Node, ask_nodes, require_fitting
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_whole
-from bakeoff.sweep.admission import Seats
+from bakeoff.sweep.admission import CountedSeats, Seats
 from bakeoff.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.place import JobProcess, LocalProcess
@@ -66,9 +66,12 @@ class RayPlace:
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Ray keeps the room; more jobs than it has room for wait there."""
-        cpus = self._cpus()
-        room = sum(int(node.cpus / cpus) for node in self._nodes)
-        return Seats(side_by_side or max(1, room), sys.maxsize)
+        return Seats(side_by_side, sys.maxsize) if side_by_side else CountedSeats(self._room)
+
+    def _room(self) -> int:
+        """Return how many jobs all nodes can run that are alive now."""
+        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return sum(int(resources.get("CPU", 0.0) / self._cpus()) for resources in alive)
 
     def take_up(self, manifest: Manifest) -> None:
         waiting = [job for job in manifest.jobs if not job.state.is_final and job.state != JobState.RUNNING]
