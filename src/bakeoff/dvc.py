@@ -102,9 +102,9 @@ def default_remote() -> Remote | None:
 # Its cache, which all workspaces of one clone share, and maybe several clones.
 
 
-def cache() -> Path:
-    """As the main workspace's own settings say; those of the whole machine are not asked."""
-    main = main_workspace()
+def cache(place: Path | None = None) -> Path:
+    """As the settings of a workspace say, by default the main one; those of the whole machine are not asked."""
+    main = place or main_workspace()
     for path in CONFIGS:
         config = configparser.ConfigParser(interpolation=None, strict=False)
         try:
@@ -116,20 +116,28 @@ def cache() -> Path:
     return main / ".dvc/cache"
 
 
-def cached_file(digest: str) -> Path | None:
+def cached_file(digest: str, place: Path | None = None) -> Path | None:
     """Return where it is; not one of which a loss of power left the name alone."""
-    path = cache() / OBJECTS / digest[:2] / digest[2:]
+    path = (place or cache()) / OBJECTS / digest[:2] / digest[2:]
     return path if path.is_file() and (path.stat().st_size or digest.startswith(OF_NOTHING)) else None
 
 
-def cached_folder(digest: str) -> dict[str, str] | None:
+def cached_folder(digest: str, place: Path | None = None) -> dict[str, str] | None:
     """Its files' digests by name; `digest` is that of the listing, which ends in .dir."""
-    listing = cached_file(digest)
+    listing = cached_file(digest, place)
     try:
         entries = json.loads(listing.read_text(encoding="utf-8")) if listing else None
         return None if entries is None else {entry["relpath"]: entry["md5"] for entry in entries}
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def is_cached(digest: str, place: Path) -> bool:
+    """Return whether a cache has a file, or a folder with all that is in it."""
+    if not digest.endswith(".dir"):
+        return cached_file(digest, place) is not None
+    listing = cached_folder(digest, place)
+    return listing is not None and all(cached_file(one, place) for one in listing.values())
 
 
 def cached_runs() -> list[Path]:

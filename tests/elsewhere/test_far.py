@@ -1,6 +1,7 @@
 """What far nodes need is asked before the first job, and what is missing is said with the command."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bakeoff.elsewhere.far_job import pack
 from bakeoff.elsewhere.mirror import unpack
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.status import State
+from bakeoff.sweep.experiment import has_needed_files
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.manifest import load_manifest
 from made_runs import made
@@ -55,6 +57,34 @@ def test_without_a_dvc_remote_the_command_that_adds_one_is_said(monkeypatch: pyt
         Far.prepare(sweep())
 
 
+def dvc_remote(place: Path, folder: Path) -> None:
+    (place / ".dvc").mkdir()
+    (place / ".dvc/config").write_text(f"[core]\n    remote = far\n['remote \"far\"']\n    url = {folder}\n")
+
+
+def test_a_dvc_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+    git("remote", "add", "origin", "ssh://team/a")
+    (place / "file").touch()
+    dvc_remote(place, place / "file/remote")
+    with pytest.raises(
+        WorkspaceError, match=r"file/remote: far nodes need a DVC remote that can be written \(Not a directory\); give"
+    ):
+        Far.prepare(sweep())
+
+
+def test_a_git_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+    git("init", "--quiet", "--bare", "../remote.git")
+    git("remote", "add", "origin", "../remote.git")
+    refusal = place.parent / "remote.git/hooks/pre-receive"
+    refusal.parent.mkdir(exist_ok=True)
+    refusal.write_text("#!/bin/sh\nexit 1\n")
+    refusal.chmod(0o755)
+    dvc_remote(place, place.parent / "data")
+    git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
+    with pytest.raises(WorkspaceError, match=r"remote.git: far nodes need a git remote that can be written \(git push"):
+        Far.prepare(replace(sweep(), snapshot="HEAD"))
+
+
 def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_before(place: Path) -> None:
     (place / ".dvc").mkdir()
     (place / ".dvc/config.local").write_text(
@@ -79,6 +109,31 @@ def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_befor
     manifest.write_bytes(part["files"][f".bakeoff/sweeps/{ID}/manifest.json"])
     assert load_manifest(manifest.parent).job(1) == job
     assert told_before(sweep_job(1)) == {}
+
+
+def test_a_node_that_has_the_records_and_weights_asks_no_remote_for_them(place: Path) -> None:
+    def keep(digest: str, content: str) -> Path:
+        path = place / "cache/files/md5" / digest[:2] / digest[2:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    one = keep("ab12", "example")
+    listing = keep("cd34.dir", '[{"relpath": "train-0", "md5": "ab12"}]')
+    (place / "dvc.lock").write_text("stages: {build_records: {outs: [{path: data/records, md5: cd34.dir}]}}")
+    assert has_needed_files(place / "cache")
+    (place / "data/weights").mkdir(parents=True)
+    (place / "data/weights/a.h5.dvc").write_text("outs: [{path: a.h5, md5: ef56}]")
+    assert not has_needed_files(place / "cache")
+    keep("ef56", "weights")
+    assert has_needed_files(place / "cache")
+    for path in (one, listing):
+        content = path.read_text()
+        path.unlink()
+        assert not has_needed_files(place / "cache")
+        path.write_text(content)
+    (place / "dvc.lock").write_text("stages: {}")
+    assert not has_needed_files(place / "cache")
 
 
 def test_what_a_job_told_until_its_end_adds_to_what_came_before(place: Path) -> None:

@@ -2,10 +2,11 @@
 
     python tests/faults/far_sweeps.py --points 12 --faults 10 --seed 0 [--folder FOLDER]
 
-makes a small workspace, a git remote, a bucket of S3 (moto) and a Ray cluster of two nodes that see neither the
-workspace nor each other. A sweep over so many points runs there, with faults at random moments: a node is killed and
-started again, the launcher is killed and resumes, a node is frozen for a minute, which is what a cut network looks
-like from both sides. Then DVC, MLflow and git are asked, and the weights are compared with a sweep on this machine.
+makes a small workspace, a git remote, a bucket of S3 (moto), a server of MLflow on PostgreSQL and a Ray cluster of two
+nodes that see neither the workspace nor each other. A sweep over so many points runs there, with faults at random
+moments: a node is killed and started again, the launcher is killed and resumes, a node is frozen for a minute, which is
+what a cut network looks like from both sides. Then DVC, MLflow and git are asked, and the weights are compared with a
+sweep on this machine.
 """
 
 import argparse
@@ -19,21 +20,24 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
 
 from bakeoff.tracking.result import result_of
-from extra_packages import extra_packages
+from extra_packages import extra_packages, python_path
 from faults.far_nodes import FarCluster, FarNode
+from faults.postgresql import OWNER, PASSWORD, PostgreSQL
 from faults.s3_store import Bucket
 from faults.sweep_checks import experiments, manifests, mlflow_runs, repeated_points
 from faults.sweeps import is_half_trained, prepared
+from faults.tracking_store import Server
 from workspace_copy import Workspace, environment
 
 LINES = {
-    "train": "train: {use: smoke, batch_size: 4, steps: 400, log_every_steps: 20, validate_every_steps: 200, "
+    "train": "train: {use: smoke, batch_size: 4, steps: 240, log_every_steps: 20, validate_every_steps: 120, "
     "checkpoint_every_steps: 20}"
 }
 SECONDS_CUT = 60.0
@@ -42,9 +46,36 @@ KINDS = ("node", "launcher", "network")
 STAGE = "bakeoff.stages.train"
 
 
-class Trial:
+class Tracking:
+    """A server of MLflow on PostgreSQL."""
+
     def __init__(self, folder: Path) -> None:
-        self.workspace = prepared(folder / "clone", LINES)
+        self._database = PostgreSQL()
+        self._database.start()
+        self._database.query("CREATE DATABASE mlflow;")
+        address = f"postgresql+psycopg://{OWNER}:{PASSWORD}@127.0.0.1:{self._database.port}/mlflow"
+        client = {"PYTHONPATH": python_path(extra_packages("psycopg[binary]"))}
+        self.server = Server(folder, address, variables=client)
+        try:
+            self.server.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._database.rows(sql, "mlflow")
+
+    def close(self) -> None:
+        self.server.kill()
+        self._database.close()
+
+
+class Trial:
+    def __init__(self, folder: Path, tracking: Tracking | None = None) -> None:
+        self.tracking = tracking
+        # Not within braces, where DVC drops the quotes of an address.
+        track = {"track": f"track:\n  use: mlflow\n  uri: {tracking.server.uri}"} if tracking else {}
+        self.workspace = prepared(folder / "clone", LINES | track)
         self.here = self.workspace.copy(folder / "local")  # with a cache of its own, and no remotes
         self.bucket = Bucket()
         self.bucket.start()
@@ -99,7 +130,7 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
     words = ("--on", "ray", "--until", "train", f"seed=range(0,{points})", "--yes")
     launcher, until = trial.launch(*words), time.monotonic() + LONGEST_S
     frozen: tuple[FarNode, float] | None = None
-    due = time.monotonic() + chance.uniform(20, 90)
+    due = time.monotonic() + chance.uniform(10, 60)
     while launcher.poll() is None and time.monotonic() < until:
         time.sleep(0.5)
         if frozen is not None and time.monotonic() > frozen[1]:
@@ -120,7 +151,7 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
             launcher.kill()
             launcher.wait()
             launcher = trial.launch("--resume")
-        due = time.monotonic() + chance.uniform(20, 90)
+        due = time.monotonic() + chance.uniform(10, 60)
     if frozen is not None:
         frozen[0].signal(signal.SIGCONT)
     print(f"the launcher ended with {launcher.poll()}", flush=True)
@@ -157,11 +188,12 @@ def wrong(trial: Trial, points: int) -> list[str]:
     if experiments(trial.workspace) != wanted:
         found.append(f"experiments: {experiments(trial.workspace)}")
     trial.workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-    runs = [run for run in mlflow_runs(trial.workspace) if run.get("bakeoff.run") != manifest["id"]]
+    ask = trial.tracking.ask if trial.tracking else None
+    runs = [run for run in mlflow_runs(trial.workspace, ask) if run.get("bakeoff.run") != manifest["id"]]
     if Counter(run.get("DVC_EXP_NAME", "") for run in runs) != Counter(wanted):
         found.append(f"MLflow's runs: {sorted(run.get('DVC_EXP_NAME', '') for run in runs)}")
     found += [f"MLflow: {run['name']} is {run['status']}" for run in runs if run["status"] != "FINISHED"]
-    found += [f"twice in MLflow: {point}" for point in repeated_points(trial.workspace)]
+    found += [f"twice in MLflow: {point}" for point in repeated_points(trial.workspace, ask)]
     return found
 
 
@@ -179,27 +211,39 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="far-"))
-    trial, chance = Trial(folder), random.Random(arguments.seed)
+    chance = random.Random(arguments.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    tracking = Tracking(folder / "tracking")
+    try:
+        sys.exit(compared(Trial(folder, tracking), arguments.points, arguments.faults, chance))
+    finally:
+        tracking.close()
+
+
+def compared(trial: Trial, points: int, faults: int, chance: random.Random) -> int:
+    """Return the exit code of a trial."""
     try:
         trial.cluster.start()
         started = time.monotonic()
-        done = swept(trial, arguments.points, arguments.faults, chance)
+        done = swept(trial, points, faults, chance)
         print(f"{dict(done)} in {time.monotonic() - started:.0f} s, {trial.workspace.folder}", flush=True)
-        found = wrong(trial, arguments.points)
+        found = wrong(trial, points)
+        found += [f"only {done.total()} of {faults} faults"] * (done.total() < faults)
         jobs = manifests(trial.workspace)[-1]["jobs"]
         print(f"attempts: {json.dumps([len(job['attempts']) for job in jobs])}", flush=True)
         far = weights_of(trial.workspace)
         left = left_behind(trial)
     finally:
         trial.close()
-    word = f"seed=range(0,{arguments.points})"
+    word = f"seed=range(0,{points})"
     trial.here.run("python", "-m", "bakeoff.cli", "sweep", "-j", "2", "--until", "train", "--yes", word)
-    same = far == weights_of(trial.here)
-    print("\n".join(found) or f"{arguments.points} points, each done once", flush=True)
+    here = weights_of(trial.here)
+    same = far == here and {len(digest) for digest in here.values()} == {64}
+    print("\n".join(found) or f"{points} points, each done once", flush=True)
     print(
         f"weights: {'equal to' if same else 'other than'} those of a sweep here; left on the nodes: {left or 'nothing'}"
     )
-    sys.exit(1 if found or not same or left else 0)
+    return 1 if found or not same or left else 0
 
 
 if __name__ == "__main__":

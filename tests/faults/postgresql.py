@@ -1,11 +1,13 @@
 """A cluster of PostgreSQL on this machine, in a folder of its own, that asks for passwords."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 PROGRAMS = ("initdb", "pg_ctl", "psql", "pg_dump", "pg_restore")
@@ -64,6 +66,10 @@ class PostgreSQL:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def rows(self, sql: str, database: str = OWNER) -> list[tuple[Any, ...]]:
+        found = self.query(f"SELECT coalesce(json_agg(one), '[]') FROM ({sql}) AS one", database)
+        return [tuple(one.values()) for one in json.loads(found)]
 
     def _run(self, program: str, *arguments: object) -> None:
         owner = OWNER if os.geteuid() == 0 else None

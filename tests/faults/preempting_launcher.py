@@ -2,7 +2,7 @@
 
     python tests/faults/preempting_launcher.py --preemptions 10
 
-sets up Slurm with two nodes on this machine and a small workspace. `bakeoff sweep hydra/launcher=submitit_slurm` begins
+sets up Slurm with two nodes on this machine and a small workspace. `bakeoff sweep --on slurm` begins
 a job of Slurm's for each point in the partition `low`. Each time when a training has taken some steps, a job of the
 partition `high` asks for its node. In the end the weights are compared with those of the same sweep without Slurm.
 """
@@ -26,7 +26,7 @@ from workspace_copy import Workspace, environment
 
 PLUGIN = "hydra-submitit-launcher==1.2.0"
 POINTS = "seed=0,1,2,3"
-WORDS = ("hydra/launcher=submitit_slurm", "hydra.launcher.partition=low", "hydra.launcher.timeout_min=600")
+WORDS = ("--on", "slurm", "hydra.launcher.partition=low", "hydra.launcher.timeout_min=600")
 
 
 def training_of(slurm: Slurm, workspace: Workspace, job: str) -> dict[str, Any] | None:

@@ -4,12 +4,15 @@ import json
 import os
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import psutil
 
 from workspace_copy import Workspace
+
+Ask = Callable[[str], list[tuple[Any, ...]]]  # SQL -> rows
 
 
 def running_jobs(workspace: Workspace) -> list[list[psutil.Process]]:
@@ -42,21 +45,31 @@ def experiments(workspace: Workspace) -> list[str]:
     return sorted(ref.rpartition("/")[2] for ref in refs if len(ref.split("/")) == 5)
 
 
-def mlflow_runs(workspace: Workspace) -> list[dict[str, str]]:
+def asked_of(workspace: Workspace) -> Ask:
+    """Return what asks the workspace's own store of MLflow."""
+
+    def ask(sql: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
+            return store.execute(sql).fetchall()
+
+    return ask
+
+
+def mlflow_runs(workspace: Workspace, ask: Ask | None = None) -> list[dict[str, str]]:
     """Asked of the database itself: tags of each run that is not deleted, its status among them."""
-    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        runs = store.execute("SELECT run_uuid, status, name FROM runs WHERE lifecycle_stage = 'active'").fetchall()
-        tags = store.execute("SELECT run_uuid, key, value FROM tags").fetchall()
+    ask = ask or asked_of(workspace)
+    runs = ask("SELECT run_uuid, status, name FROM runs WHERE lifecycle_stage = 'active'")
+    tags = ask("SELECT run_uuid, key, value FROM tags")
     return [
         {"id": run, "status": status, "name": name} | {key: value for own, key, value in tags if own == run}
         for run, status, name in runs
     ]
 
 
-def repeated_points(workspace: Workspace) -> list[tuple[str, str, int]]:
+def repeated_points(workspace: Workspace, ask: Ask | None = None) -> list[tuple[Any, ...]]:
     """Of a curve, what MLflow has twice."""
-    with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        rows = store.execute("SELECT run_uuid, key, step FROM metrics WHERE key LIKE 'train/%'").fetchall()
+    ask = ask or asked_of(workspace)
+    rows = ask("SELECT run_uuid, key, step FROM metrics WHERE key LIKE 'train/%'")
     return [row for row, count in Counter(rows).items() if count > 1]
 
 

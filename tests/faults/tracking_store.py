@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -18,9 +19,13 @@ OF_A_SERVER = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TE
 
 
 class Server:
-    def __init__(self, folder: Path, store: str | None = None, bucket: Bucket | None = None) -> None:
+    def __init__(
+        self, folder: Path, store: str | None = None, bucket: Bucket | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """`store` is a database; without one the server makes its own. Files go to the bucket, without one to the
-        server."""
+        server. `variables` are its own, such as the path of a client of that database."""
+        self._variables = dict(variables or {})
         self._folder, self._store, self._bucket = folder, store or f"sqlite:///{folder}/store.db", bucket
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -39,10 +44,10 @@ class Server:
             files = ["--no-serve-artifacts", f"--default-artifact-root={self._bucket.uri}"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items()), *files],
-            cwd=self._folder, env=environment() | OF_A_SERVER, start_new_session=True,
+            cwd=self._folder, env=environment() | OF_A_SERVER | self._variables, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        for _ in range(600):
+        for _ in range(3000):
             try:
                 urllib.request.urlopen(f"{self.uri}/health", timeout=5)
                 return

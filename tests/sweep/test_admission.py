@@ -2,7 +2,8 @@
 
 import pytest
 
-from bakeoff.sweep.admission import Seats
+from bakeoff.sweep import admission
+from bakeoff.sweep.admission import CountedSeats, Seats
 from made_sweeps import sweep_job
 
 
@@ -81,3 +82,15 @@ def test_without_gpus_jobs_see_what_this_process_sees() -> None:
     seats = Seats(2, 1000)
     seats.take(sweep_job(1))
     assert seats.gpus_of(sweep_job(1)) is None and seats.admits(sweep_job(2, training="b"))
+
+
+def test_seats_of_a_cluster_follow_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "SECONDS_BETWEEN_COUNTS", 0.0)
+    nodes = [0]
+    seats = CountedSeats(lambda: nodes[0])
+    assert seats.free == 1  # a node may come
+    nodes[0] = 3
+    assert seats.free == 3
+    seats.take(sweep_job(1))
+    nodes[0] = 1
+    assert seats.free == 0 and not seats.admits(sweep_job(2))

@@ -1,6 +1,7 @@
 """`bakeoff stop` and `bakeoff clean`: end a run after the step it is at, and remove what is not wanted any more."""
 
 import argparse
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,8 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
         if arguments.keep is not None or arguments.older_than or arguments.state:
             raise WorkspaceError("clean: must be told either runs or rules, got both")
         chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in arguments.which)}
-        return these_runs(list(chosen.values()), runs, names)
+        found = list(chosen.values())
+        return [*these_runs(found, runs, names), *_in_store(found, runs, 0.0)]
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
@@ -130,7 +132,20 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
         older_than=age,
         states=tuple(State(state) for state in arguments.state or ()),
     )
-    return [*old_runs(runs, rules, names), *([] if arguments.state else other_leftovers(age))]
+    others = [] if arguments.state else [*other_leftovers(age), *_in_store(None, runs, age)]
+    return [*old_runs(runs, rules, names), *others]
+
+
+def _in_store(chosen: list[KnownRun] | None, runs: list[KnownRun], age: float) -> list["Leftover"]:
+    """Return what the store of work in flight has of the runs that were chosen, or of all by the rules."""
+    from bakeoff.elsewhere.store import VARIABLE, open_store
+    from bakeoff.elsewhere.stored_runs import stored_runs, these_stored
+
+    if not (named := os.environ.get(VARIABLE)):
+        return []
+    store, now = open_store(named), time.time()
+    found = stored_runs(store, runs, now, age) if chosen is None else these_stored(store, chosen, now)
+    return list(found)
 
 
 def _row(leftover: "Leftover") -> tuple[str, ...]:

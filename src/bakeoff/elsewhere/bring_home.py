@@ -1,28 +1,36 @@
-"""The result of a far job, from the git remote and the DVC remote into the main workspace, as `dvc exp pull` does it.
+"""Results of far jobs, from the git remote and the DVC remote into the main workspace, as `dvc exp pull` does it.
 
-    python -m bakeoff.elsewhere.bring_home .bakeoff/sweeps/sweep-20260102-030405 7 ATTEMPT REMOTE
+    python -m bakeoff.elsewhere.bring_home
+
+It reads a line of JSON for each: `number` of the order, `folder` of the sweep, `job`, `attempt`, `remote`, and the
+`log` that hears of it. It answers each with a line, the number and an exit code. One process brings them all, one after
+the other, for loading DVC and its client of the remote takes longer than a result.
 
 The experiment's reference comes last, so whoever finds it here has all of it.
 """
 
+import json
 import os
 import sys
+import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from filelock import FileLock
 
 from bakeoff import dvc, workspace
-from bakeoff.elsewhere.far_job import TOLD_FILE, keep_trying
+from bakeoff.elsewhere.far_job import TOLD_FILE
 from bakeoff.elsewhere.mirror import unpack
-from bakeoff.errors import said_plainly
+from bakeoff.errors import BakeoffError, WorkspaceError
 from bakeoff.mending import settle
 from bakeoff.sweep.experiment import name_experiment_ref
 from bakeoff.sweep.manifest import Manifest, SweepJob, load_manifest
 from bakeoff.sweep.snapshot import experiment_ref, git
 from bakeoff.tracking.result import note_result, result_of
 
-NOTHING = 3  # the exit code where no result is
+FAILED, NOTHING = 1, 3  # exit codes: it may be tried again; no result is there
 REFS = "refs/bakeoff-far"
 LOCK = "fetching.lock"
 
@@ -35,9 +43,12 @@ def ref_of(sweep: str, number: int, attempt: int) -> str:
 def bring_home(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> bool:
     """Return whether there was a result."""
     ref = ref_of(manifest.id, job.number, attempt)
-    if not git("ls-remote", remote, ref):
+    try:
+        git("fetch", "--quiet", "--no-tags", remote, f"+{ref}:{ref}")
+    except WorkspaceError:
+        if git("ls-remote", remote, ref):
+            raise
         return experiment_ref(job.experiment) is not None  # it was brought home, and nobody noted that
-    git("fetch", "--quiet", "--no-tags", remote, f"+{ref}:{ref}")
     experiment = git("rev-parse", f"{ref}^")
     with TemporaryDirectory() as folder:
         git("archive", "--format=tar", f"--output={Path(folder) / 'commit.tar'}", ref)
@@ -63,14 +74,33 @@ def unpack_commit(folder: Path) -> None:
     unpack(folder / TOLD_FILE, workspace.main_workspace() / workspace.IN_FLIGHT)
 
 
+def obey(order: Mapping[str, Any]) -> int:
+    """Return an exit code; what goes wrong is printed."""
+    try:
+        manifest = load_manifest(Path(order["folder"]))
+        found = bring_home(manifest, manifest.job(order["job"]), order["attempt"], order["remote"])
+    except BakeoffError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except Exception:  # whatever a client of a remote raises; the next order may fare better
+        traceback.print_exc()
+        return FAILED
+    return 0 if found else NOTHING
+
+
 def main() -> None:
     workspace.enter()
     os.environ.pop("DVC_ROOT", None)
-    folder, number, attempt, remote = sys.argv[1:]
-    with said_plainly():
-        manifest = load_manifest(Path(folder))
-        found = keep_trying(lambda: bring_home(manifest, manifest.job(int(number)), int(attempt), remote))
-        sys.exit(0 if found else NOTHING)
+    answers = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        order = json.loads(line)
+        with open(order["log"], "ab") as log:
+            for number in (1, 2):
+                os.dup2(log.fileno(), number)
+        code = obey(order)
+        sys.stdout.flush()
+        answers.write(f"{order['number']} {code}\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from typing import Any
 
 from bakeoff import dvc
 from bakeoff.elsewhere.bring_home import REFS, ref_of
-from bakeoff.elsewhere.store import DVC, VARIABLE, open_store
-from bakeoff.errors import WorkspaceError, one_line
+from bakeoff.elsewhere.store import DVC, VARIABLE, open_store, why
+from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known import known_runs
 from bakeoff.sweep.experiment import RECORDS_STAGE
 from bakeoff.sweep.job import JobFiles
@@ -19,6 +19,7 @@ from bakeoff.sweep.manifest import FILE, Manifest, SweepJob
 from bakeoff.sweep.snapshot import git
 from bakeoff.tracking.journal import FILE as JOURNAL
 from bakeoff.tracking.sender import FAR
+from bakeoff.tracking.target import without_secrets
 from bakeoff.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
 
 ORIGIN = "origin"
@@ -98,18 +99,20 @@ def git_remote() -> str:
 
 
 def _require_dvc_remote() -> None:
-    if dvc.default_remote() is None:
+    remote = dvc.default_remote()
+    if remote is None:
         raise WorkspaceError(
             "dvc: far nodes need a default remote that they and this machine reach, got none; "
             "`dvc remote add --default NAME URL`"
         )
-    store, probe = open_store(DVC), f"probe-{os.getpid()}"
+    probe = f"probe-{os.getpid()}"
     try:
+        store = open_store(DVC)
         store.write(probe, b"may I write?")
         store.remove(probe)
     except OSError as error:
         raise WorkspaceError(
-            f"{store.shown}: far nodes need a DVC remote that can be written ({one_line(error)}); "
+            f"{without_secrets(remote.address)}: far nodes need a DVC remote that can be written ({why(error)}); "
             "give this user the right, or `dvc remote modify` names another one"
         ) from None
 

@@ -153,6 +153,23 @@ def claims(store: Store, folder: str) -> list[int]:
     return [int(name) for name in names if name.isdigit()]
 
 
+def holder_of(store: Store, folder: str) -> str | None:
+    """Return who holds the lease on a run and may be alive; None if nobody does."""
+    highest = max(claims(store, folder), default=0)
+    holder = _read(store, folder, highest) if highest else None
+    if holder is None or holder.is_released:
+        return None
+    probe = f"{folder}/{LEASES}/probe-{uuid4().hex}"
+    store.create(probe, b"one")  # by the store's own clock
+    try:
+        age = store.modified(probe) - store.modified(name_of(folder, highest))
+    except FileNotFoundError:
+        return None
+    finally:
+        store.remove(probe)
+    return str(holder) if age <= expiry() + COARSE_S else None
+
+
 def name_of(folder: str, epoch: int) -> str:
     return f"{folder}/{LEASES}/{epoch:08d}"
 

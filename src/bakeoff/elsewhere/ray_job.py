@@ -1,12 +1,12 @@
 """One job on a Ray cluster, as its launcher follows it: by an actor on whichever node Ray chose."""
 
 import signal
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bakeoff.elsewhere.bring_home import NOTHING
+from bakeoff.elsewhere.bringing import Bringing, Errand
 from bakeoff.elsewhere.mirror import Mirror
 from bakeoff.errors import TRY_AGAIN_LATER
 from bakeoff.sweep import session
@@ -24,19 +24,21 @@ class RayJob:
     """A job on a near node writes what it has to say itself; what a far one writes is mirrored here."""
 
     def __init__(
-        self, ray: Any, actor: Any, files: JobFiles, bring: Sequence[str] = (), given: Mapping[str, bytes] | None = None
-    ) -> None:
-        """`bring` is the command that brings a far result home; `given` are files that a far node got.
+        self, ray: Any, actor: Any, files: JobFiles, bringing: Bringing, order: Mapping[str, Any] | None = None,
+        given: Mapping[str, bytes] | None = None,
+    ) -> None:  # fmt: skip
+        """`order` is what brings a far result home; `given` are files that a far node got.
 
         Without an actor, no more than a result that is left in the git remote can come.
         """
         self.lost: str | None = None
-        self._ray, self._actor, self._files, self._bring = ray, actor, files, list(bring)
+        self._ray, self._actor, self._files = ray, actor, files
+        self._bringing, self._order = bringing, order
         self._has_begun = self._is_far = False
         self._sent_at = 0.0
         sizes = {name.removeprefix(f"{IN_FLIGHT}/"): len(content) for name, content in (given or {}).items()}
         self._mirror = Mirror(files, {name: size for name, size in sizes.items() if name.endswith(".jsonl")})
-        self._bringing: subprocess.Popen[bytes] | None = None
+        self._errand: Errand | None = None
         self._news: Any = None
         if actor is None:
             self._lose()
@@ -48,10 +50,10 @@ class RayJob:
             self._hear()
         if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves what it has, and ends
             return False
-        if self._bringing is not None:
-            if self._bringing.poll() is None:
+        if self._errand is not None:
+            if (brought := self._bringing.code_of(self._errand)) is None:
                 return False
-            self._settle_bringing(self._bringing.returncode)
+            self._settle_errand(brought)
         code = self._files.exit_code()
         if code == TRY_AGAIN_LATER:
             self.lost = self.lost or TAKEN_AWAY
@@ -119,17 +121,15 @@ class RayJob:
     def _lose(self) -> None:
         """Nobody tells of it any more; a far one may have left its result before."""
         self.lost = NODE_LOST
-        if self._bring and (self._is_far or not self._has_begun):
+        if self._order is not None and (self._is_far or not self._has_begun):
             self._begin_to_bring()
 
     def _begin_to_bring(self) -> None:
-        with self._files.log.open("ab") as log:
-            self._bringing = subprocess.Popen(
-                self._bring, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        assert self._order is not None
+        self._errand = self._bringing.send_for(self._order, self._files.log)
 
-    def _settle_bringing(self, code: int) -> None:
-        self._bringing = None
+    def _settle_errand(self, code: int) -> None:
+        self._errand = None
         if code == 0 or (code != NOTHING and self.lost is None):
             self._files.write_outcome(code)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from bakeoff import machine, workspace
 from bakeoff.elsewhere import agent
+from bakeoff.elsewhere.bringing import Bringing
 from bakeoff.elsewhere.far import Far
 from bakeoff.elsewhere.on_node import CODE, digest_code
 from bakeoff.elsewhere.ray_connection import connect, parse_address
@@ -22,7 +23,7 @@ from bakeoff.elsewhere.ray_job import RayJob
 from bakeoff.elsewhere.ray_nodes import Node, ask_nodes, require_fitting
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_whole
-from bakeoff.sweep.admission import Seats
+from bakeoff.sweep.admission import CountedSeats, Seats
 from bakeoff.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.place import JobProcess, LocalProcess
@@ -44,7 +45,11 @@ def ray_place(on: str) -> Iterator["RayPlace"]:
         require_fitting([
             node if node.sees_workspace else replace(node, versions={**node.versions, **own}) for node in nodes
         ])  # fmt: skip
-        yield RayPlace(ray, on, nodes)
+        place = RayPlace(ray, on, nodes)
+        try:
+            yield place
+        finally:
+            place.close()
 
 
 class RayPlace:
@@ -54,12 +59,19 @@ class RayPlace:
         ray.cloudpickle.register_pickle_by_value(sys.modules[agent.__name__])
         self._agent = ray.remote(agent.Agent)
         self._far: dict[str, Far] = {}  # by sweep
+        self._bringing = Bringing()
+
+    def close(self) -> None:
+        self._bringing.close()
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Ray keeps the room; more jobs than it has room for wait there."""
-        cpus = self._cpus()
-        room = sum(int(node.cpus / cpus) for node in self._nodes)
-        return Seats(side_by_side or max(1, room), sys.maxsize)
+        return Seats(side_by_side, sys.maxsize) if side_by_side else CountedSeats(self._room)
+
+    def _room(self) -> int:
+        """Return how many jobs all nodes can run that are alive now."""
+        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return sum(int(resources.get("CPU", 0.0) / self._cpus()) for resources in alive)
 
     def take_up(self, manifest: Manifest) -> None:
         waiting = [job for job in manifest.jobs if not job.state.is_final and job.state != JobState.RUNNING]
@@ -89,8 +101,8 @@ class RayPlace:
                 actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
         if actor is None and is_held(files.lock):
             return LocalProcess(files, None)
-        bring = self._bring(job, files) if job.state == JobState.RUNNING else []
-        return RayJob(self._ray, actor, files, bring) if actor is not None or bring else None
+        order = self._errand(job, files) if job.state == JobState.RUNNING else None
+        return RayJob(self._ray, actor, files, self._bringing, order) if actor is not None or order else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
@@ -98,7 +110,8 @@ class RayPlace:
         about = {"name": _name(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
         order = self._order(job, files, cache)
         actor = self._agent.options(**about, **self._wanted(job)).remote(order)
-        return RayJob(self._ray, actor, files, self._bring(job, files), order["far"] and order["far"]["files"])
+        given = order["far"] and order["far"]["files"]
+        return RayJob(self._ray, actor, files, self._bringing, self._errand(job, files), given)
 
     def _order(self, job: SweepJob, files: JobFiles, cache: Path) -> dict[str, Any]:
         folder = files.folder.resolve()
@@ -114,12 +127,12 @@ class RayPlace:
         mark = folder / MARK
         return {"mark": str(mark), "token": mark.read_text(encoding="utf-8"), "near": near, "far": part}
 
-    def _bring(self, job: SweepJob, files: JobFiles) -> list[str]:
-        """Return the command that brings a far job's result home; nothing if none is far."""
+    def _errand(self, job: SweepJob, files: JobFiles) -> dict[str, Any] | None:
+        """Return the order that brings a far job's result home; None if none is far."""
         far = self._far.get(files.folder.name)
-        numbers = [str(job.number), str(len(job.attempts))]
-        words = [] if far is None else ["-m", "bakeoff.elsewhere.bring_home", str(files.folder), *numbers, far.remote]
-        return [sys.executable, *words] if words else []
+        if far is None:
+            return None
+        return {"folder": str(files.folder), "job": job.number, "attempt": len(job.attempts), "remote": far.remote}
 
     def _cpus(self) -> int:
         """Return how many a job asks for: as many as it computes with, or as many as the largest node has."""

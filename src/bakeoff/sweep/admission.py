@@ -2,10 +2,14 @@
 
 import itertools
 import os
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
 
 from bakeoff import machine
 from bakeoff.sweep.manifest import Manifest, SweepJob
+
+SECONDS_BETWEEN_COUNTS = 5.0
 
 
 class Source:
@@ -100,3 +104,17 @@ class Seats:
     def _free_gpus(self) -> tuple[str, ...]:
         taken = {gpu for gpus in self._gpus_of.values() for gpu in gpus}
         return tuple(gpu for gpu in self._gpus if gpu not in taken)
+
+
+class CountedSeats(Seats):
+    """Seats of a cluster, which keeps the room itself: as many as its nodes can run now, for nodes come and go."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        super().__init__(max(1, count()), sys.maxsize)
+        self._count, self._counted = count, time.monotonic()
+
+    @property
+    def free(self) -> int:
+        if time.monotonic() - self._counted >= SECONDS_BETWEEN_COUNTS:
+            self._side_by_side, self._counted = max(1, self._count()), time.monotonic()
+        return super().free

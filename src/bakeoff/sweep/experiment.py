@@ -13,6 +13,8 @@ from pathlib import Path
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.mending import LOCK
+from bakeoff.run.yaml_file import read_mapping
 from bakeoff.signals import Relay
 from bakeoff.sweep.snapshot import AUTHOR, git
 from bakeoff.tracking.sender import is_far
@@ -23,8 +25,9 @@ RECORDS_STAGE = "build_records"
 
 def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
-    if is_far() and (code := dvc.run_here("fetch", "--quiet", *needed_files())):
-        return code
+    if is_far() and not has_needed_files(dvc.cache(Path.cwd())):
+        if code := dvc.run_here("fetch", "--quiet", *needed_files()):
+            return code
     if code := dvc.run_here("checkout", "--quiet", "--force", "--allow-missing"):
         return code
     dvc.change_params(changes)
@@ -34,6 +37,17 @@ def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
 def needed_files() -> list[str]:
     """Return what DVC fetches for the stages of a job: the records, and weights that it keeps."""
     return [RECORDS_STAGE, *(path.as_posix() for path in sorted(workspace.WEIGHTS.rglob("*.dvc")))]
+
+
+def has_needed_files(cache: Path) -> bool:
+    """Say whether an earlier job has brought them to this node. To ask DVC would load its client of the remote."""
+    records, *weights = needed_files()
+    outs = list(read_mapping(LOCK)["stages"].get(records, {}).get("outs", ()))
+    if not outs:
+        return False
+    for file in weights:
+        outs += read_mapping(Path(file))["outs"]
+    return all(dvc.is_cached(str(out.get("md5", "")), cache) for out in outs)
 
 
 def save_experiment(name: str, baseline: str) -> None:

@@ -1,0 +1,79 @@
+"""What a store of work in flight keeps of each run: how much, who trains it, and its removal once nobody does."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bakeoff.elsewhere.copies import prune
+from bakeoff.elsewhere.lease import holder_of, name_of, take_lease
+from bakeoff.elsewhere.store import Store
+from bakeoff.errors import BakeoffError
+from bakeoff.runs.known import KnownRun
+from bakeoff.runs.leftovers import Leftover
+from bakeoff.runs.status import State
+
+MANIFEST = ".json"
+NOT_KNOWN = "of another machine; --older-than removes it"
+
+
+@dataclass(frozen=True)
+class StoredRun(Leftover):
+    """The copies of one run."""
+
+    store: Store | None = None
+
+    def remove(self) -> bool:
+        """Return whether nobody trains it. The lease is taken first, so that nobody begins meanwhile."""
+        assert self.store is not None
+        with TemporaryDirectory() as folder:
+            try:
+                lease = take_lease(self.store, self.path.name, Path(folder) / "lease", lambda line: None)
+            except BakeoffError:
+                return False
+            prune(self.store, self.path.name, lease.epoch, {}, with_earlier=True)
+            self.store.remove(name_of(self.path.name, lease.epoch))
+        return True
+
+
+def stored_runs(store: Store, runs: Sequence[KnownRun], now: float, older_than: float = 0.0) -> list[StoredRun]:
+    """List the runs that a store has copies of. `runs` are those that this machine knows."""
+    known = {run.fingerprint: run for run in runs}
+    folders = sorted({name.partition("/")[0] for name in store.names("") if "/" in name})
+    return [_stored(store, folder, known.get(folder), now, older_than) for folder in folders]
+
+
+def these_stored(store: Store, chosen: Sequence[KnownRun], now: float) -> list[StoredRun]:
+    """List the copies of these runs, whatever the rules say; what somebody trains stays."""
+    found = stored_runs(store, (), now)
+    names = {run.fingerprint for run in chosen}
+    return [_judged(one, _trained_by(store, one.path.name)) for one in found if one.path.name in names]
+
+
+def _stored(store: Store, folder: str, run: KnownRun | None, now: float, older_than: float) -> StoredRun:
+    written, size = 0.0, 0
+    for name in store.names(folder):
+        with suppress(FileNotFoundError):  # superseded meanwhile
+            if name.endswith(MANIFEST):
+                size += sum(int(file["bytes"]) for file in json.loads(store.read(name))["files"])
+                written = max(written, store.modified(name))
+    found = StoredRun(Path(folder), f"copies in {store.shown}", size, written or now, store=store)
+    stays = _trained_by(store, folder)
+    if stays is None and older_than and now - found.updated < older_than:
+        stays = "too young"
+    if stays is None and run is None and not older_than:
+        stays = NOT_KNOWN
+    if stays is None and run is not None and run.state != State.SUCCEEDED:
+        stays = "is under way" if run.state.is_live else "can go on"
+    return _judged(found, stays)
+
+
+def _trained_by(store: Store, folder: str) -> str | None:
+    holder = holder_of(store, folder)
+    return f"{holder} has its lease" if holder else None
+
+
+def _judged(found: StoredRun, stays: str | None) -> StoredRun:
+    return StoredRun(found.path, found.what, found.bytes, found.updated, stays=stays, store=found.store)
