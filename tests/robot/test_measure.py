@@ -47,7 +47,8 @@ def test_a_machine_is_timed_and_answers_as_this_one(model: Path, pictures: list[
     assert (measured["calls"], measured["threads"], measured["cores"]) == (7, 1, os.cpu_count())
     times = measured["answer_ms"]
     assert 0 < times["p50"] <= times["p90"] <= times["p99"] <= times["most"]
-    assert 0 < measured["network_ms"]["p50"] and measured["memory_mb"] > 10
+    assert 0 < measured["network_ms"]["p50"]
+    assert 10 < measured["memory_mb"] < 300  # of that process, without TensorFlow, which this one has loaded
     assert measured["runtime"].startswith("onnxruntime ")
     assert str(parity) == "the same answers to 3 of 3 images, scores differ by up to 0"
 

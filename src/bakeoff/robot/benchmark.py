@@ -78,6 +78,11 @@ def _open(path: Path, threads: int) -> "LiteModel | OnnxModel":
 
 def _peak_memory() -> int:
     """Return bytes of this process; 0 where the system does not tell."""
+    try:  # what getrusage tells on Linux may be that of the process which started this one
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        pass
     try:
         import resource
     except ImportError:  # Windows
