@@ -31,7 +31,7 @@ from moving_things import places, write_film
 browser.SECONDS = 900  # for a training to end, on a busy machine
 FILM_SECONDS, EVERY = 15, 0.5
 WIDTH, HEIGHT = 1100, 800
-STEPS, MORE = 200, 600
+STEPS, MORE = 200, 300
 TEAM_MINUTES, MINUTES = 60, 20  # of the team, and the longest time of a training
 NOTHING_RESERVED = "0.0 are reserved"
 CHANGES = "train.validate_every_steps=50 train.log_every_steps=5 export.max_drop=0.5"

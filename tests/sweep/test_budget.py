@@ -1,5 +1,6 @@
 """Minutes of conf/team.yaml: reserved by what waits and trains, given back by what ends, refused when none are left."""
 
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,9 @@ def test_a_job_that_has_begun_and_does_not_train_yet_reserves_it_as_well(folder:
     manifest.with_job(began).write()
     dequeue(began.experiment)
     assert not known_runs() and left() == 70
+    stopped = trained(folder, "a", State.STOPPED, experiment=began.experiment, ago=60.0)  # by an attempt before
+    assert (accounts()["the team"].spent, accounts()["the team"].reserved) == (12, 18)
+    shutil.rmtree(stopped)
     trained(folder, "a", State.RUNNING, experiment=began.experiment)
     assert (accounts()["the team"].spent, accounts()["the team"].reserved) == (12, 18)  # and not once more
 

@@ -140,16 +140,17 @@ def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
 
 def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
     """Yield jobs of the queue that have left the waiting ones, and whose training has not begun yet."""
-    heard = {run.said.experiment: run.updated for run in runs if run.said}
+    heard = {run.said.experiment: run.said for run in runs if run.said}
     for sweep in sweeps_in_line():
         try:
             manifest = load_manifest(workspace.sweeps() / sweep)
         except WorkspaceError:
             continue
         for job in manifest.jobs:
-            began = job.attempts[-1].began if job.attempts else 0.0
-            if job.state == JobState.RUNNING and heard.get(job.experiment, -1.0) < began:
-                yield Use(manifest.person or "", reserved=job.longest_seconds or 0.0)
+            began, said = job.attempts[-1].began if job.attempts else 0.0, heard.get(job.experiment)
+            if job.state == JobState.RUNNING and (said is None or said.updated < began):
+                trained = said.training_seconds if said else 0.0  # by an attempt before
+                yield Use(manifest.person or "", reserved=max(0.0, (job.longest_seconds or 0.0) - trained))
 
 
 def _person_of(experiment: str | None) -> str:
