@@ -59,6 +59,7 @@ class Walk:
             await asyncio.sleep(0.5)
             image = await self.page.picture(x=0, y=0, width=WIDTH, height=HEIGHT)
             small = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+            self.pictures.mkdir(parents=True, exist_ok=True)
             small.save(self.pictures / f"web-{name}.png", optimize=True)
 
     async def fill(self, element: str, text: str) -> None:

@@ -55,8 +55,8 @@ def _resize(frame: np.ndarray, view: View) -> np.ndarray:
     is_legacy = view.resizing == LEGACY
     widens = view.resizing == "smooth" and not (is_whole and max(sides) <= int(view.size * MILD))
     for axis, side in enumerate(sides):
-        margin = np.float32((1 - view.central_crop) / 2)
-        low, high = margin * np.float32(side), (np.float32(1) - margin) * np.float32(side)
+        margin, extent = np.float32((1 - view.central_crop) / 2), np.float32(side)  # as the graph rounds them
+        low, high = float(margin * extent), float((np.float32(1) - margin) * extent)
         first = int(np.clip(np.floor(low + NEARLY), 0, side - 1))
         end = int(np.clip(np.ceil(high - NEARLY), first + 1, side))
         taps = _taps(end - first, view.size, (low - first, high - first), widens=widens, is_legacy=is_legacy)
