@@ -53,7 +53,7 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 @pytest.fixture
 def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """All corners are this job."""
-    train = SimpleNamespace(validate_every_steps=10, validate_every_epochs=None)
+    train = SimpleNamespace(validate_every_steps=10, validate_every_epochs=None, max_minutes=None)
     job = SimpleNamespace(
         run=SimpleNamespace(train=train), derived=SimpleNamespace(task="detection", multi_label=False, steps=100),
         stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(),

@@ -96,7 +96,8 @@ def test_the_command_lists_and_fetches_from_a_folder(
     [number] = [number for number, line in enumerate(rows) if line.startswith("s3dg_kinetics_600")]
     assert rows[number].split()[1] == "here"
     assert rows[number + 1] == "  Kinetics 600; licence not known; s3dg"
-    assert rows[-1] == "taken from their publishers' pages (addresses: --json), not verified here"
+    assert rows[-3] == "taken from their publishers' pages (addresses: --json), not verified here"
+    assert rows[-2].startswith("drawn_ssd_small: `get` trains it here, ")  # what nobody publishes comes last
     assert len(rows) == 2 * len(ENTRIES) + 2
     assert max(map(len, rows)) <= 80
     run("list", "--json")
