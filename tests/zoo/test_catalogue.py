@@ -11,6 +11,7 @@ import yaml
 from bakeoff.cli import parse
 from bakeoff.errors import ConfigError
 from bakeoff.zoo.catalogue import find_entry, read_catalogue
+from bakeoff.zoo.drawn import DRAWN
 from imports import ROOT
 
 ENTRIES = read_catalogue()
@@ -98,7 +99,7 @@ def test_the_command_lists_and_fetches_from_a_folder(
     assert rows[number + 1] == "  Kinetics 600; licence not known; s3dg"
     assert rows[-3] == "taken from their publishers' pages (addresses: --json), not verified here"
     assert rows[-2].startswith("drawn_ssd_small: `get` trains it here, ")  # what nobody publishes comes last
-    assert len(rows) == 2 * len(ENTRIES) + 2
+    assert len(rows) == 2 * len(ENTRIES) + 2 + 2 * len(DRAWN)
     assert max(map(len, rows)) <= 80
     run("list", "--json")
     entries = json.loads(capsys.readouterr().out)

@@ -50,5 +50,5 @@ def test_weights_are_made_with_whose_they_are(tmp_path: Path, monkeypatch: pytes
     assert folder == tmp_path / "zoo/drawn_ssd_small" and (folder / BEST).stat().st_size > 10_000
     starts = lineage_of("zoo/drawn_ssd_small", folder / BEST, "digest")
     assert in_words(starts) == (
-        "drawn_ssd_small, trained on drawn scenes: the digits and the photographs of scikit-learn, licence Apache-2.0"
+        "drawn_ssd_small, trained on drawn scenes of scikit-learn's digits and photographs, licence Apache-2.0"
     )

@@ -36,7 +36,7 @@ class Drawn:
     model: str
     minutes: int  # that it takes on two cores, about
     runs: tuple[Mapping[str, Any], ...]  # params.yaml of each; a run starts from the one before
-    data: str = "drawn scenes: the digits and the photographs of scikit-learn"
+    data: str = "drawn scenes of scikit-learn's digits and photographs"
     licence: str = "Apache-2.0"
 
 
