@@ -10,7 +10,6 @@ from bakeoff import cli
 from bakeoff.errors import WorkspaceError
 from bakeoff.training.lineage import in_words, lineage_of
 from bakeoff.zoo.drawn import BEST, DETECTOR, make_drawn
-from imports import ROOT
 from workspace_copy import tiny_workspace
 
 TINY = {
@@ -20,7 +19,7 @@ TINY = {
 
 
 def test_a_training_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tiny_workspace(tmp_path / "clone", {}).folder)
     broken = replace(DETECTOR, runs=({**TINY, "data": {"use": "digits", "train_examples": -1}},))
     with pytest.raises(WorkspaceError, match="build_records: ended with exit code 2; nothing is kept"):
         make_drawn(broken, tmp_path / "zoo")
@@ -45,7 +44,7 @@ def test_weights_that_are_there_are_not_made_again(
 
 @pytest.mark.slow
 def test_weights_are_made_with_whose_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tiny_workspace(tmp_path / "clone", {}).folder)
     folder = make_drawn(replace(DETECTOR, runs=(TINY, TINY)), tmp_path / "zoo")
     assert folder == tmp_path / "zoo/drawn_ssd_small" and (folder / BEST).stat().st_size > 10_000
     starts = lineage_of("zoo/drawn_ssd_small", folder / BEST, "digest")
