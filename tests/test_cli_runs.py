@@ -94,9 +94,9 @@ def test_status_shows_all_that_run_and_the_last_that_ended(runs: Path, bakeoff: 
 
 def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path, bakeoff: Bakeoff) -> None:
     made(runs.parent / "queued", "sweep-1-2", State.QUEUED, ago=90, experiment="sweep-1-2", steps_done=0)
-    made(runs, "5d1c9a3e77", State.RUNNING, ago=90)
+    made(runs, "5d1c9a3e77", State.RUNNING, ago=2 * 3600)
     lines = bakeoff("status").out.splitlines()
-    assert re.fullmatch(r"5d1c9a3e  RUNNING  50 of 200 +0:00 +ssd_tiny .* no word for 90 s", lines[1])
+    assert re.fullmatch(r"5d1c9a3e  RUNNING  50 of 200 +0:00 +ssd_tiny .* no word for 2.0 hours", lines[1])
     assert re.fullmatch(r"          QUEUED   0 of 200 +0:00 +ssd_tiny · cosine · low \(sweep-1-2\)", lines[2])
     assert "waits for its turn, and was asked not to begin" in bakeoff("stop", "sweep-1-2").out
     assert re.search(r"STOP_REQUESTED  0 of 200 .*\(sweep-1-2\)", bakeoff("status").out)
