@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mount namespaces"),
 ]
-LONG = "train.steps=2000"  # a training lasts longer than word of it takes to come home
+LONG = "train.steps=6000"  # a training lasts longer than word of it takes to come home
 BAKEOFF = (sys.executable, "-m", "bakeoff.cli")
 
 
@@ -73,7 +73,7 @@ def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(
     said, _ = launcher.communicate()
     stopped, done = sorted(newest(trial)["jobs"], key=lambda job: job["experiment"] != one["experiment"])
     assert (stopped["state"], done["state"]) == ("stopped", "done"), said
-    assert re.fullmatch(r"stopped after step \d+ of 2,000", stopped["attempts"][0]["why"])
+    assert re.fullmatch(r"stopped after step \d+ of 6,000", stopped["attempts"][0]["why"])
     run(trial, "sweep", "--resume")
     assert [job["state"] for job in newest(trial)["jobs"]] == ["done", "done"] and newest(trial)["place"] == "ray"
     log = (trial.workspace.folder / ".bakeoff/sweeps" / newest(trial)["id"] / f"{stopped['number']}.log").read_text()
@@ -96,7 +96,7 @@ def test_ctrl_c_saves_what_runs_and_resume_goes_on_at_its_step(trial: Trial) -> 
 
 
 def test_a_search_prunes_what_trains_on_a_far_node(trial: Trial) -> None:
-    space = (LONG, "train.validate_every_steps=100", "lr.peak=tag(log,interval(0.00001,0.3))")
+    space = (LONG, "train.validate_every_steps=500", "lr.peak=tag(log,interval(0.00001,0.3))")
     told = ("--search", "asha", "--trials", "6", "--metric", "validation/accuracy", "--until", "train", "--yes")
     run(trial, "sweep", "--on", "ray", *told, *space)
     jobs = newest(trial)["jobs"]

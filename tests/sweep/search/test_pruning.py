@@ -27,10 +27,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def why(search: Search, looks: dict[int, tuple[Look, ...]], *, running: tuple[int, ...] = ()) -> str | None:
-    """Of the trial with the highest number; the others are done, or run as well."""
+def why(
+    search: Search, looks: dict[int, tuple[Look, ...]], *, running: tuple[int, ...] = (), new: int = 1
+) -> str | None:
+    """Of the trial with the highest number and so many new looks; the others are done, or run as well."""
     own = max(looks)
-    return why_give_up(search, [job(number, looks[number], number in (own, *running)) for number in looks], looks, own)
+    jobs = [job(number, looks[number], number in (own, *running)) for number in looks]
+    return why_give_up(search, jobs, looks, own, judged=len(looks[own]) - new)
 
 
 def job(number: int, looks: tuple[Look, ...], runs: bool) -> SweepJob:
@@ -90,6 +93,12 @@ def test_rungs_of_successive_halving_are_at_one_three_and_nine_times_the_first_l
     late = [(10, 1.0), (20, 0.1), (30, 1.0), (40, 0.1), (60, 0.1), (90, 0.1)]
     said = [why(ASHA, {1: good, 2: good, 3: good, 4: tuple(late[:seen])}) for seen in range(1, 7)]
     assert said == [None] * 5 + ["mAP_50 0.100 at step 90, not among the best of 3 there"]
+
+
+def test_a_rung_counts_that_was_passed_between_two_looks_at_the_journal() -> None:
+    good, late = ((10, 0.9), (20, 0.9)), ((10, 0.1), (20, 0.1))
+    assert why(ASHA, {1: good, 2: late}) is None
+    assert why(ASHA, {1: good, 2: late}, new=2) == "mAP_50 0.100 at step 10, not among the best of 3 there"
 
 
 def test_successive_halving_compares_with_those_that_still_run() -> None:

@@ -85,11 +85,14 @@ def number_in(values: Mapping[str, Any], metric: str) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def why_give_up(search: Search, jobs: Sequence[SweepJob], looks: AllLooks, number: int) -> str | None:
-    """`looks` of each trial by its number, also of those that run; asked after each new one of trial `number`."""
+def why_give_up(search: Search, jobs: Sequence[SweepJob], looks: AllLooks, number: int, *, judged: int) -> str | None:
+    """`looks` of each trial by its number, also of those that run. Of trial `number` the first were `judged` already;
+    each of the others is judged as if it were the last, for several may have come at once."""
     others = [job for job in jobs if job.number != number]
     judge = _judge_by_halving if search.kind == "asha" else _judge_by_median
-    return judge(search, others, looks, looks[number])
+    own = looks[number]
+    verdicts = (judge(search, others, looks, own[:count]) for count in range(judged + 1, len(own) + 1))
+    return next((verdict for verdict in verdicts if verdict), None)
 
 
 def _judge_by_median(search: Search, others: Sequence[SweepJob], looks: AllLooks, own: Sequence[Look]) -> str | None:

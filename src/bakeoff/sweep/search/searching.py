@@ -45,13 +45,14 @@ class Searching(Source):
 
     def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
         looks = self._on_the_way.looks(job) if self._search.prunes else ()
-        if len(looks) <= self._judged.get(job.number, 0) or looks[-1][0] >= job.steps:
+        judged = self._judged.get(job.number, 0)
+        if len(looks) <= judged or looks[-1][0] >= job.steps:
             return None
         self._judged[job.number] = len(looks)
         everybody = {other.number: other.looks for other in manifest.jobs}
         running = (other for other in manifest.jobs if other.state == JobState.RUNNING and not other.looks)
         everybody |= {other.number: self._on_the_way.looks(other) for other in running} | {job.number: looks}
-        return why_give_up(self._search, manifest.jobs, everybody, job.number)
+        return why_give_up(self._search, manifest.jobs, everybody, job.number, judged=judged)
 
     def complete(self, job: SweepJob) -> SweepJob:
         """With what its looks saw, which TPE and the pruners ask for; and the best of them, if that is the metric."""
