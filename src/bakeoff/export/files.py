@@ -19,6 +19,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
+from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
 from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, Told, pack_files, write_metadata
 from bakeoff.export.onnx_file import onnx_bytes
@@ -43,7 +44,8 @@ def write_files(
     """Write a file after another, and yield the format of each."""
     write_labels(classes, folder)
     view, outputs = View.of(model), output_names(task)
-    module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
+    with enlarge_by_one_operation(network):
+        module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
     for form, file in settings.files.items():
         if form == ONNX:
