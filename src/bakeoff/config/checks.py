@@ -16,6 +16,7 @@ from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
+from bakeoff.run.devices import DEVICES, nearest_device
 from bakeoff.run.options import ONNX, SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
@@ -49,6 +50,7 @@ def check(
         _check_task(draft.model, manifest, problems)
     if draft.model and draft.export:
         _check_formats(draft.export, draft.model, problems)
+        _check_device(draft.export, draft.model, problems)
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
@@ -94,6 +96,19 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if lacking and export.lite_formats:
         rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
+
+
+def _check_device(export: Export, model: Network, problems: Problems) -> None:
+    """A network that the device cannot run is named now, with the nearest that can."""
+    if export.device is None:
+        return
+    device = DEVICES[export.device]
+    if not (obstacle := device.find_obstacle(model)):
+        return
+    kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
+    fitting = f"choose an option of kind {kinds}" if kinds else "no kind of network has it"
+    here = f"the nearest device that takes this network is {nearest_device(model)}"
+    problems.add("export.device", f"{export.device} {obstacle}; {fitting}, or {here}")
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:
