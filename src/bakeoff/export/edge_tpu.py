@@ -1,4 +1,4 @@
-"""Which operations of a .tflite Coral's Edge TPU takes, by its published list, and from which on the processor computes.
+"""Which operations of a .tflite Coral's Edge TPU takes, by its published list; the processor computes the others.
 
 Google's compiler maps one part of a network: from the input to the first operation that the Edge TPU lacks. All that
 needs the result of such an operation runs on the processor, whether the Edge TPU knows it or not. This is a check
@@ -31,7 +31,8 @@ class EdgeTpu:
     names: tuple[str, ...]  # of all operations
 
     def as_json(self) -> dict[str, Any]:
-        return {"mapped": len(self.mapped), "on_cpu": self._count(), "reasons": list(self.reasons)}
+        counted = {"operations": len(self.names), "mapped": len(self.mapped), "on_cpu": self._count()}
+        return counted | {"reasons": list(self.reasons), "in_words": str(self)}
 
     def _count(self) -> dict[str, int]:
         return dict(Counter(self.names[place] for place in self.on_cpu))

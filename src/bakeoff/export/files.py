@@ -30,7 +30,7 @@ from bakeoff.input.store import Store
 from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
-from bakeoff.run.options import ONNX, SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.task import Task
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
@@ -41,13 +41,15 @@ def write_files(
     network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
     about: Told, representative: Representative, folder: Path,
 ) -> Iterator[Format]:  # fmt: skip
-    """Write a file after another, and yield the format of each."""
+    """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
     view, outputs = View.of(model), output_names(task)
     with enlarge_by_one_operation(network):
         module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
     for form, file in settings.files.items():
+        if form == RKNN:
+            continue
         if form == ONNX:
             (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes))
         elif module is None or form == SAVED_MODEL:
