@@ -50,7 +50,7 @@ GUIDES: Mapping[DeviceName, Guide] = {
         "the four outputs of TFLite_Detection_PostProcess",
         "labels.txt, one label a line",
         (
-            "With a Coral: `edgetpu_compiler FILE` makes the last file; Google has this compiler for Linux.",
+            "With a Coral: `edgetpu_compiler FILE` of Google makes the last file.",
             "In a Neural Detector pipeline, upload what the compiler made, and labels.txt.",
             "A Limelight 3A has no Coral: upload FILE itself, and set the runtime engine to cpu.",
         ),

@@ -23,6 +23,8 @@ class Device:
     layout: Layout = OWN
     sizes: tuple[int, ...] = ()  # pixels of the input's side; nothing: any
     tasks: tuple[str, ...] = (DETECTION,)
+    outputs: str = "the four outputs of TFLite_Detection_PostProcess"  # that it expects of a detector's .tflite
+    output_ranks: tuple[int, ...] = (3, 2, 2, 1)  # how many axes each of those has
     is_edge_tpu: bool = False  # operations are checked against Coral's list
 
     def takes_kind(self, network: Any) -> bool:
@@ -51,7 +53,13 @@ def layouts_of(network: Any) -> tuple[Layout, ...]:
 
 DEVICES: Mapping[DeviceName, Device] = {
     "photonvision_rk3588": Device(("rknn",), layout="yolov8", sizes=(640,)),
-    "photonvision_rubik": Device(("int8",), layout="yolov8", sizes=(640,)),
+    "photonvision_rubik": Device(
+        ("int8",),
+        layout="yolov8",
+        sizes=(640,),
+        output_ranks=(3, 2, 2),
+        outputs="boxes (1, points, 4), scores (1, points) and classes (1, points) as uint8",
+    ),
     "limelight_coral": Device(("int8",), is_edge_tpu=True),
     "oak": Device(("onnx",), tasks=(DETECTION, CLASSIFICATION)),
     "raspberry_pi": Device((*LITE, "onnx"), tasks=(DETECTION, CLASSIFICATION, VIDEO)),
