@@ -624,6 +624,25 @@ def options_side_by_side() -> list[dict[str, str]]:
     return variants
 
 
+def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_can(render: Render) -> None:
+    message = words(
+        "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 takes only networks with the output "
+        "layout of YOLOv8 at 640 x 640 pixels; …the nearest device that takes this network is limelight_coral"
+    )
+    with pytest.raises(ConfigError, match=message):
+        render({"export": "export: photonvision_rk3588"})
+    message = "export.formats: must be a list with onnx, which device oak takes, got ['saved_model', 'int8']"
+    with pytest.raises(ConfigError, match=words(message)):
+        render({"export": "export: {use: limelight_coral, device: oak}"})
+    write_records(Path("records"), task="video")
+    lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "export": "export: oak"}
+    message = "takes networks for detection or classification only, and this one is for video; the nearest device…raspb"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+    write_records(Path("records"))
+    assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
+
+
 @pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))
 def test_every_option_that_is_shipped_parses(
     chosen: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -106,9 +106,10 @@ def _check_device(export: Export, model: Network, problems: Problems) -> None:
     if not (obstacle := device.find_obstacle(model)):
         return
     kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
-    fitting = f"choose an option of kind {kinds}" if kinds else "no kind of network has it"
-    here = f"the nearest device that takes this network is {nearest_device(model)}"
-    problems.add("export.device", f"{export.device} {obstacle}; {fitting}, or {here}")
+    lacks_layout = model.task in device.tasks and not device.takes_kind(model)
+    fitting = f"choose an option of kind {kinds}; " if kinds and lacks_layout else ""
+    nearest = f"the nearest device that takes this network is {nearest_device(model)}"
+    problems.add("export.device", f"{export.device} {obstacle}; {fitting}{nearest}")
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:

@@ -69,12 +69,12 @@ def find_obstacle(operation: Operation) -> str:
         return "is a custom operation"
     if operation.name not in LIMITS:
         return "is not on the list"
-    for tensor in (*operation.inputs, *operation.outputs):
-        if obstacle := _find_in_tensor(tensor):
-            return obstacle
     parameters = operation.inputs[1:] if operation.name in WITH_PARAMETERS else ()
     if not all(tensor.constant for tensor in parameters):
         return "its parameters are not constant"
+    for tensor in (*operation.inputs, *operation.outputs):
+        if obstacle := _find_in_tensor(tensor):
+            return obstacle
     return LIMITS[operation.name](operation)
 
 

@@ -1,0 +1,47 @@
+"""README.md beside exported files says what the variant decides, the same each time."""
+
+from typing import get_args
+
+import pytest
+
+from bakeoff.export.guides import GUIDES
+from bakeoff.export.readme import KINDS, write_readme
+from bakeoff.input.shape import View
+from bakeoff.run.devices import DEVICES, DeviceName
+from bakeoff.run.options import Export, Format
+
+EVERY: tuple[Format, ...] = get_args(Format)
+
+
+def test_every_format_and_every_device_is_described() -> None:
+    assert set(KINDS) == set(EVERY)
+    assert set(GUIDES) == set(DEVICES) == set(get_args(DeviceName))
+
+
+def test_a_reader_learns_how_each_file_is_fed_and_where_the_labels_are() -> None:
+    settings = Export(formats=("saved_model", "int8", "dynamic"), weights="final")
+    lines = write_readme("ssd_small · cosine", "detection", ("ball", "cube"), View(160), settings).splitlines()
+    assert lines[:3] == [
+        "# Exported files of ssd_small · cosine", "",
+        "The network is for detection, with 2 classes; these are its final weights.",
+    ]  # fmt: skip
+    assert "| `model.tflite` | TensorFlow Lite, weights and sums in 8 bits | uint8, pixels as they are |" in lines
+    assert "- Size: the image is resized to 160 x 160 pixels. It is not padded." in lines
+    assert "$ bakeoff predict photo.jpg --model model.tflite --out found" in lines
+    assert not any("device was at hand" in line for line in lines)
+    cropped = View(96, frames=4, central_crop=0.875, resizing="legacy_bilinear")
+    lines = write_readme("s3dg", "video", ("wave",), cropped, Export()).splitlines()
+    assert "- Size: the middle 0.875 of each side of the image is resized to 96 x 96 pixels. It is not padded." in lines
+    assert "- Resizing: bilinear between neighbours, without antialiasing, as TensorFlow 1 did." in lines
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_device_gets_its_steps_with_the_name_of_its_file_and_where_they_come_from(device: DeviceName) -> None:
+    settings = Export(formats=EVERY, device=device)
+    text = write_readme("net", "detection", ("ball",), View(640), settings)
+    file = next(name for form, name in settings.files.items() if form in DEVICES[device].formats)
+    part = text.partition(f"## {GUIDES[device].title}")[2]
+    assert file in part and "FILE" not in part and "SIZE" not in part
+    assert all(source in part for source in GUIDES[device].sources)
+    assert "none of this was run on one" in part
+    assert text == write_readme("net", "detection", ("ball",), View(640), settings)
