@@ -175,7 +175,8 @@ def _strided_slice(operation: Operation) -> str:
     return "has an ellipsis or a new axis" if any(masks) else ""
 
 
-# The published list: what the page calls AveragePool2d is AVERAGE_POOL_2D in a file.
+# The published list, as far as copies of it were read: docs/robot.md. What the page calls AveragePool2d is
+# AVERAGE_POOL_2D in a file.
 LIMITS: Mapping[str, Limit] = {
     "ADD": _nothing,
     "AVERAGE_POOL_2D": _no_activation(5),
@@ -203,16 +204,13 @@ LIMITS: Mapping[str, Limit] = {
     "RESHAPE": _nothing,
     "RESIZE_BILINEAR": _nothing,
     "RESIZE_NEAREST_NEIGHBOR": _nothing,
-    "RSQRT": _nothing,
     "SLICE": _nothing,
     "SOFTMAX": _softmax,
     "SPACE_TO_DEPTH": _nothing,
     "SPLIT": _split,
-    "SQUARED_DIFFERENCE": _nothing,
     "SQUEEZE": _nothing,
     "STRIDED_SLICE": _strided_slice,
     "SUB": _nothing,
-    "SUM": _not_of_batch,
     "TANH": _nothing,
     "TRANSPOSE": _nothing,
     "TRANSPOSE_CONV": _nothing,
@@ -221,5 +219,5 @@ LIMITS: Mapping[str, Limit] = {
 # Of these, all that follows the first input are parameters, which must be in the file.
 WITH_PARAMETERS = {
     "CONV_2D", "DEPTHWISE_CONV_2D", "EXPAND_DIMS", "FULLY_CONNECTED", "MEAN", "PAD", "PRELU", "REDUCE_MAX",
-    "REDUCE_MIN", "RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SLICE", "STRIDED_SLICE", "SUM", "TRANSPOSE",
+    "REDUCE_MIN", "RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SLICE", "STRIDED_SLICE", "TRANSPOSE",
 }  # fmt: skip
