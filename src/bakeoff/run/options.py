@@ -7,9 +7,11 @@ from typing import Literal, Protocol, get_args
 from bakeoff.errors import require, require_at_most
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx"]
+Layout = Literal["detections", "yolov8"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
 SAVED_MODEL: Format = "saved_model"
 ONNX: Format = "onnx"
+OWN_LAYOUT: Layout = "detections"
 MAIN, ONNX_FILE = "model.tflite", "model.onnx"
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
 SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see lite_graph.py
@@ -53,6 +55,7 @@ def _has_one_group(pattern: str) -> bool:
 class Export:
     weights: Literal["best", "final"] = "best"
     formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
+    layout: Layout = "detections"  # of a detector's outputs; yolov8: in .tflite and .onnx every point, unsuppressed
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
@@ -67,6 +70,8 @@ class Export:
         known = ", ".join(get_args(Format))
         different = bool(self.formats) and len(set(self.formats)) == len(self.formats)
         require(different, "formats", list(self.formats), f"one or more of {known}, each once")
+        fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
+        require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
         require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
