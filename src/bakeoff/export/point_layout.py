@@ -13,6 +13,7 @@ from functools import partial
 
 import keras
 import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.export.lite_graph import of_unit_range
 from bakeoff.graphs import compile_graph
@@ -37,12 +38,15 @@ def every_point(network: keras.Model, head: Head, *, in_pixels: bool) -> Callabl
 
 def point_module(network: keras.Model, head: Head) -> tf.Module:
     """Return a module whose function `answer` is the graph of a .tflite."""
-    answer = every_point(network, head, in_pixels=False)
+    given = [tf.TensorSpec([1, *network.input_shape[1:]], tf.float32, name=IMAGES)]
+    answer = compile_graph(every_point(network, head, in_pixels=False), input_signature=given)
+    frozen = convert_variables_to_constants_v2(answer.get_concrete_function())
 
-    @partial(compile_graph, input_signature=[tf.TensorSpec([1, *network.input_shape[1:]], tf.float32, name=IMAGES)])
-    def named(image: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {OUTPUT: answer(image)}
+    @partial(compile_graph, input_signature=given)
+    def named(images: tf.Tensor) -> dict[str, tf.Tensor]:
+        [points] = frozen(images)
+        return {OUTPUT: points}
 
     module = tf.Module()
-    module.network, module.answer = network, named
+    module.answer = named
     return module
