@@ -17,7 +17,7 @@ from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
 from bakeoff.run.devices import DEVICES, nearest_device
-from bakeoff.run.options import ONNX, SAVED_MODEL, Export
+from bakeoff.run.options import ONNX, OWN_LAYOUT, SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, find_place, origin_of
@@ -96,6 +96,17 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if lacking and export.lite_formats:
         rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
+    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)):
+        kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
+        problems.add(
+            "export.layout",
+            f"must be {OWN_LAYOUT} for {type(model).__name__}, got {export.layout!r}; only networks of kind {kinds} "
+            f"have it, the nearest that can is model: {{use: point_nano, input_size: {_nearest_size(model)}}}",
+        )
+
+
+def _nearest_size(model: Network) -> int:
+    return max(32, round(model.input_size / 32) * 32)
 
 
 def _check_device(export: Export, model: Network, problems: Problems) -> None:

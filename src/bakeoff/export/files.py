@@ -21,8 +21,20 @@ from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
-from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, Told, pack_files, write_metadata
-from bakeoff.export.onnx_file import onnx_bytes
+from bakeoff.export.lite_metadata import (
+    DEVIATION,
+    LABELS,
+    MEAN,
+    METADATA,
+    RULE,
+    UNIT,
+    VIEW,
+    Told,
+    pack_files,
+    write_metadata,
+)  # fmt: skip
+from bakeoff.export.onnx_file import onnx_bytes, rule_of
+from bakeoff.export.point_layout import OUTPUT, point_module
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -30,7 +42,8 @@ from bakeoff.input.store import Store
 from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
-from bakeoff.run.options import ONNX, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
@@ -43,21 +56,29 @@ def write_files(
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
-    view, outputs = View.of(model), output_names(task)
-    with enlarge_by_one_operation(network):
-        module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
+    view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
+    module = None
+    if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+        outputs, scale = (OUTPUT,), UNIT
+        module = point_module(network, task.head)
+        texts[RULE] = json.dumps(rule_of(task.model))
+        representative = _from_zero(representative)
+    elif settings.lite_formats:
+        with enlarge_by_one_operation(network):
+            module = lite_module(network, task, len(classes), settings)
     for form, file in settings.files.items():
-        if form == RKNN:
-            continue
-        if form == ONNX:
-            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes))
-        elif module is None or form == SAVED_MODEL:
+        if form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
-        else:
-            metadata = write_metadata(about, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
-            described = describe(convert(module, form, representative), outputs, metadata)
-            (folder / file).write_bytes(pack_files(described, texts))
+        elif form != RKNN:
+            with enlarge_by_one_operation(network):
+                if form == ONNX or module is None:
+                    data = onnx_bytes(network, task, view, about, classes, settings.layout)
+                else:
+                    kind, is_quantized = f"{model.task}, {form}", form == "int8"
+                    metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
+                    data = pack_files(describe(convert(module, form, representative), outputs, metadata), texts)
+            (folder / file).write_bytes(data)
         yield form
 
 
@@ -71,6 +92,11 @@ def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> R
                 yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
 
     return inputs
+
+
+def _from_zero(representative: Representative) -> Representative:
+    """Return the same inputs with values 0..1."""
+    return lambda: ([(image + 1) / 2 for image in images] for images in representative())
 
 
 def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:

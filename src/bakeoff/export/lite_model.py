@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Found, Rule, read_points
 from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
@@ -23,6 +23,7 @@ class LiteModel:
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.metadata = read_metadata(path)
         self.labels = self.metadata.labels
+        self._rule = Rule(**self.metadata.rule) if self.metadata.rule else None
         self._interpreter = _interpreter(path, threads)
         [self._input] = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()
@@ -40,7 +41,7 @@ class LiteModel:
 
     @property
     def task(self) -> str:
-        if len(self._outputs) == len(DETECTIONS):
+        if self._rule or len(self._outputs) == len(DETECTIONS):
             return "detection"
         return "video" if len(self.shape) == 4 else "classification"
 
@@ -49,6 +50,8 @@ class LiteModel:
         self.put(pixels)
         self.call()
         values = [self._values(output) for output in self._outputs]
+        if self._rule:
+            return self._rule.detections(*read_points(values[0], side=1))
         if self.task != "detection":
             [scores] = values
             return {"probabilities" if self.metadata.outputs == ("probability",) else "scores": scores}

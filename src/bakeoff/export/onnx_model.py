@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError, one_line
-from bakeoff.export.lite_metadata import DEVIATION, MEAN
-from bakeoff.export.suppression import Found, Rule
+from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT
+from bakeoff.export.suppression import Found, Rule, read_points
 
 SUFFIX = ".onnx"
 NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
+POINTS = ["output0"]  # what a file in the layout of YOLOv8 gives
 SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
 OURS = "is of other software, or of an earlier export"
 
@@ -31,12 +32,13 @@ class OnnxModel:
             self._rule = Rule(**json.loads(told["suppression"])) if self.task == "detection" else None
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
-        known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
+        known = [["boxes", "scores"], POINTS] if self._rule else [[name] for name in SCORES]
         if self._names not in known:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
         [given] = self._session.get_inputs()
         sides = tuple(given.shape[1:])  # channels first, of clips last
         self._is_clip = len(sides) == 4
+        self._mean, self._deviation = map(np.float32, UNIT if self._names == POINTS else (MEAN, DEVIATION))
         self.shape: tuple[int, ...] = sides if self._is_clip else (*sides[1:], sides[0])  # ([frames], height, width, 3)
         self._given: dict[str, np.ndarray] = {}
         self._input = given.name
@@ -45,13 +47,15 @@ class OnnxModel:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
         self.put(pixels)
         values = dict(zip(self._names, (value[0] for value in self.call()), strict=True))
+        if self._rule and self._names == POINTS:
+            return self._rule.detections(*read_points(values[POINTS[0]], side=self.shape[0]))
         if self._rule:
             return self._rule.detections(values["boxes"], values["scores"])
         [(name, scores)] = values.items()
         return {SCORES[name]: scores}
 
     def put(self, pixels: np.ndarray) -> None:
-        given = ((pixels - np.float32(MEAN)) / np.float32(DEVIATION)).astype(np.float32)
+        given = ((pixels - self._mean) / self._deviation).astype(np.float32)
         self._given = {self._input: (given if self._is_clip else given.transpose(2, 0, 1))[None]}
 
     @property

@@ -29,9 +29,8 @@ from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.machine import cores
-from bakeoff.networks import boxes
 from bakeoff.records.wire import decode_features
-from bakeoff.run.options import ONNX, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 
@@ -58,7 +57,7 @@ def compare_files(
         form: open_file(form, folder / file, settings.threads) for form, file in settings.files.items() if form != RKNN
     }
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
-    if isinstance(task, Detection) and settings.lite_formats:
+    if isinstance(task, Detection) and settings.lite_formats and settings.layout == OWN_LAYOUT:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
     answers |= {form: answer_of(model, store) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
@@ -163,9 +162,10 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
         if settings.per_class_suppression:
             found = task.predict(outputs)
             return found | {"count": tf.minimum(found["count"], most)}
-        decoded = boxes.decode(outputs["boxes"], task.anchors, task.model.box_scales)
         kinds = {"boxes": tf.float32, "scores": tf.float32, "classes": tf.int64, "count": tf.int32}
-        return tf.map_fn(one_class_each, (decoded, task.class_scores(outputs["classes"])), fn_output_signature=kinds)
+        return tf.map_fn(
+            one_class_each, (task.head.boxes(outputs), task.head.scores(outputs)), fn_output_signature=kinds
+        )
 
     return lambda batch: answers(batch["image"])
 

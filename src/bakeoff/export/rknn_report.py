@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.files import Representative
 from bakeoff.export.lite_graph import output_names
 from bakeoff.export.lite_metadata import DEVIATION, MEAN, Told
@@ -39,7 +40,8 @@ def write_rknn(
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
     outputs = ("boxes", "scores") if isinstance(task, Detection) else output_names(task)
-    onnx = onnx_bytes(network, task, shape.view, Told(RKNN), classes)
+    with enlarge_by_one_operation(network):
+        onnx = onnx_bytes(network, task, shape.view, Told(RKNN), classes)
     made = make_rknn(onnx, outputs, classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task), RKNN: _answer_of(made, task, sample)}

@@ -7,6 +7,13 @@ import numpy as np
 Found = dict[str, np.ndarray]
 
 
+def read_points(rows: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return boxes (a, 4) and scores (a, k) from the layout of YOLOv8, whose boxes are shares of `side`: (4 + k, a)."""
+    x, y, width, height = rows[:4] / np.float32(side)
+    boxes = np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=1)
+    return boxes, rows[4:].T
+
+
 @dataclass(frozen=True)
 class Rule:
     """The fields are those of `suppression` in a detector's settings."""

@@ -12,15 +12,15 @@ DeviceName = Literal[
 ]  # fmt: skip
 Layout = Literal["detections", "yolov8"]  # how a detector's outputs are arranged
 LITE = ("int8", "dynamic", "float16", "float32")
-OWN: Layout = "detections"  # that of a network which states nothing
-MAKER = {"yolov8": "YOLOv8", OWN: "this program"}  # of a layout, in messages
+OWN_LAYOUT: Layout = "detections"  # that of a network which states nothing
+MAKER = {"yolov8": "YOLOv8", OWN_LAYOUT: "this program"}  # of a layout, in messages
 DETECTION, CLASSIFICATION, VIDEO = "detection", "classification", "video"
 
 
 @dataclass(frozen=True)
 class Device:
     formats: tuple[str, ...]  # of `export.formats`; one of them must be asked for
-    layout: Layout = OWN
+    layout: Layout = OWN_LAYOUT
     sizes: tuple[int, ...] = ()  # pixels of the input's side; nothing: any
     tasks: tuple[str, ...] = (DETECTION,)
     outputs: str = "the four outputs of TFLite_Detection_PostProcess"  # that it expects of a detector's .tflite
@@ -47,7 +47,7 @@ class Device:
 
 def layouts_of(network: Any) -> tuple[Layout, ...]:
     """Return the output layouts that a detector can be exported in, by its `layouts`."""
-    layouts: tuple[Layout, ...] = getattr(network, "layouts", (OWN,))
+    layouts: tuple[Layout, ...] = getattr(network, "layouts", (OWN_LAYOUT,))
     return layouts
 
 

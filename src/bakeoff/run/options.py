@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from bakeoff.errors import require, require_at_most
-from bakeoff.run.devices import DEVICES, DeviceName
+from bakeoff.run.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
@@ -56,6 +56,7 @@ class Export:
     weights: Literal["best", "final"] = "best"
     formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
     device: DeviceName | None = None  # that the files are for; the network and the formats must fit it
+    layout: Layout = "detections"  # of a detector's outputs; yolov8: in .tflite and .onnx every point, unsuppressed
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
@@ -73,6 +74,8 @@ class Export:
         needed = DEVICES[self.device].formats if self.device else self.formats
         rule = f"a list with {' or '.join(needed)}, which device {self.device} takes"
         require(bool(set(needed) & set(self.formats)), "formats", list(self.formats), rule)
+        fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
+        require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
         require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
