@@ -16,8 +16,8 @@ from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
-from bakeoff.run.devices import DEVICES, nearest_device
-from bakeoff.run.options import ONNX, OWN_LAYOUT, SAVED_MODEL, Export
+from bakeoff.run.devices import DETECTION, DEVICES, VIDEO, nearest_device
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, find_place, origin_of
@@ -96,7 +96,10 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if lacking and export.lite_formats:
         rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
-    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)):
+    if RKNN in export.formats and model.task == VIDEO:
+        problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")
+    is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)
+    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)) and not is_refused:
         kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
         problems.add(
             "export.layout",
@@ -115,6 +118,9 @@ def _check_device(export: Export, model: Network, problems: Problems) -> None:
         return
     device = DEVICES[export.device]
     if not (obstacle := device.find_obstacle(model)):
+        if model.task == DETECTION and export.layout not in device.layouts:
+            rule = f"must be {' or '.join(device.layouts)} for {export.device}, got {export.layout!r}"
+            problems.add("export.layout", rule)
         return
     kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
     lacks_layout = model.task in device.tasks and not device.takes_kind(model)

@@ -19,6 +19,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
+from bakeoff.export.corner_layout import CORNERS, corner_module
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
 from bakeoff.export.lite_metadata import (
@@ -58,12 +59,17 @@ def write_files(
     write_labels(classes, folder)
     view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
-    module = None
+    module, gives_corners = None, settings.device == "photonvision_rubik"
     if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
-        outputs, scale = (OUTPUT,), UNIT
-        module = point_module(network, task.head)
         texts[RULE] = json.dumps(rule_of(task.model))
-        representative = _from_zero(representative)
+        if gives_corners:
+            outputs = CORNERS
+            with enlarge_by_one_operation(network):
+                module = corner_module(network, task.head)
+        else:
+            outputs, scale = (OUTPUT,), UNIT
+            module = point_module(network, task.head)
+            representative = _from_zero(representative)
     elif settings.lite_formats:
         with enlarge_by_one_operation(network):
             module = lite_module(network, task, len(classes), settings)
@@ -77,7 +83,8 @@ def write_files(
                 else:
                     kind, is_quantized = f"{model.task}, {form}", form == "int8"
                     metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
-                    data = pack_files(describe(convert(module, form, representative), outputs, metadata), texts)
+                    converted = convert(module, form, representative, gives_bytes=gives_corners)
+                    data = pack_files(describe(converted, outputs, metadata), texts)
             (folder / file).write_bytes(data)
         yield form
 
@@ -99,8 +106,9 @@ def _from_zero(representative: Representative) -> Representative:
     return lambda: ([(image + 1) / 2 for image in images] for images in representative())
 
 
-def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:
-    """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
+def convert(module: tf.Module, form: Format, representative: Representative, *, gives_bytes: bool = False) -> bytes:
+    """`representative` gives inputs of the graph, from which int8 learns the ranges of values; `gives_bytes` lets its
+    outputs be whole numbers, too.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
@@ -111,6 +119,8 @@ def convert(module: tf.Module, form: Format, representative: Representative) -> 
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
         tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
         converter = _converter(folder, form, representative)
+        if gives_bytes and form == "int8":
+            converter.inference_output_type = tf.uint8
         with warnings.catch_warnings(), stderr_aside():
             warnings.simplefilter("ignore")
             try:

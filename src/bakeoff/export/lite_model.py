@@ -11,10 +11,11 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
-from bakeoff.export.suppression import Found, Rule, read_points
+from bakeoff.export.suppression import Found, Rule, read_corners, read_points
 from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
+CORNERS = ("location", "score", "category")  # of a detector that gives each point's likeliest class
 
 
 class LiteModel:
@@ -30,8 +31,8 @@ class LiteModel:
         self.shape = tuple(int(side) for side in self._input["shape"][1:])  # ([frames], height, width, 3)
         if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
             raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
-        if len(self._outputs) not in (1, len(DETECTIONS)):
-            number = len(self._outputs)
+        number = len(self._outputs)
+        if number not in (1, len(DETECTIONS)) and not (self._rule and number == len(CORNERS)):
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
     @property
@@ -50,6 +51,9 @@ class LiteModel:
         self.put(pixels)
         self.call()
         values = [self._values(output) for output in self._outputs]
+        if self._rule and len(values) == len(CORNERS):
+            side, count = self.shape[0], len(self.labels)
+            return self._rule.detections(*read_corners(*values, side=side, num_classes=count))
         if self._rule:
             return self._rule.detections(*read_points(values[0], side=1))
         if self.task != "detection":

@@ -79,6 +79,13 @@ def onnx_bytes(
     return bytes(model.SerializeToString(deterministic=True))
 
 
+def bare_onnx(answer: tf.types.experimental.PolymorphicFunction, outputs: Sequence[str]) -> bytes:
+    """Return a file without metadata, of a function on images, for converters that go on from it."""
+    model = _converted(answer, is_image=True)
+    _name_by_place(model, IMAGE, outputs)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
 def rule_of(model: Detector) -> dict[str, float | int | None]:
     """Return how candidates become detections, as `suppression.Rule` takes it."""
     rule = model.suppression

@@ -14,6 +14,15 @@ def read_points(rows: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
     return boxes, rows[4:].T
 
 
+def read_corners(
+    corners: np.ndarray, scores: np.ndarray, classes: np.ndarray, *, side: float, num_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same from boxes (a, 4) x1 y1 x2 y2 in pixels, and each one's likeliest class."""
+    places = classes.astype(np.int64)
+    every = np.where(np.arange(num_classes) == places[:, None], scores[:, None], np.float32(0))
+    return corners[:, [1, 0, 3, 2]] / np.float32(side), every
+
+
 @dataclass(frozen=True)
 class Rule:
     """The fields are those of `suppression` in a detector's settings."""

@@ -20,7 +20,7 @@ DETECTION, CLASSIFICATION, VIDEO = "detection", "classification", "video"
 @dataclass(frozen=True)
 class Device:
     formats: tuple[str, ...]  # of `export.formats`; one of them must be asked for
-    layout: Layout = OWN_LAYOUT
+    layouts: tuple[Layout, ...] = (OWN_LAYOUT,)  # one of them must be that of `export.layout`
     sizes: tuple[int, ...] = ()  # pixels of the input's side; nothing: any
     tasks: tuple[str, ...] = (DETECTION,)
     outputs: str = "the four outputs of TFLite_Detection_PostProcess"  # that it expects of a detector's .tflite
@@ -30,7 +30,7 @@ class Device:
     def takes_kind(self, network: Any) -> bool:
         """`network`: settings, or their class."""
         is_detector = network.task == DETECTION
-        return network.task in self.tasks and (not is_detector or self.layout in layouts_of(network))
+        return network.task in self.tasks and (not is_detector or bool(set(self.layouts) & set(layouts_of(network))))
 
     def find_obstacle(self, network: Any) -> str:
         """Return why this device cannot run a network with these settings; empty: it can."""
@@ -39,9 +39,9 @@ class Device:
         sides = " or ".join(f"{size} x {size}" for size in self.sizes)
         if not self.takes_kind(network):
             where = f" at {sides} pixels" if sides else ""
-            return f"takes only networks with the output layout of {MAKER[self.layout]}{where}"
+            return f"takes only networks with the output layout of {MAKER[self.layouts[0]]}{where}"
         if self.sizes and network.input_size not in self.sizes:
-            return f"takes inputs of {sides} pixels, got {network.input_size} x {network.input_size}"
+            return f"takes inputs of {sides} pixels, model.input_size is {network.input_size}"
         return ""
 
 
@@ -52,17 +52,21 @@ def layouts_of(network: Any) -> tuple[Layout, ...]:
 
 
 DEVICES: Mapping[DeviceName, Device] = {
-    "photonvision_rk3588": Device(("rknn",), layout="yolov8", sizes=(640,)),
+    "photonvision_rk3588": Device(("rknn",), layouts=("yolov8",), sizes=(640,)),
     "photonvision_rubik": Device(
         ("int8",),
-        layout="yolov8",
+        layouts=("yolov8",),
         sizes=(640,),
         output_ranks=(3, 2, 2),
         outputs="boxes (1, points, 4), scores (1, points) and classes (1, points) as uint8",
     ),
     "limelight_coral": Device(("int8",), is_edge_tpu=True),
-    "oak": Device(("onnx",), tasks=(DETECTION, CLASSIFICATION)),
-    "raspberry_pi": Device((*LITE, "onnx"), tasks=(DETECTION, CLASSIFICATION, VIDEO)),
+    "oak": Device(("onnx",), tasks=(DETECTION, CLASSIFICATION), layouts=(OWN_LAYOUT, "yolov8")),
+    "raspberry_pi": Device(
+        (*LITE, "onnx"),
+        tasks=(DETECTION, CLASSIFICATION, VIDEO),
+        layouts=(OWN_LAYOUT, "yolov8"),
+    ),
     "ftc_sdk": Device(LITE),
 }
 
