@@ -627,20 +627,32 @@ def options_side_by_side() -> list[dict[str, str]]:
 def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_can(render: Render) -> None:
     message = words(
         "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 takes only networks with the output "
-        "layout of YOLOv8 at 640 x 640 pixels; …the nearest device that takes this network is limelight_coral"
+        "layout of YOLOv8 at 640 x 640 pixels; choose an option of kind point_detector; the nearest device that takes "
+        "this network is limelight_coral"
     )
     with pytest.raises(ConfigError, match=message):
         render({"export": "export: photonvision_rk3588"})
     message = "export.formats: must be a list with onnx, which device oak takes, got ['saved_model', 'int8']"
     with pytest.raises(ConfigError, match=words(message)):
         render({"export": "export: {use: limelight_coral, device: oak}"})
+    point = {"model": "model: {use: point_nano, input_size: 320}", "export": "export: photonvision_rubik"}
+    message = "export.device: photonvision_rubik takes inputs of 640 x 640 pixels, model.input_size is 320; the nearest"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(point)
+    rule = "export.layout: must be yolov8 for photonvision_rubik, got 'detections'"
+    with pytest.raises(ConfigError, match=words(rule)):
+        render({"model": "model: point_nano", "export": "export: {use: photonvision_rubik, layout: detections}"})
     write_records(Path("records"), task="video")
     lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "export": "export: oak"}
     message = "takes networks for detection or classification only, and this one is for video; the nearest device…raspb"
     with pytest.raises(ConfigError, match=words(message)):
         render(lines)
+    with pytest.raises(ConfigError, match=r"export\.formats: must not hold rknn for clips, which ClipCnn takes"):
+        render(lines | {"export": "export: {use: saved_model, formats: [rknn]}"})
     write_records(Path("records"))
     assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
+    run = load(render({"model": "model: point_nano", "export": "export: photonvision_rk3588"}))
+    assert (run.export.layout, run.export.formats[-1]) == ("yolov8", "rknn")
 
 
 @pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))

@@ -35,9 +35,27 @@ def test_a_reader_learns_how_each_file_is_fed_and_where_the_labels_are() -> None
     assert "- Resizing: bilinear between neighbours, without antialiasing, as TensorFlow 1 did." in lines
 
 
+def test_the_layout_decides_what_is_fed_and_given() -> None:
+    def lines_of(settings: Export) -> list[str]:
+        return write_readme("net", "detection", ("ball",), View(64), settings).splitlines()
+
+    own = lines_of(Export(formats=("onnx", "float32", "rknn")))
+    points = lines_of(Export(formats=("onnx", "float32", "rknn"), layout="yolov8"))
+    corners = lines_of(Export(formats=("int8", "float32"), layout="yolov8", device="photonvision_rubik"))
+    assert "| `model.onnx` | ONNX | float32, (pixel - 127.5) / 127.5 |" in own
+    assert "| `model.onnx` | ONNX | float32, pixel / 255 |" in points
+    assert "| `model.tflite` | TensorFlow Lite, weights as trained | float32, pixel / 255 |" in points
+    assert (
+        "| `model_float32.tflite` | TensorFlow Lite, weights as trained | float32, (pixel - 127.5) / 127.5 |" in corners
+    )
+    assert "- `.rknn`: the same as `.onnx`." in own
+    assert "- `.rknn`: for each of three grids the distributions of the sides, and the scores." in points
+    assert "- `.tflite`: of every point its box (x1 y1 x2 y2, pixels), its best score, and the class from 0." in corners
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_device_gets_its_steps_with_the_name_of_its_file_and_where_they_come_from(device: DeviceName) -> None:
-    settings = Export(formats=EVERY, device=device)
+    settings = Export(formats=EVERY, device=device, layout=DEVICES[device].layouts[0])
     text = write_readme("net", "detection", ("ball",), View(640), settings)
     file = next(name for form, name in settings.files.items() if form in DEVICES[device].formats)
     part = text.partition(f"## {GUIDES[device].title}")[2]

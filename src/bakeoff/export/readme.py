@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from bakeoff.export.guides import GUIDES
 from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.input.shape import View
-from bakeoff.run.devices import DEVICES, VIDEO
-from bakeoff.run.options import RKNN, SAVED_MODEL, Export, Format
+from bakeoff.run.devices import DETECTION, DEVICES, VIDEO
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 
 README = "README.md"
 BYTES, VALUES = "uint8, pixels as they are", f"float32, (pixel - {MEAN:g}) / {DEVIATION:g}"
+SHARES = "float32, pixel / 255"  # in the layout of YOLOv8
 KINDS: dict[Format, tuple[str, str]] = {  # what it is, what it takes
     "saved_model": ("TensorFlow's SavedModel", "pixels of any size, or files; nothing need be done to them"),
     "float32": ("TensorFlow Lite, weights as trained", VALUES),
@@ -30,7 +31,13 @@ RESIZED = {
 
 def write_readme(name: str, task: str, classes: Sequence[str], view: View, settings: Export) -> str:
     """Return the text; `name` is the variant's."""
-    parts = (_describe(name, task, classes, settings), _feed(task, view), _tell_labels(), _go(view, settings))
+    parts = (
+        _describe(name, task, classes, settings),
+        _feed(task, view),
+        _give(task, settings),
+        _tell_labels(),
+        _go(view, settings),
+    )
     return "\n".join(line for part in parts for line in part)
 
 
@@ -41,7 +48,36 @@ def _describe(name: str, task: str, classes: Sequence[str], settings: Export) ->
     yield from ("`export.json` says what each file is worth.", "", "| file | is | takes |", "|---|---|---|")
     for form, file in settings.files.items():
         kind, given = KINDS[form]
+        if given == VALUES and (form == ONNX or not _gives_corners(settings)) and settings.layout != OWN_LAYOUT:
+            given = SHARES
         yield f"| `{file}{'/' if form == SAVED_MODEL else ''}` | {kind} | {given} |"
+
+
+def _gives_corners(settings: Export) -> bool:
+    return settings.device == "photonvision_rubik"
+
+
+def _give(task: str, settings: Export) -> Iterator[str]:
+    yield from ("", "## What a file gives", "")
+    if task != DETECTION:
+        yield "- A number for each label, in the order of the labels."
+        return
+    own = settings.layout == OWN_LAYOUT
+    if settings.lite_formats and own:
+        yield "- `.tflite`: boxes (ymin xmin ymax xmax, shares of the image), classes from 0, scores, their number."
+    elif settings.lite_formats and _gives_corners(settings):
+        yield "- `.tflite`: of every point its box (x1 y1 x2 y2, pixels), its best score, and the class from 0."
+    elif settings.lite_formats:
+        yield "- `.tflite`: 1 x (4 + classes) x points: centre x y, width and height in shares of the side, and scores."
+    if ONNX in settings.formats:
+        candidates = "boxes (ymin xmin ymax xmax, shares of the image) and scores of every candidate"
+        points = "1 x (4 + classes) x points: centre x y, width and height in pixels, and scores"
+        yield f"- `.onnx`: {candidates if own else points}. Overlapping boxes are still in it."
+    if RKNN in settings.formats:
+        grids = "for each of three grids the distributions of the sides, and the scores"
+        yield f"- `.rknn`: {'the same as `.onnx`' if own else grids}."
+    if SAVED_MODEL in settings.formats:
+        yield f"- `{SAVED_MODEL}/`: named answers with the labels' texts."
 
 
 def _feed(task: str, view: View) -> Iterator[str]:
