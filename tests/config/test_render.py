@@ -473,6 +473,17 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
         render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
 
 
+def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
+    said = words(
+        "params.yaml:8: export.layout: must be detections for Ssd, got 'yolov8'; only networks of kind point_detector "
+        "have it, the nearest that can is model: {use: point_nano, input_size: 160}"
+    )
+    export = "export: {use: onnx, layout: yolov8}"
+    with pytest.raises(ConfigError, match=said):
+        render({"model": "model: {use: ssd_small, input_size: 160}", "export": export})
+    render({"model": "model: {use: point_nano_128}", "export": export})
+
+
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"

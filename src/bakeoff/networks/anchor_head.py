@@ -19,7 +19,6 @@ class AnchorHead:
     def __init__(self, model: Anchored) -> None:
         self._model, self.anchors = model, model.anchor_boxes()
         self._boxes = tf.constant(self.anchors)
-        self._next_best: bool = getattr(model, "next_best", True)
 
     @property
     def box_scales(self) -> tuple[float, ...]:
@@ -31,7 +30,7 @@ class AnchorHead:
         rule = self._model.loss
         overlap = boxes.overlaps(self._boxes, truth)
         matched = match(  # (anchors,)
-            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._next_best
+            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._model.next_best
         )
         # In front stands a box for the anchors that match none; what they should answer is not asked.
         truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)

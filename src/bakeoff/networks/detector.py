@@ -181,6 +181,8 @@ class Anchored(Protocol):
     def loss(self) -> DetectionLoss: ...
     @property
     def mining(self) -> HardExamples | None: ...
+    @property
+    def next_best(self) -> bool: ...  # of two boxes with the same best anchor one gets its next best
 
     def anchor_boxes(self) -> "np.ndarray":
         """(anchors, 4), in the order of the outputs' rows."""
@@ -188,6 +190,8 @@ class Anchored(Protocol):
 
 class AnchorDetector:
     """What every detector with anchors derives from."""
+
+    next_best: bool = True
 
     def head(self: Anchored) -> "Head":
         from bakeoff.networks.anchor_head import AnchorHead

@@ -72,11 +72,14 @@ def build(detector: "PointDetector", num_classes: int) -> keras.Model:
 
 def _backbone(x: Tensor, detector: "PointDetector", layers: Layers) -> list[Tensor]:
     """Feature maps at strides 8, 16 and 32."""
-    x = layers.convolve(x, channels(64, detector.width), kernel=3, strides=2, name="backbone.stem")
+    reached = detector.first_stride
+    kernel = 3 if reached == 2 else reached
+    x = layers.convolve(x, channels(32 * reached, detector.width), kernel=kernel, strides=reached, name="backbone.stem")
     levels = []
     for stride, number in STAGES.items():
         name, filters = f"backbone.stride{stride}", channels(number, detector.width)
-        x = layers.convolve(x, filters, kernel=3, strides=2, name=f"{name}.down")
+        if stride > reached:
+            x = layers.convolve(x, filters, kernel=3, strides=2, name=f"{name}.down")
         x = layers.partial_stage(x, filters, name=name, pairs=detector.depth, adds=True)
         levels.append(x)
     return [*levels[1:-1], layers.pool(levels[-1], name="backbone.pool")]
