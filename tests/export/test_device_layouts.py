@@ -1,10 +1,8 @@
 """The layouts of YOLOv8 that PhotonVision's coprocessors read, which are not the one of its ONNX file."""
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,31 +14,8 @@ from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.lite_operations import read_lite_file
 from bakeoff.export.onnx_file import bare_onnx
 from bakeoff.graphs import compile_graph
-from bakeoff.networks.point_detector import PointDetector
 from bakeoff.run.options import Export
-from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import task_of
-
-CLASSES = ("ball", "cube", "cone")
-MODEL = PointDetector(input_size=64, width=0.125, bins=8)
-
-
-@cache
-def drawn() -> tuple[keras.Model, Detection]:
-    """A detector whose answers differ from point to point and class to class."""
-    keras.utils.set_random_seed(3)
-    network, draw = MODEL.build(len(CLASSES)), np.random.default_rng(0)
-    for weight in network.weights:
-        if weight.path.startswith("head.") and "norm" not in weight.path:
-            weight.assign(draw.normal(0, 0.3, weight.shape))
-    task = task_of(MODEL, CLASSES)
-    assert isinstance(task, Detection)
-    return network, task
-
-
-def images(count: int) -> np.ndarray:
-    coarse = np.random.default_rng(1).integers(0, 256, (count, 8, 8, 3)).astype(np.float32)
-    return coarse.repeat(8, axis=1).repeat(8, axis=2)
+from point_files import CLASSES, MODEL, drawn_network, images
 
 
 def decode_as_photonvision(sides: np.ndarray, stride: int) -> np.ndarray:
@@ -62,7 +37,7 @@ def decode_as_photonvision(sides: np.ndarray, stride: int) -> np.ndarray:
 
 
 def test_grids_read_by_the_rules_of_photonvision_are_the_networks_boxes() -> None:
-    network, task = drawn()
+    network, task = drawn_network()
     shown = images(1)
     outputs = network(shown)
     boxes, scores = task.head.boxes(outputs)[0].numpy(), task.head.scores(outputs)[0].numpy()
@@ -78,7 +53,7 @@ def test_grids_read_by_the_rules_of_photonvision_are_the_networks_boxes() -> Non
 def test_grids_are_the_outputs_of_a_file_that_converters_read() -> None:
     import onnxruntime
 
-    network, _ = drawn()
+    network, _ = drawn_network()
     given = tf.TensorSpec([1, 64, 64, 3], tf.float32, name="image")
     answer = every_grid(network, MODEL)
     session = onnxruntime.InferenceSession(
@@ -93,7 +68,7 @@ def test_grids_are_the_outputs_of_a_file_that_converters_read() -> None:
 @pytest.fixture(scope="module")
 def corners(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corners")
-    network, task = drawn()
+    network, task = drawn_network()
 
     def pixels() -> Iterator[list[np.ndarray]]:
         yield from ([image[None] / 127.5 - 1] for image in images(8))
@@ -113,7 +88,7 @@ def test_a_rubik_pi_gets_three_outputs_of_bytes(corners: Path) -> None:
 
 @pytest.mark.parametrize(("name", "near"), [("model_float32.tflite", 1e-4), ("model.tflite", 0.05)])
 def test_each_point_has_its_box_and_likeliest_class(corners: Path, name: str, near: float) -> None:
-    network, task = drawn()
+    network, task = drawn_network()
     shown = images(8)[:1]
     outputs = network(shown)
     scores = task.head.scores(outputs)[0].numpy()

@@ -52,8 +52,8 @@ class LiteModel:
         self.call()
         values = [self._values(output) for output in self._outputs]
         if self._rule and len(values) == len(CORNERS):
-            side, count = self.shape[0], len(self.labels)
-            return self._rule.detections(*read_corners(*values, side=side, num_classes=count))
+            corners = read_corners(*values, side=self.shape[0], num_classes=len(self.labels))
+            return self._rule.detections(*corners)
         if self._rule:
             return self._rule.detections(*read_points(values[0], side=1))
         if self.task != "detection":

@@ -69,13 +69,13 @@ def _give(task: str, settings: Export) -> Iterator[str]:
         yield "- `.tflite`: of every point its box (x1 y1 x2 y2, pixels), its best score, and the class from 0."
     elif settings.lite_formats:
         yield "- `.tflite`: 1 x (4 + classes) x points: centre x y, width and height in shares of the side, and scores."
+    candidates = "boxes (ymin xmin ymax xmax, shares of the image) and scores of every candidate"
+    points = "1 x (4 + classes) x points: centre x y, width and height in pixels, and scores"
+    grids = "for each of three grids the distributions of the sides, and the scores"
     if ONNX in settings.formats:
-        candidates = "boxes (ymin xmin ymax xmax, shares of the image) and scores of every candidate"
-        points = "1 x (4 + classes) x points: centre x y, width and height in pixels, and scores"
         yield f"- `.onnx`: {candidates if own else points}. Overlapping boxes are still in it."
     if RKNN in settings.formats:
-        grids = "for each of three grids the distributions of the sides, and the scores"
-        yield f"- `.rknn`: {'the same as `.onnx`' if own else grids}."
+        yield f"- `.rknn`: {candidates if own else grids}. Overlapping boxes are still in it."
     if SAVED_MODEL in settings.formats:
         yield f"- `{SAVED_MODEL}/`: named answers with the labels' texts."
 

@@ -11,6 +11,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
         ):  # fmt: skip
             pass
         path = folder / settings.files[form]
-        model = open_file(form, path, settings.threads)
+        model: Any = open_file(form, path, settings.threads)  # one that takes pixels of its own size
         model.put(np.full(sides, 127, np.uint8))
         milliseconds, calls = latency(model.call, CALLS)
         told = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
