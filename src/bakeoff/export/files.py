@@ -33,7 +33,7 @@ from bakeoff.export.lite_metadata import (
     write_metadata,
 )  # fmt: skip
 from bakeoff.export.onnx_file import onnx_bytes, rule_of
-from bakeoff.export.point_layout import OUTPUT, point_module
+from bakeoff.export.point_layout import point_module
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -59,9 +59,9 @@ def write_files(
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
     module = None
     if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
-        outputs, scale = (OUTPUT,), UNIT
-        module = point_module(network, task.head)
-        texts[RULE] = json.dumps(rule_of(task.model))
+        scale = UNIT
+        module, outputs = point_module(settings.layout, network, task.head)
+        texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
         representative = _from_zero(representative)
     elif settings.lite_formats:
         module = lite_module(network, task, len(classes), settings)
@@ -72,8 +72,9 @@ def write_files(
             save_servable(network, task, view, classes, folder / file)
         else:
             kind, is_quantized = f"{model.task}, {form}", form == "int8"
+            whole = settings.layout == "yolov8_corners"
             metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
-            described = describe(convert(module, form, representative), outputs, metadata)
+            described = describe(convert(module, form, representative, whole_outputs=whole), outputs, metadata)
             (folder / file).write_bytes(pack_files(described, texts))
         yield form
 
@@ -95,18 +96,20 @@ def _from_zero(representative: Representative) -> Representative:
     return lambda: ([(image + 1) / 2 for image in images] for images in representative())
 
 
-def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:
+def convert(module: tf.Module, form: Format, representative: Representative, *, whole_outputs: bool = False) -> bytes:
     """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
     dynamic   weights in a quarter of the bytes, sums in float32
-    int8      weights and sums in 8 bits; takes uint8 pixels as they are
+    int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
     """
     with tempfile.TemporaryDirectory() as folder:
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
         tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
         converter = _converter(folder, form, representative)
+        if whole_outputs and form == "int8":
+            converter.inference_output_type = tf.uint8
         with warnings.catch_warnings(), stderr_aside():
             warnings.simplefilter("ignore")
             try:

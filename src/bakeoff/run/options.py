@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 from bakeoff.errors import require, require_at_most
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx"]
-Layout = Literal["detections", "yolov8"]
+Layout = Literal["detections", "yolov8", "yolov8_corners", "yolov8_levels"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
 SAVED_MODEL: Format = "saved_model"
 ONNX: Format = "onnx"
@@ -55,7 +55,7 @@ def _has_one_group(pattern: str) -> bool:
 class Export:
     weights: Literal["best", "final"] = "best"
     formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
-    layout: Layout = "detections"  # of a detector's outputs; yolov8: in .tflite and .onnx every point, unsuppressed
+    layout: Layout = "detections"  # of a detector's outputs in .tflite and .onnx; the others give every point
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
