@@ -650,7 +650,7 @@ def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_c
     message = "export.device: photonvision_rubik takes inputs of 640 x 640 pixels, model.input_size is 320; the nearest"
     with pytest.raises(ConfigError, match=words(message)):
         render(point)
-    rule = "export.layout: must be yolov8 for photonvision_rubik, got 'detections'"
+    rule = "export.layout: must be yolov8_corners for photonvision_rubik, got 'detections'"
     with pytest.raises(ConfigError, match=words(rule)):
         render({"model": "model: point_nano", "export": "export: {use: photonvision_rubik, layout: detections}"})
     write_records(Path("records"), task="video")
@@ -663,7 +663,7 @@ def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_c
     write_records(Path("records"))
     assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
     run = load(render({"model": "model: point_nano", "export": "export: photonvision_rk3588"}))
-    assert (run.export.layout, run.export.formats[-1]) == ("yolov8", "rknn")
+    assert (run.export.layout, run.export.formats[-1]) == ("yolov8_levels", "rknn")
 
 
 @pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))

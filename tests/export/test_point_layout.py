@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import onnxruntime
 import pytest
+import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
 from bakeoff.export.files import write_files
@@ -65,6 +66,18 @@ def write(network: keras.Model, images: np.ndarray, folder: Path, settings: Expo
 def folder(tmp_path_factory: pytest.TempPathFactory, network: keras.Model, images: np.ndarray) -> Path:
     return write(
         network, images, tmp_path_factory.mktemp("yolov8"), Export(formats=("onnx", "float32", "int8"), layout="yolov8")
+    )
+
+
+@pytest.fixture(scope="module")
+def levels(tmp_path_factory: pytest.TempPathFactory, network: keras.Model, images: np.ndarray) -> Path:
+    return write(network, images, tmp_path_factory.mktemp("levels"), Export(formats=("onnx",), layout="yolov8_levels"))
+
+
+@pytest.fixture(scope="module")
+def corners(tmp_path_factory: pytest.TempPathFactory, network: keras.Model, images: np.ndarray) -> Path:
+    return write(
+        network, images, tmp_path_factory.mktemp("corners"), Export(formats=("int8",), layout="yolov8_corners")
     )
 
 
@@ -181,6 +194,52 @@ def test_a_file_finds_in_this_layout_what_the_network_finds(
     require_alike(form, folder / FILES[form], network, images[:3], most=50)
 
 
+def test_levels_are_the_maps_that_rockchips_model_zoo_reads(
+    levels: Path, network: keras.Model, images: np.ndarray
+) -> None:
+    """Of each stride logits of left, up, right, down, then scores, then their sum; all channels first."""
+    session = onnxruntime.InferenceSession(str(levels / "model.onnx"), providers=["CPUExecutionProvider"])
+    shapes = [tuple(output.shape) for output in session.get_outputs()]
+    assert shapes == [(1, depth, side, side) for side in (8, 4, 2) for depth in (64, len(CLASSES), 1)]
+    maps = [values[0] for values in session.run(None, {"images": (images[0] / 255).transpose(2, 0, 1)[None]})]
+    rows = []
+    for logits, scores, several in zip(maps[::3], maps[1::3], maps[2::3], strict=True):
+        np.testing.assert_allclose(several[0], np.minimum(scores.sum(axis=0), 1), atol=1e-5)
+        side = scores.shape[1]
+        for y, x in np.ndindex(side, side):
+            sides = [np.exp(logits[16 * place : 16 * place + 16, y, x]) for place in range(4)]
+            left, up, right, down = (float(bins @ np.arange(16) / bins.sum()) for bins in sides)
+            box = [x + 0.5 - left, y + 0.5 - up, x + 0.5 + right, y + 0.5 + down]
+            centre = [(box[0] + box[2]) / 2 / side, (box[1] + box[3]) / 2 / side]
+            rows.append([*centre, (box[2] - box[0]) / side, (box[3] - box[1]) / side, *scores[:, y, x]])
+    require_same(decode(np.array(rows).T[None], 0.25, 0.5), answered(network, images[0]))
+    require_alike("onnx", levels / "model.onnx", network, images[:2], most=50)
+
+
+def test_corners_are_whole_numbers_of_8_bits_in_pixels(corners: Path, network: keras.Model, images: np.ndarray) -> None:
+    from tensorflow.lite.python.interpreter import Interpreter
+
+    with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
+        net = Interpreter(model_path=str(corners / "model.tflite"))
+    net.allocate_tensors()
+    [given], outputs = net.get_input_details(), net.get_output_details()
+    assert [tuple(output["shape"]) for output in outputs] == [(1, POINTS, 4), (1, POINTS), (1, POINTS)]
+    assert [output["dtype"] for output in (given, *outputs)] == [np.uint8] * 4
+    net.set_tensor(given["index"], images[:1].astype(np.uint8))
+    net.invoke()
+    boxes, scores, classes = (net.get_tensor(output["index"])[0] for output in outputs)
+    scale, zero = outputs[0]["quantization"]
+    found = {name: value.numpy()[0] for name, value in network(images[:1], training=False).items()}
+    head = MODEL.head()
+    exact = head.boxes({"boxes": tf.constant(found["boxes"][None])}).numpy()[0][:, [1, 0, 3, 2]] * SIZE
+    assert np.abs((boxes.astype(float) - zero) * scale - exact).mean() < 2
+    scale, zero = outputs[1]["quantization"]
+    best = 1 / (1 + np.exp(-found["classes"].max(axis=1)))
+    assert np.abs((scores.astype(float) - zero) * scale - best).mean() < 0.05
+    assert (classes == found["classes"].argmax(axis=1)).mean() > 0.8
+    require_alike("int8", corners / "model.tflite", network, images[:2], most=50)
+
+
 @pytest.mark.slow
 def test_every_format_finds_in_our_own_layout_what_the_network_finds(
     tmp_path: Path, network: keras.Model, images: np.ndarray
@@ -202,7 +261,7 @@ def test_an_int8_file_takes_pixels_as_they_are(folder: Path) -> None:
 
 def test_metadata_says_how_pixels_become_inputs_and_rows_become_detections(folder: Path) -> None:
     found = read_metadata(folder / "model.tflite")
-    assert (found.mean, found.deviation, found.outputs) == ((0.0,), (255.0,), ("candidates",))
+    assert (found.mean, found.deviation, found.outputs) == ((0.0,), (255.0,), ("output0",))
     assert found.rule["min_score"] == 0.25 and found.labels == CLASSES
     assert OnnxModel(folder / "model.onnx").shape == (SIZE, SIZE, 3)
 

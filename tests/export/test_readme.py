@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from bakeoff.export.guides import GUIDES
-from bakeoff.export.readme import KINDS, write_readme
+from bakeoff.export.readme import GIVEN, KINDS, write_readme
 from bakeoff.input.shape import View
 from bakeoff.run.devices import DEVICES, DeviceName
 from bakeoff.run.options import Export, Format
@@ -39,18 +39,15 @@ def test_the_layout_decides_what_is_fed_and_given() -> None:
     def lines_of(settings: Export) -> list[str]:
         return write_readme("net", "detection", ("ball",), View(64), settings).splitlines()
 
-    own = lines_of(Export(formats=("onnx", "float32", "rknn")))
-    points = lines_of(Export(formats=("onnx", "float32", "rknn"), layout="yolov8"))
-    corners = lines_of(Export(formats=("int8", "float32"), layout="yolov8", device="photonvision_rubik"))
+    formats: tuple[Format, ...] = ("onnx", "float32", "rknn")
+    own, points, corners, levels = (lines_of(Export(formats=formats, layout=layout)) for layout in GIVEN)
     assert "| `model.onnx` | ONNX | float32, (pixel - 127.5) / 127.5 |" in own
     assert "| `model.onnx` | ONNX | float32, pixel / 255 |" in points
-    assert "| `model.tflite` | TensorFlow Lite, weights as trained | float32, pixel / 255 |" in points
-    assert (
-        "| `model_float32.tflite` | TensorFlow Lite, weights as trained | float32, (pixel - 127.5) / 127.5 |" in corners
-    )
-    assert any(line.startswith("- `.rknn`: boxes (ymin xmin ymax xmax, shares of the image) and") for line in own)
-    assert any(line.startswith("- `.rknn`: for each of three grids the distributions of the") for line in points)
-    assert "- `.tflite`: of every point its box (x1 y1 x2 y2, pixels), its best score, and the class from 0." in corners
+    assert "| `model.tflite` | TensorFlow Lite, weights as trained | float32, pixel / 255 |" in corners
+    assert any(line.startswith("- `model.rknn`: boxes (ymin xmin ymax xmax, shares of the image) and") for line in own)
+    assert any(line.startswith("- `.tflite`: 1 x (4 + classes) x points: ") for line in points)
+    assert any(line.startswith("- `.tflite`: of each point the box (x1 y1 x2 y2 in pixels)") for line in corners)
+    assert any(line.startswith("- `model.rknn`: of each stride logits of the distances left, up") for line in levels)
 
 
 @pytest.mark.parametrize("device", DEVICES)

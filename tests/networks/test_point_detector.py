@@ -94,7 +94,9 @@ def test_the_levels_share_the_weights_of_their_heads() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("option", [{"activation": "silu"}, {"head_convolutions": 2}, {"depth": 2}, {"first_stride": 4}])
+@pytest.mark.parametrize(
+    "option", [{"activation": "silu"}, {"head_convolutions": 2}, {"depth": 2}, {"first_stride": 4}]
+)
 def test_settings_of_the_graph_change_what_it_answers(option: dict[str, Any]) -> None:
     keras.utils.set_random_seed(0)
     plain = TINY.build(3)

@@ -127,7 +127,8 @@ def test_losses_equal_those_counted_one_by_one(rule: PointLoss) -> None:
                 continue
             corners = TRUTH["boxes"][image, box]
             overlap = float(overlaps(tf.constant(found[image, point]), tf.constant(corners), rule.overlap))
-            away = np.concatenate([places[point] - corners[:2], corners[2:] - places[point]]) / steps[point]
+            away = np.concatenate([places[point] - corners[:2], corners[2:] - places[point]])
+            away = away[[1, 0, 3, 2]] / steps[point]
             logits = outputs["boxes"][image, point].reshape(4, 8).astype(np.float64)
             logged = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             sides = 0.0

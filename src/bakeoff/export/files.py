@@ -19,7 +19,6 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
-from bakeoff.export.corner_layout import CORNERS, corner_module
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
 from bakeoff.export.lite_metadata import (
@@ -35,7 +34,7 @@ from bakeoff.export.lite_metadata import (
     write_metadata,
 )  # fmt: skip
 from bakeoff.export.onnx_file import onnx_bytes, rule_of
-from bakeoff.export.point_layout import OUTPUT, point_module
+from bakeoff.export.point_layout import point_module
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -59,33 +58,27 @@ def write_files(
     write_labels(classes, folder)
     view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
-    module, gives_corners = None, settings.device == "photonvision_rubik"
-    if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
-        texts[RULE] = json.dumps(rule_of(task.model))
-        if gives_corners:
-            outputs = CORNERS
-            with enlarge_by_one_operation(network):
-                module = corner_module(network, task.head)
-        else:
-            outputs, scale = (OUTPUT,), UNIT
-            module = point_module(network, task.head)
+    module = None
+    with enlarge_by_one_operation(network):
+        if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+            scale = UNIT
+            module, outputs = point_module(settings.layout, network, task.head)
+            texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
             representative = _from_zero(representative)
-    elif settings.lite_formats:
-        with enlarge_by_one_operation(network):
+        elif settings.lite_formats:
             module = lite_module(network, task, len(classes), settings)
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
-        elif form != RKNN:
+        elif form == ONNX:
             with enlarge_by_one_operation(network):
-                if form == ONNX or module is None:
-                    data = onnx_bytes(network, task, view, about, classes, settings.layout)
-                else:
-                    kind, is_quantized = f"{model.task}, {form}", form == "int8"
-                    metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
-                    converted = convert(module, form, representative, gives_bytes=gives_corners)
-                    data = pack_files(describe(converted, outputs, metadata), texts)
-            (folder / file).write_bytes(data)
+                (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
+        elif form != RKNN and module is not None:
+            kind, is_quantized = f"{model.task}, {form}", form == "int8"
+            whole = settings.layout == "yolov8_corners"
+            metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
+            described = describe(convert(module, form, representative, whole_outputs=whole), outputs, metadata)
+            (folder / file).write_bytes(pack_files(described, texts))
         yield form
 
 
@@ -106,20 +99,19 @@ def _from_zero(representative: Representative) -> Representative:
     return lambda: ([(image + 1) / 2 for image in images] for images in representative())
 
 
-def convert(module: tf.Module, form: Format, representative: Representative, *, gives_bytes: bool = False) -> bytes:
-    """`representative` gives inputs of the graph, from which int8 learns the ranges of values; `gives_bytes` lets its
-    outputs be whole numbers, too.
+def convert(module: tf.Module, form: Format, representative: Representative, *, whole_outputs: bool = False) -> bytes:
+    """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
     dynamic   weights in a quarter of the bytes, sums in float32
-    int8      weights and sums in 8 bits; takes uint8 pixels as they are
+    int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
     """
     with tempfile.TemporaryDirectory() as folder:
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
         tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
         converter = _converter(folder, form, representative)
-        if gives_bytes and form == "int8":
+        if whole_outputs and form == "int8":
             converter.inference_output_type = tf.uint8
         with warnings.catch_warnings(), stderr_aside():
             warnings.simplefilter("ignore")

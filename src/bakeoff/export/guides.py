@@ -26,7 +26,7 @@ LUXONIS = "https://docs.luxonis.com/software-v3/ai-inference/conversion"
 GUIDES: Mapping[DeviceName, Guide] = {
     "photonvision_rk3588": Guide(
         "PhotonVision on an Orange Pi 5 (RK3588)",
-        "for each of three grids the sides' distributions (1, 4 x bins, h, w) and the scores (1, classes, h, w), int8",
+        "for each of three strides the logits of four distances, the scores, and their sum, as int8",
         "labels.txt, renamed as the model with `-labels` at the end",
         (
             "Rename FILE to `NAME-640-640-yolov8n.rknn`, and labels.txt to `NAME-640-640-yolov8n-labels.txt`.",

@@ -61,9 +61,10 @@ def write_metadata(
         }
     )
     is_detector = all(output in outputs for output in DETECTION)
+    tables = [_candidates(name) if scale == UNIT else _OUTPUTS[name] for name in outputs]
     names = [_OUTPUTS[output].fields[0] for output in DETECTION]
     groups = [Table({0: GROUP, 1: names})] if is_detector else None
-    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs], 8: groups})
+    subgraph = Table({2: [image], 3: tables, 8: groups})
     parser = PARSER_OF_GROUPS if groups else PARSER
     return finish(
         Table({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}), IDENTIFIER
@@ -73,6 +74,11 @@ def write_metadata(
 def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:
     files = [Table({0: LABELS, 1: "one label a line", 2: Byte(labels)})] if labels else None
     return Table({0: name, 1: description, 3: content, 6: files})
+
+
+def _candidates(name: str) -> Table:
+    """Describe an output in a layout of other makers' detectors."""
+    return _output(name, f"of every candidate, see the layout in {RULE}", _content(FEATURE, Table()), AXIS_LABELS)
 
 
 def _content(kind: int, properties: Table, axis: int | None = None) -> Table:
@@ -87,12 +93,6 @@ _OUTPUTS = {
     "classes": _output("category", "places in the list of labels, from 0", _DETECTED, VALUE_LABELS),
     "scores": _output("score", "0 to 1", _DETECTED),
     "count": _output("number of detections", "how many rows of the others hold", _content(FEATURE, Table())),
-    "output0": _output(
-        "candidates",
-        "of each point: centre x and y, width, height, shares of the image; then the score of each label",
-        _content(FEATURE, Table()),
-        AXIS_LABELS,
-    ),
     "probabilities": _output("probability", "of each label", _content(FEATURE, Table()), AXIS_LABELS),
     "label_scores": _output("score", "of each label by itself", _content(FEATURE, Table()), AXIS_LABELS),
 }

@@ -11,11 +11,10 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
-from bakeoff.export.suppression import Found, Rule, read_corners, read_points
+from bakeoff.export.suppression import Found, Rule, read_candidates
 from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
-CORNERS = ("location", "score", "category")  # of a detector that gives each point's likeliest class
 
 
 class LiteModel:
@@ -24,15 +23,17 @@ class LiteModel:
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.metadata = read_metadata(path)
         self.labels = self.metadata.labels
-        self._rule = Rule(**self.metadata.rule) if self.metadata.rule else None
+        told = dict(self.metadata.rule)
+        self._layout: str = told.pop("layout", "")
+        self._rule = Rule(**told) if self._layout else None
         self._interpreter = _interpreter(path, threads)
         [self._input] = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()
         self.shape = tuple(int(side) for side in self._input["shape"][1:])  # ([frames], height, width, 3)
         if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
             raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
-        number = len(self._outputs)
-        if number not in (1, len(DETECTIONS)) and not (self._rule and number == len(CORNERS)):
+        if len(self._outputs) not in (1, len(DETECTIONS)) and not self._rule:
+            number = len(self._outputs)
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
     @property
@@ -51,11 +52,9 @@ class LiteModel:
         self.put(pixels)
         self.call()
         values = [self._values(output) for output in self._outputs]
-        if self._rule and len(values) == len(CORNERS):
-            corners = read_corners(*values, side=self.shape[0], num_classes=len(self.labels))
-            return self._rule.detections(*corners)
         if self._rule:
-            return self._rule.detections(*read_points(values[0], side=1))
+            side = 1 if self._layout == "yolov8" else self.shape[0]
+            return self._rule.detections(*read_candidates(self._layout, values, side, len(self.labels)))
         if self.task != "detection":
             [scores] = values
             return {"probabilities" if self.metadata.outputs == ("probability",) else "scores": scores}

@@ -21,7 +21,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from bakeoff.errors import ConfigError, one_line
 from bakeoff.export.lite_graph import of_unit_range, output_names
 from bakeoff.export.lite_metadata import Told
-from bakeoff.export.point_layout import IMAGES, OUTPUT, every_point
+from bakeoff.export.point_layout import IMAGES, answer_in
 from bakeoff.graphs import compile_graph
 from bakeoff.input.shape import View
 from bakeoff.networks.detector import Detector
@@ -42,16 +42,18 @@ def onnx_bytes(
     network: keras.Model, task: Task, view: View, about: Told, classes: tuple[str, ...], layout: Layout = OWN_LAYOUT
 ) -> bytes:
     """Return the file, which is the same for the same weights."""
-    points = None
+    points, names = None, list[str]()
     if isinstance(task, Detection) and layout != OWN_LAYOUT:
-        points = every_point(network, task.head, in_pixels=True)
+        points = answer_in(layout, network, task.head, in_pixels=True)
     shape = [1 if points else None, *network.input_shape[1:]]
     is_image, inner = len(shape) == 4, of_unit_range(network)
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name=IMAGE)])
     def answer(image: tf.Tensor) -> list[tf.Tensor]:
         if points:
-            return [points(image)]
+            candidates = points(image)
+            names[:] = candidates
+            return list(candidates.values())
         outputs = inner(image)
         if isinstance(task, Detection):
             return [task.head.boxes(outputs), task.head.scores(outputs)]
@@ -60,7 +62,7 @@ def onnx_bytes(
 
     model = _converted(answer, is_image=is_image)
     outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
-    _name_by_place(model, *((IMAGES, [OUTPUT]) if points else (IMAGE, outputs)))
+    _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name
     told = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
@@ -76,13 +78,6 @@ def onnx_bytes(
         told["suppression"] = json.dumps(rule_of(task.model))
     for key, text in told.items():
         model.metadata_props.add(key=key, value=text)
-    return bytes(model.SerializeToString(deterministic=True))
-
-
-def bare_onnx(answer: tf.types.experimental.PolymorphicFunction, outputs: Sequence[str]) -> bytes:
-    """Return a file without metadata, of a function on images, for converters that go on from it."""
-    model = _converted(answer, is_image=True)
-    _name_by_place(model, IMAGE, outputs)
     return bytes(model.SerializeToString(deterministic=True))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from bakeoff.export.guides import GUIDES
 from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.input.shape import View
-from bakeoff.run.devices import DETECTION, DEVICES, VIDEO
-from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.run.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.run.options import ONNX, RKNN, SAVED_MODEL, Export, Format
 
 README = "README.md"
 BYTES, VALUES = "uint8, pixels as they are", f"float32, (pixel - {MEAN:g}) / {DEVIATION:g}"
@@ -22,6 +22,18 @@ KINDS: dict[Format, tuple[str, str]] = {  # what it is, what it takes
     "int8": ("TensorFlow Lite, weights and sums in 8 bits", BYTES),
     "onnx": ("ONNX", VALUES),
     "rknn": ("Rockchip's RKNN for RK3588, weights and sums in 8 bits", BYTES),
+}
+POINTS = "1 x (4 + classes) x points: centre x, centre y, width and height in {}, then scores"
+CORNERS = "of each point the box (x1 y1 x2 y2 in pixels), the score of its likeliest class, and that class from 0"
+LEVELS = "of each stride logits of the distances left, up, right and down, scores of each class, and their sum"
+GIVEN: dict[Layout, tuple[str, str]] = {  # what a detector's .tflite gives, and what its other files do
+    "detections": (
+        "boxes (ymin xmin ymax xmax, shares of the image), classes from 0, scores, and their number",
+        "boxes (ymin xmin ymax xmax, shares of the image) and scores of every candidate",
+    ),
+    "yolov8": (POINTS.format("shares of the side"), POINTS.format("pixels")),
+    "yolov8_corners": (CORNERS, CORNERS),
+    "yolov8_levels": (LEVELS, LEVELS),
 }
 RESIZED = {
     "smooth": "bilinear, and so that every pixel counts where the image shrinks (antialiasing)",
@@ -48,13 +60,8 @@ def _describe(name: str, task: str, classes: Sequence[str], settings: Export) ->
     yield from ("`export.json` says what each file is worth.", "", "| file | is | takes |", "|---|---|---|")
     for form, file in settings.files.items():
         kind, given = KINDS[form]
-        if given == VALUES and (form == ONNX or not _gives_corners(settings)) and settings.layout != OWN_LAYOUT:
-            given = SHARES
+        given = SHARES if given == VALUES and settings.layout != OWN_LAYOUT else given
         yield f"| `{file}{'/' if form == SAVED_MODEL else ''}` | {kind} | {given} |"
-
-
-def _gives_corners(settings: Export) -> bool:
-    return settings.device == "photonvision_rubik"
 
 
 def _give(task: str, settings: Export) -> Iterator[str]:
@@ -62,20 +69,12 @@ def _give(task: str, settings: Export) -> Iterator[str]:
     if task != DETECTION:
         yield "- A number for each label, in the order of the labels."
         return
-    own = settings.layout == OWN_LAYOUT
-    if settings.lite_formats and own:
-        yield "- `.tflite`: boxes (ymin xmin ymax xmax, shares of the image), classes from 0, scores, their number."
-    elif settings.lite_formats and _gives_corners(settings):
-        yield "- `.tflite`: of every point its box (x1 y1 x2 y2, pixels), its best score, and the class from 0."
-    elif settings.lite_formats:
-        yield "- `.tflite`: 1 x (4 + classes) x points: centre x y, width and height in shares of the side, and scores."
-    candidates = "boxes (ymin xmin ymax xmax, shares of the image) and scores of every candidate"
-    points = "1 x (4 + classes) x points: centre x y, width and height in pixels, and scores"
-    grids = "for each of three grids the distributions of the sides, and the scores"
-    if ONNX in settings.formats:
-        yield f"- `.onnx`: {candidates if own else points}. Overlapping boxes are still in it."
-    if RKNN in settings.formats:
-        yield f"- `.rknn`: {candidates if own else grids}. Overlapping boxes are still in it."
+    of_lite, of_others = GIVEN[settings.layout]
+    if settings.lite_formats:
+        yield f"- `.tflite`: {of_lite}."
+    for form in (ONNX, RKNN):
+        if form in settings.formats:
+            yield f"- `{settings.files[form]}`: {of_others}. Overlapping boxes are still in it."
     if SAVED_MODEL in settings.formats:
         yield f"- `{SAVED_MODEL}/`: named answers with the labels' texts."
 

@@ -29,6 +29,22 @@ ONNX, IMAGES, OUT = "model.onnx", "images.npy", "model.rknn"
 
 
 @dataclass(frozen=True)
+class Start:
+    """What the toolkit begins with."""
+
+    onnx: bytes
+    mean: float = MEAN  # of pixels, which the file subtracts itself
+    deviation: float = DEVIATION
+
+    def names(self) -> tuple[str, list[str]]:
+        """Return the name of its input, and those of its outputs."""
+        import onnx
+
+        graph = onnx.load_from_string(self.onnx).graph
+        return graph.input[0].name, [output.name for output in graph.output]
+
+
+@dataclass(frozen=True)
 class Made:
     file: bytes
     answers: dict[str, np.ndarray]  # by output, of all images
@@ -45,25 +61,23 @@ def find_python() -> Path:
     return path.absolute()
 
 
-def make_rknn(
-    onnx: bytes, outputs: Sequence[str], labels: Sequence[str], calibration: Sequence[np.ndarray], images: np.ndarray
-) -> Made:
+def make_rknn(start: Start, labels: Sequence[str], calibration: Sequence[np.ndarray], images: np.ndarray) -> Made:
     """Convert, calibrated on some images, and answer others; all are uint8 (size, size, 3)."""
     if not len(calibration):
         raise DataError("export.formats: rknn learns the ranges of values from training images, and there are none")
-    python = find_python()
+    python, (given, outputs) = find_python(), start.names()
     size = calibration[0].shape[0]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / ONNX).write_bytes(onnx)
+        (folder / ONNX).write_bytes(start.onnx)
         np.save(folder / IMAGES, images)
         names = [f"calibration_{number}.png" for number in range(len(calibration))]
         for file, pixels in zip(names, calibration, strict=True):
             Image.fromarray(pixels).save(folder / file)
         request = {
-            "onnx": ONNX, "images": IMAGES, "out": OUT, "outputs": list(outputs), "platform": PLATFORM,
-            "algorithm": ALGORITHM, "calibration": names, "mean": [MEAN] * 3, "deviation": [DEVIATION] * 3,
-            "input": {"name": "image", "shape": [1, 3, size, size]}, "told": json.dumps({"labels": list(labels)}),
+            "onnx": ONNX, "images": IMAGES, "out": OUT, "outputs": outputs, "platform": PLATFORM,
+            "algorithm": ALGORITHM, "calibration": names, "mean": [start.mean] * 3, "deviation": [start.deviation] * 3,
+            "input": {"name": given, "shape": [1, 3, size, size]}, "told": json.dumps({"labels": list(labels)}),
         }  # fmt: skip
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

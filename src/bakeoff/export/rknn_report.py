@@ -10,19 +10,15 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.files import Representative
-from bakeoff.export.grid_layout import every_grid, grid_names, read_grids
-from bakeoff.export.lite_graph import output_names
-from bakeoff.export.lite_metadata import DEVIATION, MEAN, Told
-from bakeoff.export.onnx_file import bare_onnx, onnx_bytes, rule_of
+from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, Told
+from bakeoff.export.onnx_file import onnx_bytes, rule_of
 from bakeoff.export.onnx_model import SCORES
 from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of, stack
-from bakeoff.export.rknn_file import Made, make_rknn
-from bakeoff.export.suppression import Found, Rule
-from bakeoff.graphs import compile_graph
+from bakeoff.export.rknn_file import Made, Start, make_rknn
+from bakeoff.export.suppression import Found, Rule, read_candidates
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -43,10 +39,14 @@ def write_rknn(
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
     with enlarge_by_one_operation(network):
-        onnx, outputs = _make_onnx(network, task, classes, settings, shape)
-    made = make_rknn(onnx, outputs, classes, calibration, np.stack(images))
+        data = onnx_bytes(network, task, shape.view, Told(RKNN), classes, settings.layout)
+    scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
+    made = make_rknn(Start(data, *scale), classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)
-    answers: dict[str, Answer] = {NETWORK: compile_answer(network, task), RKNN: _answer_of(made, task, sample)}
+    answers: dict[str, Answer] = {
+        NETWORK: compile_answer(network, task),
+        RKNN: _answer_of(made, task, sample, settings),
+    }
     scores = judge(task, answers, evaluation_batches(store, shape, sample), lambda batch, _: None)
     own, whole = (numbers_of(task, scores[name]) for name in (RKNN, NETWORK))
     reference = whole.get(task.headline)
@@ -55,31 +55,21 @@ def write_rknn(
     return {"file": RKNN_FILE, "bytes": len(made.file), **own, **few, "drop": drop}
 
 
-def _make_onnx(
-    network: keras.Model, task: Task, classes: tuple[str, ...], settings: Export, shape: Shape
-) -> tuple[bytes, Sequence[str]]:
-    """Return the file that the toolkit begins with, for values -1..1, and the names of its outputs."""
-    if not (isinstance(task, Detection) and settings.layout != OWN_LAYOUT):
-        outputs = ("boxes", "scores") if isinstance(task, Detection) else output_names(task)
-        return onnx_bytes(network, task, shape.view, Told(RKNN), classes), outputs
-    model: Any = task.model
-    grids, given = every_grid(network, model), tf.TensorSpec([1, *network.input_shape[1:]], tf.float32, name="image")
-    return bare_onnx(compile_graph(grids, input_signature=[given]), grid_names(model)), grid_names(model)
-
-
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:
     return np.rint(pixels).clip(0, 255).astype(np.uint8)
 
 
-def _answer_of(made: Made, task: Task, sample: np.ndarray) -> Answer:
+def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> Answer:
     places = {int(number): place for place, number in enumerate(sample)}
 
     def found_in(place: int) -> Found:
         values = {name: value[place] for name, value in made.answers.items()}
         if isinstance(task, Detection):
-            rule = Rule(**rule_of(task.model))  # type: ignore[arg-type]
-            given = values.values() if "boxes" in values else read_grids([*values.values()], task.model.input_size)
-            return rule.detections(*given)
+            rule, model = Rule(**rule_of(task.model)), task.model  # type: ignore[arg-type]
+            if settings.layout == OWN_LAYOUT:
+                return rule.detections(values["boxes"], values["scores"])
+            given = [*values.values()]
+            return rule.detections(*read_candidates(settings.layout, given, model.input_size, len(task.classes)))
         [(name, scores)] = values.items()
         return {SCORES[name]: scores}
 

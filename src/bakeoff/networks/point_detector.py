@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bakeoff.networks.head import Head
 
 MOST_WEIGHT = 1000
+LAYOUTS = ("detections", "yolov8", "yolov8_corners", "yolov8_levels")  # in which the outputs can be exported
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class PointDetector:
     sampling: ClassVar[Sampling] = Sampling()
     strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
     smallest_input: ClassVar[int] = 32
-    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8")  # in which its outputs can be exported
+    layouts: ClassVar[tuple[str, ...]] = LAYOUTS
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.*",),
         "neck": ("neck.*",),
@@ -112,8 +113,8 @@ class PointDetector:
         return PointHead(self)
 
     def build(self, num_classes: int) -> "keras.Model":
-        """Images 0..255 (n, size, size, 3) -> {"boxes": (n, points, 4 * bins) logits of the distances up, left, down
-        and right, "classes": (n, points, k) logits}."""
+        """Images 0..255 (n, size, size, 3) -> {"boxes": (n, points, 4 * bins) logits of the distances left, up,
+        right and down, "classes": (n, points, k) logits}."""
         from bakeoff.networks import point_graph
 
         return point_graph.build(self, num_classes)

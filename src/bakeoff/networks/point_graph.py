@@ -36,9 +36,9 @@ class Layers:
         x = keras.layers.BatchNormalization(momentum=self._detector.batch_norm_momentum, name=f"{name}.norm")(x)
         return keras.layers.Activation(self._detector.activation, name=f"{name}.{self._detector.activation}")(x)
 
-    def partial_stage(self, x: Tensor, filters: int, *, name: str, pairs: int, adds: bool) -> Tensor:
+    def partial_stage(self, x: Tensor, *, name: str, pairs: int, adds: bool) -> Tensor:
         """Add a cross-stage partial block: half of the channels pass pairs of convolutions, all meet at the end."""
-        x = self.convolve(x, filters, name=f"{name}.in")
+        filters = x.shape[-1]
         kept, passing = keras.ops.split(x, 2, axis=-1)
         seen = [kept, passing]
         for number in range(pairs):
@@ -80,9 +80,9 @@ def _backbone(x: Tensor, detector: "PointDetector", layers: Layers) -> list[Tens
         name, filters = f"backbone.stride{stride}", channels(number, detector.width)
         if stride > reached:
             x = layers.convolve(x, filters, kernel=3, strides=2, name=f"{name}.down")
-        x = layers.partial_stage(x, filters, name=name, pairs=detector.depth, adds=True)
-        levels.append(x)
-    return [*levels[1:-1], layers.pool(levels[-1], name="backbone.pool")]
+            x = layers.partial_stage(x, name=name, pairs=detector.depth, adds=True)
+            levels.append(x)
+    return [*levels[-3:-1], layers.pool(levels[-1], name="backbone.pool")]
 
 
 def _neck(levels: list[Tensor], detector: "PointDetector", layers: Layers) -> list[Tensor]:
@@ -91,15 +91,11 @@ def _neck(levels: list[Tensor], detector: "PointDetector", layers: Layers) -> li
     strides = detector.strides
 
     def merged(seen: list[Tensor], name: str) -> Tensor:
-        x = keras.layers.Concatenate(name=f"{name}.join")(seen)
-        return layers.partial_stage(x, filters, name=name, pairs=1, adds=False)
+        x = layers.convolve(keras.layers.Concatenate(name=f"{name}.join")(seen), filters, name=f"{name}.in")
+        return layers.partial_stage(x, name=name, pairs=1, adds=False)
 
-    sides = [
-        layers.convolve(level, filters, name=f"neck.stride{stride}.lateral")
-        for stride, level in zip(strides, levels, strict=True)
-    ]
-    down = [sides[-1]]
-    for stride, side in list(zip(strides, sides, strict=True))[-2::-1]:
+    down = [layers.convolve(levels[-1], filters, name=f"neck.stride{strides[-1]}.in")]
+    for stride, side in list(zip(strides, levels, strict=True))[-2::-1]:
         above = keras.layers.UpSampling2D(name=f"neck.stride{stride}.up")(down[0])
         down.insert(0, merged([above, side], f"neck.stride{stride}.down"))
     up = [down[0]]

@@ -101,7 +101,8 @@ class PointHead:
         """Return the mean of the four sides' cross-entropies, each with the two bins around the true distance."""
         low = (self._places - asked.boxes[..., :2]) / self._steps
         high = (asked.boxes[..., 2:] - self._places) / self._steps
-        true = tf.clip_by_value(tf.concat([low, high], axis=-1), 0.0, self._model.bins - 1.0)
+        true = tf.concat([low[..., ::-1], high[..., ::-1]], axis=-1)
+        true = tf.clip_by_value(true, 0.0, self._model.bins - 1.0)
         wanted = tf.maximum(1 - tf.abs(true[..., None] - self._bins), 0.0)
         return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, self._sides(outputs)), axis=-1)
 
@@ -110,19 +111,23 @@ class PointHead:
         return tf.reshape(outputs["boxes"], [-1, len(self.anchors), 4, self._model.bins])
 
     def distances(self, outputs: Tensors) -> tf.Tensor:
-        """Return how far the sides are away, up, left, down and right, in strides: (batch, points, 4)."""
+        """Return how far the sides are away, left, up, right and down, in strides: (batch, points, 4)."""
         return tf.reduce_sum(tf.nn.softmax(self._sides(outputs)) * self._bins, axis=-1)
 
     def boxes(self, outputs: Tensors) -> tf.Tensor:
-        away = self.distances(outputs) * self._steps
-        return tf.concat([self._places - away[..., :2], self._places + away[..., 2:]], axis=-1)
+        low, high = self._both_ways(outputs)
+        return tf.concat([self._places - low * self._steps, self._places + high * self._steps], axis=-1)
+
+    def _both_ways(self, outputs: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the distances up and left, and down and right."""
+        away = self.distances(outputs)
+        return away[..., 1::-1], away[..., :1:-1]
 
     def scores(self, outputs: Tensors) -> tf.Tensor:
         return tf.sigmoid(outputs["classes"])
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
-        away = self.distances(outputs)
-        low, high = away[..., :2], away[..., 2:]
+        low, high = self._both_ways(outputs)
         return tf.concat([(high - low) / 2, tf.math.log(tf.maximum(low + high, LEAST))], axis=-1)
 
 

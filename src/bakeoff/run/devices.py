@@ -10,10 +10,9 @@ from typing import Any, Literal
 DeviceName = Literal[
     "photonvision_rk3588", "photonvision_rubik", "limelight_coral", "oak", "raspberry_pi", "ftc_sdk",
 ]  # fmt: skip
-Layout = Literal["detections", "yolov8"]  # how a detector's outputs are arranged
+Layout = Literal["detections", "yolov8", "yolov8_corners", "yolov8_levels"]  # how a detector's outputs are arranged
 LITE = ("int8", "dynamic", "float16", "float32")
 OWN_LAYOUT: Layout = "detections"  # that of a network which states nothing
-MAKER = {"yolov8": "YOLOv8", OWN_LAYOUT: "this program"}  # of a layout, in messages
 DETECTION, CLASSIFICATION, VIDEO = "detection", "classification", "video"
 
 
@@ -39,7 +38,8 @@ class Device:
         sides = " or ".join(f"{size} x {size}" for size in self.sizes)
         if not self.takes_kind(network):
             where = f" at {sides} pixels" if sides else ""
-            return f"takes only networks with the output layout of {MAKER[self.layouts[0]]}{where}"
+            maker = "this program" if OWN_LAYOUT in self.layouts else "YOLOv8"
+            return f"takes only networks with the output layout of {maker}{where}"
         if self.sizes and network.input_size not in self.sizes:
             return f"takes inputs of {sides} pixels, model.input_size is {network.input_size}"
         return ""
@@ -52,7 +52,7 @@ def layouts_of(network: Any) -> tuple[Layout, ...]:
 
 
 DEVICES: Mapping[DeviceName, Device] = {
-    "photonvision_rk3588": Device(("rknn",), layouts=("yolov8",), sizes=(640,)),
+    "photonvision_rk3588": Device(("rknn",), layouts=("yolov8_levels",), sizes=(640,)),
     "photonvision_rubik": Device(
         ("int8",),
         layouts=("yolov8",),

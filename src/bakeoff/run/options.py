@@ -56,7 +56,7 @@ class Export:
     weights: Literal["best", "final"] = "best"
     formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
     device: DeviceName | None = None  # that the files are for; the network and the formats must fit it
-    layout: Layout = "detections"  # of a detector's outputs; yolov8: in .tflite and .onnx every point, unsuppressed
+    layout: Layout = "detections"  # of a detector's outputs in .tflite and .onnx; the others give every point
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
