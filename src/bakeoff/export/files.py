@@ -71,8 +71,7 @@ def write_files(
         if form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
         elif form == ONNX:
-            with enlarge_by_one_operation(network):
-                (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
+            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
         elif form != RKNN and module is not None:
             kind, is_quantized = f"{model.task}, {form}", form == "int8"
             whole = settings.layout == "yolov8_corners"

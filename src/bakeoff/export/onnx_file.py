@@ -19,6 +19,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.errors import ConfigError, one_line
+from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import of_unit_range, output_names
 from bakeoff.export.lite_metadata import Told
 from bakeoff.export.point_layout import IMAGES, answer_in
@@ -60,7 +61,8 @@ def onnx_bytes(
         found = task.predict(outputs)
         return [found.get("probabilities", found["scores"])]
 
-    model = _converted(answer, is_image=is_image)
+    with enlarge_by_one_operation(network):
+        model = _converted(answer, is_image=is_image)
     outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
     _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name

@@ -11,7 +11,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.files import Representative
 from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, Told
 from bakeoff.export.onnx_file import onnx_bytes, rule_of
@@ -38,8 +37,7 @@ def write_rknn(
     batches = evaluation_batches(store, shape, sample)
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
-    with enlarge_by_one_operation(network):
-        data = onnx_bytes(network, task, shape.view, Told(RKNN), classes, settings.layout)
+    data = onnx_bytes(network, task, shape.view, Told(RKNN), classes, settings.layout)
     scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
     made = make_rknn(Start(data, *scale), classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)
