@@ -16,25 +16,16 @@ are not trained again.
 
 import argparse
 import json
-import math
-import os
-import shutil
 import statistics
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-import yaml
-from scipy import stats
+from trials import OWN_DATA, PACE_STEPS, describe_difference, make_workspace, train
 
-ROOT = Path(__file__).resolve().parent.parent
-ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 ARMS = ("random", "start")
-OWN_DATA = "data/raw/own"
 WARM_UP = 50
-PACE_STEPS = (60, 200)  # two trainings; what the second takes on top is the steps alone
 COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}
 
 
@@ -72,36 +63,26 @@ class Bench:
     def workspace(self, seed: int) -> Path:
         """Return the workspace of a seed, with its records."""
         place = self.folder / f"seed{seed}"
-        if not (place / "data/records/manifest.json").is_file():
-            for name in ("src", "conf"):
-                ignore = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(ROOT / name, place / name, ignore=ignore, dirs_exist_ok=True)
-            shutil.copy(ROOT / "dvc.yaml", place)
-            (place / "data/weights").mkdir(parents=True, exist_ok=True)
-            shutil.copy(self.start, place / "data/weights/start.weights.h5")
-            shutil.copytree(self.data, place / OWN_DATA, dirs_exist_ok=True)  # where DVC would see every edit
-            self.write_params(place, seed, "random", WARM_UP + 1, None)
-            run(place, "build_records")
+        make_workspace(place, self.data, self.params(seed, "random", WARM_UP + 1, None), self.start)
         return place
 
-    def write_params(self, place: Path, seed: int, arm: str, steps: int, parent: str | None) -> None:
+    def params(self, seed: int, arm: str, steps: int, parent: str | None) -> dict[str, Any]:
         task = self.task
         start = {"weights": "data/weights/start.weights.h5", "warm_start": list(task.warm_start)}
         split = {"by": "fraction", "validation": 0.2, "seed": seed}
-        train = {
+        changes = {
             "batch_size": task.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
             "ema_decay": 0.99, "augment": task.augment, "samples": 0, "checkpoint_every_steps": steps,
             "continue_from": parent,
         }  # fmt: skip
-        params = {
+        return {
             "experiment": task.experiment,
             "seed": seed,
             "data": {"use": self.kind, "path": OWN_DATA, "max_side": self.max_side, "split": split},
             "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
-            "train": {"use": "smoke"} | train | ({"init": start} if arm == "start" else {}),
+            "train": {"use": "smoke"} | changes | ({"init": start} if arm == "start" else {}),
             "track": {"use": "none"},
         }
-        (place / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
     def train(self, seed: int, arm: str, steps: int) -> tuple[float, float]:
         """Return the headline of validation after so many steps, and the seconds that the processor took."""
@@ -110,13 +91,8 @@ class Bench:
         known = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else {}
         if str(steps) not in known:
             before = [int(done) for done in known if int(done) < steps and int(done) not in PACE_STEPS]
-            self.write_params(place, seed, arm, steps, known[str(max(before))][2] if before else None)
-            run(place, "render_config")
-            seconds = run(place, "train")
-            state = json.loads((place / "models/train/state.json").read_text(encoding="utf-8"))
-            lines = (place / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
-            last = next(line for line in map(json.loads, reversed(lines)) if f"validation/{self.task.headline}" in line)
-            known[str(steps)] = [last[f"validation/{self.task.headline}"], seconds, state["lineage"]["fingerprint"]]
+            parent = known[str(max(before))][2] if before else None
+            known[str(steps)] = train(place, self.params(seed, arm, steps, parent), self.task.headline)
             notes.write_text(json.dumps(known), encoding="utf-8")
         return known[str(steps)][0], known[str(steps)][1]
 
@@ -163,27 +139,6 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     arguments.minutes.sort()  # a longer run goes on from a shorter one
     return arguments
-
-
-def run(place: Path, stage: str) -> float:
-    """Return the seconds of processor time that a stage took, of all its threads."""
-    before = os.times()
-    environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(place / "src")}
-    command = [sys.executable, "-m", f"bakeoff.stages.{stage}"]
-    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{stage} in {place}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
-
-
-def describe_difference(differences: list[float]) -> str:
-    mean = statistics.fmean(differences)
-    if len(differences) < 2:
-        return f"{mean:+.3f}"
-    spread = statistics.stdev(differences) / math.sqrt(len(differences))
-    half = float(stats.t.ppf(0.975, len(differences) - 1)) * spread
-    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import onnx
 SIDE = 8
 
 
-def write_colour_model(path: Path) -> Path:
+def write_colour_model(path: Path, task: str = "classification") -> Path:
     shape = {"image": ["n", 3, SIDE, SIDE], "probabilities": ["n", 3]}
     values = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape[name]) for name in shape}
     nodes = [
@@ -16,7 +16,7 @@ def write_colour_model(path: Path) -> Path:
     ]
     graph = onnx.helper.make_graph(nodes, "colours", [values["image"]], [values["probabilities"]])
     made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
-    told = {"task": "classification", "labels": '["red", "green", "blue"]', "view": f'{{"size": {SIDE}}}'}
+    told = {"task": task, "labels": '["red", "green", "blue"]', "view": f'{{"size": {SIDE}}}'}
     onnx.helper.set_model_props(made, told)
     onnx.save(made, path)
     return path

@@ -41,7 +41,7 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
         )
         for scene in truth
     ]
-    return {name: tf.stack([example[name] for example in encoded]) for name in encoded[0]}
+    return {name: tf.ragged.stack([example[name] for example in encoded]).to_tensor() for name in encoded[0]}
 
 
 def learn_by_heart(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> None:

@@ -473,6 +473,17 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
         render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
 
 
+def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
+    said = words(
+        "params.yaml:8: export.layout: must be detections for Ssd, got 'yolov8'; only networks of kind point_detector "
+        "have it, the nearest that can is model: {use: point_nano, input_size: 160}"
+    )
+    export = "export: {use: onnx, layout: yolov8}"
+    with pytest.raises(ConfigError, match=said):
+        render({"model": "model: {use: ssd_small, input_size: 160}", "export": export})
+    render({"model": "model: {use: point_nano_128}", "export": export})
+
+
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
@@ -622,6 +633,37 @@ def options_side_by_side() -> list[dict[str, str]]:
         chosen = {group: option for group, option in zip(groups, row, strict=True) if option}
         variants.append({"experiment": "demo", "data": "digits"} | chosen)
     return variants
+
+
+def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_can(render: Render) -> None:
+    message = words(
+        "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 takes only networks with the output "
+        "layout of YOLOv8 at 640 x 640 pixels; choose an option of kind point_detector; the nearest device that takes "
+        "this network is limelight_coral"
+    )
+    with pytest.raises(ConfigError, match=message):
+        render({"export": "export: photonvision_rk3588"})
+    message = "export.formats: must be a list with onnx, which device oak takes, got ['saved_model', 'int8']"
+    with pytest.raises(ConfigError, match=words(message)):
+        render({"export": "export: {use: limelight_coral, device: oak}"})
+    point = {"model": "model: {use: point_nano, input_size: 320}", "export": "export: photonvision_rubik"}
+    message = "export.device: photonvision_rubik takes inputs of 640 x 640 pixels, model.input_size is 320; the nearest"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(point)
+    rule = "export.layout: must be yolov8_corners for photonvision_rubik, got 'detections'"
+    with pytest.raises(ConfigError, match=words(rule)):
+        render({"model": "model: point_nano", "export": "export: {use: photonvision_rubik, layout: detections}"})
+    write_records(Path("records"), task="video")
+    lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "export": "export: oak"}
+    message = "takes networks for detection or classification only, and this one is for video; the nearest device…raspb"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+    with pytest.raises(ConfigError, match=r"export\.formats: must not hold rknn for clips, which ClipCnn takes"):
+        render(lines | {"export": "export: {use: saved_model, formats: [rknn]}"})
+    write_records(Path("records"))
+    assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
+    run = load(render({"model": "model: point_nano", "export": "export: photonvision_rk3588"}))
+    assert (run.export.layout, run.export.formats[-1]) == ("yolov8_levels", "rknn")
 
 
 @pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))

@@ -41,7 +41,7 @@ trained = peak_memory_bytes()
 predict = tf.function(lambda pixels: task.predict(network(pixels, training=False)))
 found = predict(images)
 print(json.dumps({
-    "parameters": network.count_params(), "anchors": network.output["boxes"].shape[1], "losses": losses,
+    "parameters": network.count_params(), "candidates": network.output["boxes"].shape[1], "losses": losses,
     "seconds": seconds, "loaded": loaded, "peak": trained,
     "peak_predicting": peak_memory_bytes(), "found": found["count"].numpy().tolist(),
 }))
@@ -51,7 +51,7 @@ BATCH = 2
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("option", "parameters", "anchors"),
+    ("option", "parameters", "candidates"),
     [
         ("ssd_mobilenet_v2_300", 6_103_999, 1917),
         ("ssd_mobilenet_v2_320", 6_103_999, 2034),
@@ -59,10 +59,12 @@ BATCH = 2
         ("ssd_mobilenet_v2_fpnlite_640", 2_667_002, 51_150),
         ("ssd_mobilenet_v1_fpn_640", 12_125_178, 51_150),
         ("ssd_resnet50_fpn_640", 32_916_218, 51_150),
+        ("point_nano", 0, 8400),
+        ("point_small", 0, 8400),
     ],
 )
 def test_full_size_detector_makes_a_step(
-    option: str, parameters: int, anchors: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    option: str, parameters: int, candidates: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On COCO's 90 classes; prints what the step took."""
     params = tmp_path / "params.yaml"
@@ -79,6 +81,7 @@ def test_full_size_detector_makes_a_step(
             f"peak {took['peak'] / 1e6:,.0f} MB ({took['loaded'] / 1e6:,.0f} MB before the network), "
             f"{took['peak_predicting'] / 1e6:,.0f} MB after predicting"
         )
-    assert (took["parameters"], took["anchors"]) == (parameters, anchors)
+    assert (took["parameters"], took["candidates"]) == (parameters, candidates)
     assert all(0 < loss < 100 for loss in took["losses"].values()), took["losses"]
-    assert took["found"] == [100] * BATCH  # every score is above 1e-8 at the start
+    if option.startswith("ssd"):
+        assert took["found"] == [100] * BATCH  # every score is above 1e-8 at the start

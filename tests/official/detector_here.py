@@ -34,7 +34,7 @@ def compare(settings: Settings, folder: Path) -> dict[str, float]:
     images = resample_whole(tf.constant(inputs["images"]), settings.input_size, settings.resizing).numpy()
     found |= {
         "resized pixels": _largest(images, pixels),
-        "anchors": _largest(task.anchors.numpy(), there["anchors"]),
+        "anchors": _largest(task.head.anchors, there["anchors"]),
     }
     outputs = network(pixels, training=False)
     found["codes"] = _largest(outputs["boxes"].numpy(), there["codes"].reshape(outputs["boxes"].shape))

@@ -113,7 +113,7 @@ def test_every_box_is_answered_though_two_have_the_same_best_anchor() -> None:
 def test_box_that_no_anchor_overlaps_is_not_asked_of_a_far_one(box: list[float]) -> None:
     """Anchors of a quarter of the stride leave gaps."""
     task = detection(anchors=Anchors(scale=0.25, aspect_ratios=(1.0,)))
-    assert not (task.anchors.numpy()[:, 2:] > 0.985).any()
+    assert not (task.head.anchors[:, 2:] > 0.985).any()
     assert 0 not in answered(encoded(task, [box], [1]))
 
 
@@ -123,7 +123,7 @@ def test_matched_boxes_decode_to_the_truth() -> None:
     truth = np.concatenate([low, low + draw.uniform(0.1, 0.5, (6, 2))], axis=1)
     task = detection()
     targets = encoded(task, truth.tolist(), [1, 2, 3, 1, 2, 3])
-    anchors = task.anchors.numpy()
+    anchors = task.head.anchors
     for anchor in answered(targets):
         y, x, height, width = targets["boxes"][anchor] / [10, 10, 5, 5]
         tall, wide = anchors[anchor][2:] - anchors[anchor][:2]
@@ -262,7 +262,7 @@ def test_suppression_keeps_what_a_count_of_all_pairs_keeps(anchors: Anchors, rul
     task, outputs = detection(anchors=anchors, suppression=rule), random_outputs(seed)
     found = {name: value.numpy() for name, value in task.predict(outputs).items()}
     for row in range(2):
-        expected = suppressed_by_hand(outputs, row, task.anchors.numpy(), rule)
+        expected = suppressed_by_hand(outputs, row, task.head.anchors, rule)
         count = found["count"][row]
         assert count == len(expected) > 5
         np.testing.assert_allclose(found["scores"][row][:count], [score for score, _, _ in expected], rtol=1e-5)

@@ -10,6 +10,7 @@ from bakeoff import workspace
 from bakeoff.cli.predict import from_here
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
+from bakeoff.run.devices import DEVICES
 
 if TYPE_CHECKING:
     from bakeoff.robot.host import Host
@@ -34,6 +35,9 @@ def add_to(commands: Any) -> None:
     add("--calls", type=int, default=CALLS, metavar="N", help=f"timed calls ({CALLS})")
     add("--threads", type=int, default=THREADS, metavar="N", help=f"threads of a call ({THREADS})")
     add("--python", metavar="PATH", help="the machine's Python (python3; here: this one)")
+    add(
+        "--for", dest="fit", choices=DEVICES, metavar="DEVICE", help="say whether a device takes the file; time nothing"
+    )
     measure.set_defaults(run=measure_file, anywhere=True)
 
 
@@ -44,7 +48,7 @@ def measure_file(arguments: argparse.Namespace) -> None:
             raise ConfigError(f"--{name}: must be between 1 and {most:,}, got {value}")
     if arguments.device is not None and not DEVICE.fullmatch(arguments.device):
         raise ConfigError(f"--as: must be letters, digits, '.', '-' and '_', got {arguments.device!r}")
-    if arguments.file is None or not arguments.images:
+    if arguments.file is None or not (arguments.images or arguments.fit):
         workspace.enter()
     from bakeoff.robot.host import find_host
     from bakeoff.robot.measure import find_images, measure_on
@@ -53,6 +57,14 @@ def measure_file(arguments: argparse.Namespace) -> None:
     host = find_host(arguments.on, arguments.python or ("python3" if arguments.on else sys.executable))
     if not path.is_file():
         raise WorkspaceError(f"{path}: no such file; run `dvc repro export`, or name a .tflite or .onnx")
+    if arguments.fit:
+        from bakeoff.robot.device_check import check_file
+
+        lines = list(check_file(path, arguments.fit))
+        say(f"measure: {path.name} is one that {arguments.fit} takes, as far as the file tells")
+        for line in lines:
+            say(f"  {line}")
+        return
     images = find_images(arguments.images, arguments.count)
     measured, parity = measure_on(host, path, images, arguments.calls, arguments.threads)
     show(path, host, measured, parity)

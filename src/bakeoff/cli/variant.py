@@ -63,7 +63,18 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
             ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
         )
     yield "time", f"{describe_time(plan)} ({plan.seconds_from})"
+    if plan.device:
+        yield from _device_rows(plan.device)
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
+
+
+def _device_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    size, threads = format_size(found["bytes"]), found["threads"]
+    pace = f"{found['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
+    measured = "on this machine, with random weights"
+    yield "device", f"{found['device']} takes this network; as {found['form']} about {size}, {pace} {measured}"
+    if found["edge_tpu"]:
+        yield "  operations", found["edge_tpu"]
 
 
 def describe_time(plan: "Plan") -> str:

@@ -16,7 +16,8 @@ from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
-from bakeoff.run.options import ONNX, SAVED_MODEL, Export
+from bakeoff.run.devices import DETECTION, DEVICES, VIDEO, nearest_device
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export
 from bakeoff.run.parse import Problems
 from bakeoff.run.settings import Draft
 from bakeoff.training.origin import RUN_ID, find_place, origin_of
@@ -49,6 +50,7 @@ def check(
         _check_task(draft.model, manifest, problems)
     if draft.model and draft.export:
         _check_formats(draft.export, draft.model, problems)
+        _check_device(draft.export, draft.model, problems)
     if draft.train and spans:
         _check_rhythm(draft.train, spans, problems, is_set)
         _check_batches(draft.train, spans, manifest, problems)
@@ -94,6 +96,37 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if lacking and export.lite_formats:
         rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
+    if RKNN in export.formats and model.task == VIDEO:
+        problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")
+    is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)
+    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)) and not is_refused:
+        kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
+        problems.add(
+            "export.layout",
+            f"must be {OWN_LAYOUT} for {type(model).__name__}, got {export.layout!r}; only networks of kind {kinds} "
+            f"have it, the nearest that can is model: {{use: point_nano, input_size: {_nearest_size(model)}}}",
+        )
+
+
+def _nearest_size(model: Network) -> int:
+    return max(32, round(model.input_size / 32) * 32)
+
+
+def _check_device(export: Export, model: Network, problems: Problems) -> None:
+    """A network that the device cannot run is named now, with the nearest that can."""
+    if export.device is None:
+        return
+    device = DEVICES[export.device]
+    if not (obstacle := device.find_obstacle(model)):
+        if model.task == DETECTION and export.layout not in device.layouts:
+            rule = f"must be {' or '.join(device.layouts)} for {export.device}, got {export.layout!r}"
+            problems.add("export.layout", rule)
+        return
+    kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
+    lacks_layout = model.task in device.tasks and not device.takes_kind(model)
+    fitting = f"choose an option of kind {kinds}; " if kinds and lacks_layout else ""
+    nearest = f"the nearest device that takes this network is {nearest_device(model)}"
+    problems.add("export.device", f"{export.device} {obstacle}; {fitting}{nearest}")
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:

@@ -19,9 +19,22 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.errors import ConfigError
 from bakeoff.export import lite_metadata
+from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import POST_PROCESS, lite_module, output_names
-from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN, METADATA, VIEW, Told, pack_files, write_metadata
-from bakeoff.export.onnx_file import onnx_bytes
+from bakeoff.export.lite_metadata import (
+    DEVIATION,
+    LABELS,
+    MEAN,
+    METADATA,
+    RULE,
+    UNIT,
+    VIEW,
+    Told,
+    pack_files,
+    write_metadata,
+)  # fmt: skip
+from bakeoff.export.onnx_file import onnx_bytes, rule_of
+from bakeoff.export.point_layout import point_module
 from bakeoff.export.saved_model import save_servable
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
@@ -29,7 +42,8 @@ from bakeoff.input.store import Store
 from bakeoff.networks.network import Network
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
-from bakeoff.run.options import ONNX, SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
@@ -40,19 +54,29 @@ def write_files(
     network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
     about: Told, representative: Representative, folder: Path,
 ) -> Iterator[Format]:  # fmt: skip
-    """Write a file after another, and yield the format of each."""
+    """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
-    view, outputs = View.of(model), output_names(task)
-    module = lite_module(network, task, len(classes), settings) if settings.lite_formats else None
+    view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
+    module = None
+    with enlarge_by_one_operation(network):
+        if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+            scale = UNIT
+            module, outputs = point_module(settings.layout, network, task.head)
+            texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
+            representative = _from_zero(representative)
+        elif settings.lite_formats:
+            module = lite_module(network, task, len(classes), settings)
     for form, file in settings.files.items():
-        if form == ONNX:
-            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes))
-        elif module is None or form == SAVED_MODEL:
+        if form == SAVED_MODEL:
             save_servable(network, task, view, classes, folder / file)
-        else:
-            metadata = write_metadata(about, f"{model.task}, {form}", outputs, is_quantized=form == "int8")
-            described = describe(convert(module, form, representative), outputs, metadata)
+        elif form == ONNX:
+            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
+        elif form != RKNN and module is not None:
+            kind, is_quantized = f"{model.task}, {form}", form == "int8"
+            whole = settings.layout == "yolov8_corners"
+            metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
+            described = describe(convert(module, form, representative, whole_outputs=whole), outputs, metadata)
             (folder / file).write_bytes(pack_files(described, texts))
         yield form
 
@@ -69,18 +93,25 @@ def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> R
     return inputs
 
 
-def convert(module: tf.Module, form: Format, representative: Representative) -> bytes:
+def _from_zero(representative: Representative) -> Representative:
+    """Return the same inputs with values 0..1."""
+    return lambda: ([(image + 1) / 2 for image in images] for images in representative())
+
+
+def convert(module: tf.Module, form: Format, representative: Representative, *, whole_outputs: bool = False) -> bytes:
     """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
     dynamic   weights in a quarter of the bytes, sums in float32
-    int8      weights and sums in 8 bits; takes uint8 pixels as they are
+    int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
     """
     with tempfile.TemporaryDirectory() as folder:
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
         tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
         converter = _converter(folder, form, representative)
+        if whole_outputs and form == "int8":
+            converter.inference_output_type = tf.uint8
         with warnings.catch_warnings(), stderr_aside():
             warnings.simplefilter("ignore")
             try:

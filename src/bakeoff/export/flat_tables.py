@@ -90,9 +90,15 @@ class FlatTable:
     def root(cls, data: bytes) -> "FlatTable":
         return cls(data, _number(data, "<I", 0))
 
-    def number(self, field: int, layout: str = "<I") -> int:
+    @classmethod
+    def empty(cls) -> "FlatTable":
+        """Return a table whose every field is left out."""
+        return cls(struct.pack("<HHi", 4, 4, 4), 4)
+
+    def number(self, field: int, layout: str = "<I", absent: int = 0) -> int:
+        """`absent`: what the schema says for a number that is left out."""
         place = self._find(field)
-        return _number(self._data, layout, place) if place else 0
+        return _number(self._data, layout, place) if place else absent
 
     def text(self, field: int) -> str:
         return self.bytes(field).decode("utf-8", "replace")
@@ -104,6 +110,11 @@ class FlatTable:
     def floats(self, field: int) -> list[float]:
         start, length = self._vector(field)
         return list(struct.unpack_from(f"<{length}f", self._data, start))
+
+    def integers(self, field: int) -> tuple[int, ...]:
+        """Return a vector of signed 32-bit numbers."""
+        start, length = self._vector(field)
+        return struct.unpack_from(f"<{length}i", self._data, start)
 
     def table(self, field: int) -> "FlatTable | None":
         place = self._find(field)

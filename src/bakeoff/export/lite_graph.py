@@ -36,7 +36,7 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
     def raw(image: tf.Tensor) -> list[tf.Tensor]:
         outputs = inner(image)
         if isinstance(task, Detection):
-            return [outputs["boxes"], task.class_scores(outputs["classes"])]
+            return [task.head.codes(outputs), task.head.scores(outputs)]
         found = task.predict(outputs)
         return [found.get("probabilities", found["scores"])]
 
@@ -80,7 +80,7 @@ def post_process(
     Where each class is suppressed by itself, the operation with n > 1 threads never looks at column n of the scores
     (https://github.com/tensorflow/tensorflow/issues/56058). So empty columns stand in front of those of the classes.
     """
-    anchors = centre_boxes(model.anchor_boxes())
+    anchors = centre_boxes(model.head().anchors)
     most = settings.max_detections
     empty = SAFE_THREADS + 1 if settings.per_class_suppression and num_classes > 2 else 0
 
@@ -118,7 +118,7 @@ def _signature(model: Detector, num_classes: int, settings: Export) -> str:
         "nms_iou_threshold": f"f: {rule.max_overlap!r}",
         "num_classes": f"i: {num_classes}",
     }
-    scales = zip(("y_scale", "x_scale", "h_scale", "w_scale"), model.box_scales, strict=True)
+    scales = zip(("y_scale", "x_scale", "h_scale", "w_scale"), model.head().box_scales, strict=True)
     values |= {name: f"f: {float(scale)!r}" for name, scale in scales}
     attributes = (f'attr {{ key: "{key}" value {{ {value} }} }}' for key, value in values.items())
     return " ".join([f'name: "{POST_PROCESS}"', *attributes])

@@ -23,7 +23,9 @@ METADATA = "TFLITE_METADATA"  # the name of the model's buffer that holds it
 LABELS = "labels.txt"
 VIEW = "view.json"  # beside the labels: what the network is to be shown of an image
 NO_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes whenever they are packed
+RULE = "suppression.json"  # beside the labels of a detector that gives every candidate: how they become detections
 MEAN = DEVIATION = 127.5  # of pixels
+UNIT = (0.0, 255.0)  # the same of inputs 0..1
 AXIS_LABELS, VALUE_LABELS = 2, 3  # AssociatedFileType: a label for each number, or for each value
 FEATURE, IMAGE, BOX = 1, 2, 3  # ContentProperties
 NORMALIZATION = 1  # ProcessUnitOptions
@@ -40,11 +42,15 @@ class Told:
     licences: str = ""  # of that; nothing if it is of no one else
 
 
-def write_metadata(about: Told, kind: str, outputs: Sequence[str], *, is_quantized: bool) -> bytes:
-    """Describe a file by our names of its outputs, in their order."""
+def write_metadata(
+    about: Told, kind: str, outputs: Sequence[str], *, is_quantized: bool,
+    scale: tuple[float, float] = (MEAN, DEVIATION),
+) -> bytes:  # fmt: skip
+    """Describe a file by our names of its outputs, in their order; `scale` is what inputs are normalized by."""
     description = f"{kind}; trained from {about.origin}"
-    normalization = Table({0: [MEAN], 1: [DEVIATION]})
-    lowest, highest = (0.0, 255.0) if is_quantized else (-1.0, 1.0)
+    mean, deviation = scale
+    normalization = Table({0: [mean], 1: [deviation]})
+    lowest, highest = (0.0, 255.0) if is_quantized else ((0 - mean) / deviation, (255 - mean) / deviation)
     image = Table(
         {
             0: "image",
@@ -55,9 +61,10 @@ def write_metadata(about: Told, kind: str, outputs: Sequence[str], *, is_quantiz
         }
     )
     is_detector = all(output in outputs for output in DETECTION)
+    tables = [_candidates(name) if scale == UNIT else _OUTPUTS[name] for name in outputs]
     names = [_OUTPUTS[output].fields[0] for output in DETECTION]
     groups = [Table({0: GROUP, 1: names})] if is_detector else None
-    subgraph = Table({2: [image], 3: [_OUTPUTS[output] for output in outputs], 8: groups})
+    subgraph = Table({2: [image], 3: tables, 8: groups})
     parser = PARSER_OF_GROUPS if groups else PARSER
     return finish(
         Table({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}), IDENTIFIER
@@ -67,6 +74,11 @@ def write_metadata(about: Told, kind: str, outputs: Sequence[str], *, is_quantiz
 def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:
     files = [Table({0: LABELS, 1: "one label a line", 2: Byte(labels)})] if labels else None
     return Table({0: name, 1: description, 3: content, 6: files})
+
+
+def _candidates(name: str) -> Table:
+    """Describe an output in a layout of other makers' detectors."""
+    return _output(name, f"of every candidate, see the layout in {RULE}", _content(FEATURE, Table()), AXIS_LABELS)
 
 
 def _content(kind: int, properties: Table, axis: int | None = None) -> Table:
@@ -102,6 +114,7 @@ class LiteMetadata:
     deviation: tuple[float, ...]
     outputs: tuple[str, ...]  # names, in the file's order
     view: dict[str, Any]  # what the network is to be shown of an image; empty in files of other software
+    rule: dict[str, Any]  # of a detector that gives every candidate; empty in others
 
 
 def read_metadata(path: Path) -> LiteMetadata:
@@ -111,7 +124,7 @@ def read_metadata(path: Path) -> LiteMetadata:
     try:
         root = _find_metadata(data)
         texts = _unpack_files(path)
-        if root is None or not any(name != VIEW for name in texts):
+        if root is None or not set(texts) - {VIEW, RULE}:
             raise DataError(
                 f"{path}: holds no labels, so its answers have no names; export packs them in, as metadata writers do"
             )
@@ -120,12 +133,12 @@ def read_metadata(path: Path) -> LiteMetadata:
         outputs = subgraph.tables(3)
         labels = next(text for name, text in texts.items() if name in _label_files(outputs, root, texts))
         mean, deviation = _read_normalization(image)
-        view = json.loads(texts.get(VIEW, "{}"))
+        view, rule = (json.loads(texts.get(name, "{}")) for name in (VIEW, RULE))
     except (ValueError, struct.error, StopIteration, IndexError) as error:
         reason = f"is damaged or cut off, its metadata cannot be read ({type(error).__name__}: {error})"
         raise DataError(f"{path}: {reason}") from None
     names = tuple(output.text(0) for output in outputs)
-    return LiteMetadata(tuple(labels.splitlines()), tuple(mean), tuple(deviation), names, view)
+    return LiteMetadata(tuple(labels.splitlines()), tuple(mean), tuple(deviation), names, view, rule)
 
 
 def _find_metadata(data: bytes) -> FlatTable | None:
@@ -146,7 +159,7 @@ def _unpack_files(path: Path) -> dict[str, str]:
 def _label_files(outputs: list[FlatTable], root: FlatTable, texts: Mapping[str, str]) -> set[str]:
     """Go by what is said of the outputs; if nothing is, by all that is packed in."""
     named = {file.text(0) for table in [*outputs, root] for file in table.tables(6)}
-    return named or set(texts) - {VIEW}
+    return named or set(texts) - {VIEW, RULE}
 
 
 def _read_normalization(image: FlatTable) -> tuple[list[float], list[float]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Found, Rule, read_candidates
 from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
@@ -23,13 +23,16 @@ class LiteModel:
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.metadata = read_metadata(path)
         self.labels = self.metadata.labels
+        told = dict(self.metadata.rule)
+        self._layout: str = told.pop("layout", "")
+        self._rule = Rule(**told) if self._layout else None
         self._interpreter = _interpreter(path, threads)
         [self._input] = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()
         self.shape = tuple(int(side) for side in self._input["shape"][1:])  # ([frames], height, width, 3)
         if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
             raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
-        if len(self._outputs) not in (1, len(DETECTIONS)):
+        if len(self._outputs) not in (1, len(DETECTIONS)) and not self._rule:
             number = len(self._outputs)
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
@@ -40,7 +43,7 @@ class LiteModel:
 
     @property
     def task(self) -> str:
-        if len(self._outputs) == len(DETECTIONS):
+        if self._rule or len(self._outputs) == len(DETECTIONS):
             return "detection"
         return "video" if len(self.shape) == 4 else "classification"
 
@@ -49,6 +52,9 @@ class LiteModel:
         self.put(pixels)
         self.call()
         values = [self._values(output) for output in self._outputs]
+        if self._rule:
+            side = 1 if self._layout == "yolov8" else self.shape[0]
+            return self._rule.detections(*read_candidates(self._layout, values, side, len(self.labels)))
         if self.task != "detection":
             [scores] = values
             return {"probabilities" if self.metadata.outputs == ("probability",) else "scores": scores}

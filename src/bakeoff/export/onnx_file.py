@@ -1,7 +1,8 @@
 """A trained network as ONNX, for runtimes and converters of other makers. Operations are those of operator set 17.
 
 image (n, 3, size, size) float32, which is (pixel - 127.5) / 127.5; of clips (n, frames, size, size, 3)
--> detection       boxes (n, a, 4) ymin xmin ymax xmax, shares of the image, and scores (n, a, k): every candidate
+-> detection       boxes (n, a, 4) ymin xmin ymax xmax, shares of the image, and scores (n, a, k): every candidate;
+                   in the layout of YOLOv8 as point_layout.py has it
 -> classification  probabilities (n, k), or label_scores (n, k) if an example may have several labels
 
 Accelerators have no operation that chooses among candidates. The rule for it is in the file's metadata.
@@ -18,13 +19,15 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.errors import ConfigError, one_line
+from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import of_unit_range, output_names
 from bakeoff.export.lite_metadata import Told
+from bakeoff.export.point_layout import IMAGES, answer_in
 from bakeoff.graphs import compile_graph
 from bakeoff.input.shape import View
-from bakeoff.networks import boxes
 from bakeoff.networks.detector import Detector
 from bakeoff.quiet import stderr_aside
+from bakeoff.run.options import OWN_LAYOUT, Layout
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Task
 
@@ -33,34 +36,46 @@ if TYPE_CHECKING:
 
 OPERATOR_SET = 17
 IMAGE = "image"
-SCALE = "(pixel - 127.5) / 127.5, RGB"
+SCALE, UNIT_SCALE = "(pixel - 127.5) / 127.5, RGB", "pixel / 255, RGB"
 
 
-def onnx_bytes(network: keras.Model, task: Task, view: View, about: Told, classes: tuple[str, ...]) -> bytes:
+def onnx_bytes(
+    network: keras.Model, task: Task, view: View, about: Told, classes: tuple[str, ...], layout: Layout = OWN_LAYOUT
+) -> bytes:
     """Return the file, which is the same for the same weights."""
-    shape = [None, *network.input_shape[1:]]
+    points, names = None, list[str]()
+    if isinstance(task, Detection) and layout != OWN_LAYOUT:
+        points = answer_in(layout, network, task.head, in_pixels=True)
+    shape = [1 if points else None, *network.input_shape[1:]]
     is_image, inner = len(shape) == 4, of_unit_range(network)
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name=IMAGE)])
     def answer(image: tf.Tensor) -> list[tf.Tensor]:
+        if points:
+            candidates = points(image)
+            names[:] = candidates
+            return list(candidates.values())
         outputs = inner(image)
         if isinstance(task, Detection):
-            decoded = boxes.decode(outputs["boxes"], task.anchors, task.model.box_scales)
-            return [decoded, task.class_scores(outputs["classes"])]
+            return [task.head.boxes(outputs), task.head.scores(outputs)]
         found = task.predict(outputs)
         return [found.get("probabilities", found["scores"])]
 
-    model = _converted(answer, is_image=is_image)
-    _name_by_place(model, ["boxes", "scores"] if isinstance(task, Detection) else output_names(task))
+    with enlarge_by_one_operation(network):
+        model = _converted(answer, is_image=is_image)
+    outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
+    _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name
     told = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
         "labels": json.dumps(classes, ensure_ascii=False),
         "view": json.dumps(dataclasses.asdict(view)),
-        "input": f"{'n 3 h w' if is_image else 'n frames h w 3'}, {SCALE}",
+        "input": f"{'n 3 h w' if is_image else 'n frames h w 3'}, {SCALE}" if not points else f"1 3 h w, {UNIT_SCALE}",
         "trained_from": about.origin,
         "licences": about.licences,
     }
+    if points:
+        told["layout"] = layout
     if isinstance(task, Detection):
         told["suppression"] = json.dumps(rule_of(task.model))
     for key, text in told.items():
@@ -99,11 +114,11 @@ def _converted(answer: tf.types.experimental.PolymorphicFunction, *, is_image: b
     raise ConfigError(f"export.formats: onnx cannot be made of this network ({why}); take it out of the list")
 
 
-def _name_by_place(model: "onnx.ModelProto", outputs: Sequence[str]) -> None:
+def _name_by_place(model: "onnx.ModelProto", given: str, outputs: Sequence[str]) -> None:
     """Name everything by its place in the graph, for the converter's own names differ from time to time."""
     graph = model.graph
     values = [*graph.input, *graph.output]
-    names = dict(zip([value.name for value in values], [IMAGE, *outputs], strict=True))
+    names = dict(zip([value.name for value in values], [given, *outputs], strict=True))
     constants = {constant.name: constant for constant in graph.initializer}
     used = dict.fromkeys(name for node in graph.node for name in node.input if name in constants)
     names |= {name: f"constant_{place}" for place, name in enumerate(used)}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError, one_line
-from bakeoff.export.lite_metadata import DEVIATION, MEAN
-from bakeoff.export.suppression import Found, Rule
+from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT
+from bakeoff.export.suppression import Found, Rule, read_candidates
 
 SUFFIX = ".onnx"
 NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
@@ -31,12 +31,14 @@ class OnnxModel:
             self._rule = Rule(**json.loads(told["suppression"])) if self.task == "detection" else None
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
+        self._layout = told.get("layout")  # of the makers of other detectors
         known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
-        if self._names not in known:
+        if self._names not in known and not self._layout:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
         [given] = self._session.get_inputs()
         sides = tuple(given.shape[1:])  # channels first, of clips last
         self._is_clip = len(sides) == 4
+        self._mean, self._deviation = map(np.float32, UNIT if self._layout else (MEAN, DEVIATION))
         self.shape: tuple[int, ...] = sides if self._is_clip else (*sides[1:], sides[0])  # ([frames], height, width, 3)
         self._given: dict[str, np.ndarray] = {}
         self._input = given.name
@@ -44,14 +46,17 @@ class OnnxModel:
     def answer(self, pixels: np.ndarray) -> Found:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
         self.put(pixels)
-        values = dict(zip(self._names, (value[0] for value in self.call()), strict=True))
+        given = [value[0] for value in self.call()]
+        if self._rule and self._layout:
+            return self._rule.detections(*read_candidates(self._layout, given, self.shape[0], len(self.labels)))
+        values = dict(zip(self._names, given, strict=True))
         if self._rule:
             return self._rule.detections(values["boxes"], values["scores"])
         [(name, scores)] = values.items()
         return {SCORES[name]: scores}
 
     def put(self, pixels: np.ndarray) -> None:
-        given = ((pixels - np.float32(MEAN)) / np.float32(DEVIATION)).astype(np.float32)
+        given = ((pixels - self._mean) / self._deviation).astype(np.float32)
         self._given = {self._input: (given if self._is_clip else given.transpose(2, 0, 1))[None]}
 
     @property

@@ -19,7 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.errors import DataError
+from bakeoff.export.edge_tpu import check_edge_tpu
 from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.lite_operations import read_lite_file
 from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.graphs import compile_graph
@@ -27,9 +29,8 @@ from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
 from bakeoff.machine import cores
-from bakeoff.networks import boxes
 from bakeoff.records.wire import decode_features
-from bakeoff.run.options import ONNX, SAVED_MODEL, Export, Format
+from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 
@@ -53,22 +54,24 @@ def compare_files(
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Return what export.json holds, and how long each file's answer takes on this machine."""
     models: dict[Format, Model] = {
-        form: open_file(form, folder / file, settings.threads) for form, file in settings.files.items()
+        form: open_file(form, folder / file, settings.threads) for form, file in settings.files.items() if form != RKNN
     }
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
-    if isinstance(task, Detection) and settings.lite_formats:
+    if isinstance(task, Detection) and settings.lite_formats and settings.layout == OWN_LAYOUT:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
     answers |= {form: answer_of(model, store) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
     batches = evaluation_batches(store, shape, sample)
     scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
     found = {name: numbers_of(task, score) for name, score in scores.items()}
-    files = {}
+    files: dict[Format, dict[str, Any]] = {}
     for form in models:
         own, path = found[form], folder / settings.files[form]
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
-        drop = _drop(found[NETWORK].get(task.headline), own.get(task.headline))
+        drop = count_drop(found[NETWORK].get(task.headline), own.get(task.headline))
         files[form] = {"file": path.name, "bytes": size, **own, "drop": drop}
+        if form == "int8":
+            files[form]["edge_tpu"] = check_edge_tpu(read_lite_file(path)).as_json()
     report: dict[str, Any] = {
         "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
         NETWORK: found[NETWORK],
@@ -126,7 +129,7 @@ def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
     return {"latency_ms": taken, "calls": calls, "threads": threads}
 
 
-def _drop(reference: float | None, own: float | None) -> float | None:
+def count_drop(reference: float | None, own: float | None) -> float | None:
     """Return None where there was nothing to count the metric on."""
     return None if reference is None or own is None else reference - own
 
@@ -159,9 +162,10 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
         if settings.per_class_suppression:
             found = task.predict(outputs)
             return found | {"count": tf.minimum(found["count"], most)}
-        decoded = boxes.decode(outputs["boxes"], task.anchors, task.model.box_scales)
         kinds = {"boxes": tf.float32, "scores": tf.float32, "classes": tf.int64, "count": tf.int32}
-        return tf.map_fn(one_class_each, (decoded, task.class_scores(outputs["classes"])), fn_output_signature=kinds)
+        return tf.map_fn(
+            one_class_each, (task.head.boxes(outputs), task.head.scores(outputs)), fn_output_signature=kinds
+        )
 
     return lambda batch: answers(batch["image"])
 

@@ -7,6 +7,34 @@ import numpy as np
 Found = dict[str, np.ndarray]
 
 
+def read_candidates(layout: str, values: list[np.ndarray], side: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return boxes (a, 4) and scores (a, k) from the outputs of one image in a layout of point_layout.py.
+
+    `side` is of the input, in the unit of the boxes of `yolov8`: 1 where they are shares of it.
+    """
+    if layout == "yolov8":
+        [rows] = values
+        x, y, width, height = rows[:4] / np.float32(side)
+        return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=1), rows[4:].T
+    if layout == "yolov8_corners":
+        boxes, best, classes = values
+        scores = np.where(classes[:, None] == np.arange(labels), best[:, None], np.float32(0))
+        return boxes[:, [1, 0, 3, 2]] / np.float32(side), scores
+    every = [_read_level(*values[place : place + 2]) for place in range(0, len(values), 3)]
+    return np.concatenate([boxes for boxes, _ in every]), np.concatenate([scores for _, scores in every])
+
+
+def _read_level(logits: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    _, rows, columns = scores.shape
+    sides = logits.reshape(4, -1, rows, columns)
+    shares = np.exp(sides - sides.max(axis=1, keepdims=True))
+    bins = np.arange(shares.shape[1], dtype=np.float32)[:, None, None]
+    left, up, right, down = (shares * bins).sum(axis=1) / shares.sum(axis=1)  # in strides
+    y, x = np.mgrid[:rows, :columns] + np.float32(0.5)
+    boxes = np.stack([(y - up) / rows, (x - left) / columns, (y + down) / rows, (x + right) / columns], axis=-1)
+    return boxes.reshape(-1, 4), scores.reshape(len(scores), -1).T
+
+
 @dataclass(frozen=True)
 class Rule:
     """The fields are those of `suppression` in a detector's settings."""

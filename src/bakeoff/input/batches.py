@@ -50,7 +50,9 @@ def training_batches(
         rows_of_share = tf.data.Dataset.range(len(steps) * part)
         positions = rows_of_share.map(as_written(lambda row: first + row // part * whole + row % part))
     rows = _prepare(positions, shape, make_training_reader(store, order), prepare)
-    return rows.batch(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
+    has_own_shapes = any(None in spec.shape for spec in tf.nest.flatten(rows.element_spec))
+    batched = rows.padded_batch if has_own_shapes else rows.batch  # with zeros
+    return batched(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
 def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:

@@ -3,6 +3,7 @@
 from bakeoff.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.network import Network
+from bakeoff.networks.point_detector import PointDetector
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.networks.ssd import Ssd
 from bakeoff.networks.ssd_fpn import SsdFpn
@@ -12,6 +13,7 @@ NETWORKS: dict[str, type[Network]] = {
     "ssd": Ssd,
     "ssd_multibox": SsdMultibox,
     "ssd_fpn": SsdFpn,
+    "point_detector": PointDetector,
     "cnn": Cnn,
     "mobilenet_v2": MobileNetV2,
     "mobilenet_v3": MobileNetV3,

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from bakeoff.errors import require, require_at_most
-from bakeoff.networks.network import Sampling, require_width
+from bakeoff.networks.network import Network, Sampling, require_width
 
 if TYPE_CHECKING:
     import keras
     import numpy as np
+
+    from bakeoff.networks.head import Head
 
 BOX_SCALES = (10.0, 10.0, 5.0, 5.0)  # how much finer centres (y, x) and sizes (h, w) are coded than shares of an anchor
 PYRAMID_LAYERS: dict[str, dict[int, str]] = {  # level, of stride 2 ** level -> layer
@@ -160,7 +162,44 @@ class Suppression:
         require(fits, "max_detections_per_class", of_class, "between 1 and 1000, or null")
 
 
-class BackboneDetector:
+class Detector(Network, Protocol):
+    """A network that answers boxes and classes."""
+
+    @property
+    def suppression(self) -> Suppression: ...
+
+    def head(self) -> "Head":
+        """Return what tells the meaning of the outputs."""
+
+
+class Anchored(Protocol):
+    """What the head of a detector with anchors asks of it."""
+
+    @property
+    def box_scales(self) -> tuple[float, ...]: ...
+    @property
+    def loss(self) -> DetectionLoss: ...
+    @property
+    def mining(self) -> HardExamples | None: ...
+    @property
+    def next_best(self) -> bool: ...  # of two boxes with the same best anchor one gets its next best
+
+    def anchor_boxes(self) -> "np.ndarray":
+        """(anchors, 4), in the order of the outputs' rows."""
+
+
+class AnchorDetector:
+    """What every detector with anchors derives from."""
+
+    next_best: bool = True
+
+    def head(self: Anchored) -> "Head":
+        from bakeoff.networks.anchor_head import AnchorHead
+
+        return AnchorHead(self)
+
+
+class BackboneDetector(AnchorDetector):
     """What the detectors on a backbone of keras.applications share, beside the fields that each has in its order."""
 
     task: ClassVar[str] = "detection"
@@ -178,22 +217,6 @@ class BackboneDetector:
         from bakeoff.networks.backbones import keras_backbone
 
         return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
-
-
-class Detector(Protocol):
-    """A network that answers boxes and classes for anchors."""
-
-    @property
-    def box_scales(self) -> tuple[float, ...]: ...
-    @property
-    def loss(self) -> DetectionLoss: ...
-    @property
-    def mining(self) -> HardExamples | None: ...
-    @property
-    def suppression(self) -> Suppression: ...
-
-    def anchor_boxes(self) -> "np.ndarray":
-        """(anchors, 4), in the order of the outputs' rows."""
 
 
 def require_box_scales(scales: tuple[float, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.errors import require, require_at_most
 from bakeoff.networks.anchors import Anchors
-from bakeoff.networks.detector import BOX_SCALES, DetectionLoss, HardExamples, Suppression
+from bakeoff.networks.detector import BOX_SCALES, AnchorDetector, DetectionLoss, HardExamples, Suppression
 from bakeoff.networks.network import MOST_PIXELS, Parts, Sampling, require_width
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ssd:
+class Ssd(AnchorDetector):
     task: ClassVar[str] = "detection"
     frames: ClassVar[int] = 1
     central_crop: ClassVar[float] = 1.0

@@ -11,6 +11,7 @@ from bakeoff.config.variant import Variant, read_variant
 from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
+from bakeoff.planning.device import look_ahead
 from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import BEFORE, Pace, known_pace, measure_pace, seconds_of
 from bakeoff.planning.whole import TRAIN, Whole
@@ -55,6 +56,7 @@ class Plan:
     seconds_per_step: dict[str, float] | None  # by phase
     stages: dict[str, str]
     warnings: list[str]
+    device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,7 +77,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     whole = Whole.of(run, stages, pace)
-    because = derived.batch_size_because
+    because, outlook = derived.batch_size_because, look_ahead(run, manifest, kept_in)
     # Detectors answer it for every anchor, as the absence of all classes or as a class of its own.
     has_background = run.model.task == "detection" or bool(getattr(run.model, "background", False))
     return Plan(
@@ -91,6 +93,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=whole.stages,
         seconds_per_step=dict(pace.seconds_per_step) if pace else None,
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
+        device=asdict(outlook) if outlook else None,
     )  # fmt: skip
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from bakeoff.errors import require, require_at_most
+from bakeoff.run.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
 
-Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx"]
+Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
 SAVED_MODEL: Format = "saved_model"
 ONNX: Format = "onnx"
-MAIN, ONNX_FILE = "model.tflite", "model.onnx"
+RKNN: Format = "rknn"
+MAIN, ONNX_FILE, RKNN_FILE = "model.tflite", "model.onnx", "model.rknn"
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
 SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see lite_graph.py
 
@@ -53,6 +55,8 @@ def _has_one_group(pattern: str) -> bool:
 class Export:
     weights: Literal["best", "final"] = "best"
     formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
+    device: DeviceName | None = None  # that the files are for; the network and the formats must fit it
+    layout: Layout = "detections"  # of a detector's outputs in .tflite and .onnx; the others give every point
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
@@ -67,6 +71,11 @@ class Export:
         known = ", ".join(get_args(Format))
         different = bool(self.formats) and len(set(self.formats)) == len(self.formats)
         require(different, "formats", list(self.formats), f"one or more of {known}, each once")
+        needed = DEVICES[self.device].formats if self.device else self.formats
+        rule = f"a list with {' or '.join(needed)}, which device {self.device} takes"
+        require(bool(set(needed) & set(self.formats)), "formats", list(self.formats), rule)
+        fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
+        require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
         require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
@@ -84,13 +93,13 @@ class Export:
         """Return the name below models/export of each format."""
         lite = self.lite_formats
         names: dict[Format, str] = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
-        names[SAVED_MODEL], names[ONNX] = SAVED_MODEL, ONNX_FILE
+        names |= {SAVED_MODEL: SAVED_MODEL, ONNX: ONNX_FILE, RKNN: RKNN_FILE}
         return {name: names[name] for name in self.formats}
 
     @property
     def lite_formats(self) -> list[Format]:
         """Return those of TensorFlow Lite."""
-        return [name for name in self.formats if name not in (SAVED_MODEL, ONNX)]
+        return [name for name in self.formats if name not in (SAVED_MODEL, ONNX, RKNN)]
 
 
 class Track(Protocol):

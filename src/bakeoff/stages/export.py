@@ -1,7 +1,7 @@
 """run.yaml + records + models/train -> models/export: a SavedModel, TensorFlow Lite files, labels, and their worth."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,14 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
 from bakeoff.files import building
+from bakeoff.input.shape import View
 from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
+from bakeoff.run.devices import DEVICES
 from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.options import MAIN
+from bakeoff.run.options import MAIN, RKNN
 from bakeoff.run.settings import Run
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
@@ -33,11 +35,15 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     from bakeoff.export.files import representative_of, write_files
     from bakeoff.export.lite_metadata import Told
     from bakeoff.export.report import compare_files, require_parity, sample_of
+    from bakeoff.export.rknn_file import TOOLKIT, find_python
+    from bakeoff.export.rknn_report import write_rknn
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.tasks.task import task_of
     from bakeoff.training.weights import restore
 
     settings, manifest, state = run.export, fitting_manifest(records, run.derived), read_state(trained)
+    if RKNN in settings.formats:
+        find_python()
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
     task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
@@ -54,14 +60,23 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
                 bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
             report, timing = compare_files(network, task, settings, validation, shape, partial, bar.advance)
-            report |= {"lineage": {"starts": lineage.starts_of(state), "own": state["lineage"].get("own")}}
-        for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
-            (partial / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
+        if RKNN in settings.formats:
+            say(f"export: {TOOLKIT} converts and simulates, which may take minutes")
+            report["files"][RKNN] = write_rknn(
+                network, task, manifest.classes, settings, partial,
+                representative=representative, store=validation, shape=shape,
+            )  # fmt: skip
+        report |= {
+            "device": settings.device,
+            "lineage": {"starts": lineage.starts_of(state), "own": state["lineage"].get("own")},
+        }
+        _write_notes(run, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
     if fingerprint := state["lineage"]["fingerprint"]:
         keep_measured(fingerprint, export=timing)
     with tracker.attach(run.track, run_id_of(state)) as copy:
-        told = [*tracker.flattened(report["files"]), *tracker.flattened(timing["files"])]
+        files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
+        told = [*tracker.flattened(files), *tracker.flattened(timing["files"])]
         numbers = {f"export/{key}": value for key, value in told if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
         copy.metrics(state["step"], numbers | {"export/bytes": total}, revised=True)
@@ -69,6 +84,16 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
     return report, timing
+
+
+def _write_notes(run: Run, report: Mapping[str, Any], classes: Sequence[str], folder: Path) -> None:
+    """Write what tells of the files."""
+    from bakeoff.export.readme import README, write_readme
+
+    for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
+        (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
+    readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), run.export)
+    (folder / README).write_text(readme, encoding="utf-8")
 
 
 def _origin(state: Mapping[str, Any]) -> tuple[str, str]:
@@ -100,13 +125,15 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
     examples = f"{report['examples']:,} of {report['of']:,} validation examples"
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}, on {examples}"]
     lines += [describe_rule(report)] if AS_A_FILE in report else []
+    for_edge_tpu = report.get("device") and DEVICES[report["device"]].is_edge_tpu
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"
         change = "" if file["drop"] is None else f" ({round(-file['drop'], 3) + 0.0:+.3f})"
-        lines.append(
-            f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{change}, "
-            f"{timing['files'][form]['latency_ms']:.1f} ms an answer"
-        )
+        timed = timing["files"].get(form)  # a simulator is not timed
+        pace = f"{timed['latency_ms']:.1f} ms an answer" if timed else f"by simulation, on {file['examples']} examples"
+        lines.append(f"{name}: {file['bytes'] / 1e6:.1f} MB, {headline} {number(file.get(headline))}{change}, {pace}")
+        if for_edge_tpu and "edge_tpu" in file:
+            lines.append(f"  {file['edge_tpu']['in_words']}")
     return lines
 
 
@@ -119,7 +146,7 @@ def main() -> None:
         say(f"export: {first}")
         for line in rest:
             say(f"  {line}")
-        say(f"  these, labels.txt, label_map.pbtxt and {REPORT}: {workspace.EXPORTED.as_posix()}/")
+        say(f"  these, labels.txt, label_map.pbtxt, {REPORT} and README.md: {workspace.EXPORTED.as_posix()}/")
         keep_stage("export", run, state=read_state(workspace.TRAINED))
 
 

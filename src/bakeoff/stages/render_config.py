@@ -49,6 +49,8 @@ def main() -> None:
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
         classes = f"{numbers.num_classes} {'class' if numbers.num_classes == 1 else 'classes'}"
         say(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
+        if device := run.export.device:
+            say(f"  {device} takes this network; `bakeoff plan` measures the file it will get")
         say(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
         keep_stage("render_config", key="network built" if "tensorflow" in sys.modules else "")
 

@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
+from bakeoff.networks.anchor_losses import BACKGROUND, IGNORED, hard_examples, match, smooth_l1
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, HardExamples
 from bakeoff.networks.ssd import Ssd
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.detection_losses import BACKGROUND, IGNORED, hard_examples, match, smooth_l1
 
 OVERLAP = [  # anchors x boxes
     [0.7, 0.1],

@@ -1,0 +1,77 @@
+"""What model.rknn is worth: its simulator's answers to validation images, judged as the network's own are.
+
+The simulator takes seconds for an image of a large network, so it sees fewer images than the other files do. `drop` is
+what it loses against the network on the same images.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from bakeoff.export.files import Representative
+from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, Told
+from bakeoff.export.onnx_file import onnx_bytes, rule_of
+from bakeoff.export.onnx_model import SCORES
+from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of, stack
+from bakeoff.export.rknn_file import Made, Start, make_rknn
+from bakeoff.export.suppression import Found, Rule, read_candidates
+from bakeoff.input.batches import evaluation_batches
+from bakeoff.input.shape import Shape
+from bakeoff.input.store import Store
+from bakeoff.run.options import OWN_LAYOUT, RKNN, RKNN_FILE, Export
+from bakeoff.tasks.detection import Detection
+from bakeoff.tasks.task import Answer, Task, compile_answer, judge
+
+MOST_IMAGES = 50
+
+
+def write_rknn(
+    network: keras.Model, task: Task, classes: tuple[str, ...], settings: Export, folder: Path, *,
+    representative: Representative, store: Store, shape: Shape,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the file, calibrated on what is representative; return its entry of export.json, by the store."""
+    sample = sample_of(store, min(settings.sample or MOST_IMAGES, MOST_IMAGES))
+    batches = evaluation_batches(store, shape, sample)
+    images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
+    calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
+    data = onnx_bytes(network, task, shape.view, Told(RKNN), classes, settings.layout)
+    scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
+    made = make_rknn(Start(data, *scale), classes, calibration, np.stack(images))
+    (folder / RKNN_FILE).write_bytes(made.file)
+    answers: dict[str, Answer] = {
+        NETWORK: compile_answer(network, task),
+        RKNN: _answer_of(made, task, sample, settings),
+    }
+    scores = judge(task, answers, evaluation_batches(store, shape, sample), lambda batch, _: None)
+    own, whole = (numbers_of(task, scores[name]) for name in (RKNN, NETWORK))
+    reference = whole.get(task.headline)
+    few = {"examples": len(sample), "network": {task.headline: reference}}
+    drop = count_drop(reference, own.get(task.headline))
+    return {"file": RKNN_FILE, "bytes": len(made.file), **own, **few, "drop": drop}
+
+
+def _as_bytes(pixels: np.ndarray) -> np.ndarray:
+    return np.rint(pixels).clip(0, 255).astype(np.uint8)
+
+
+def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> Answer:
+    places = {int(number): place for place, number in enumerate(sample)}
+
+    def found_in(place: int) -> Found:
+        values = {name: value[place] for name, value in made.answers.items()}
+        if isinstance(task, Detection):
+            rule, model = Rule(**rule_of(task.model)), task.model  # type: ignore[arg-type]
+            if settings.layout == OWN_LAYOUT:
+                return rule.detections(values["boxes"], values["scores"])
+            given = [*values.values()]
+            return rule.detections(*read_candidates(settings.layout, given, model.input_size, len(task.classes)))
+        [(name, scores)] = values.items()
+        return {SCORES[name]: scores}
+
+    def answers(numbers: Sequence[int]) -> list[Found]:
+        return [found_in(places[int(number)]) for number in numbers]
+
+    return lambda batch: stack(answers(batch["number"].numpy()))

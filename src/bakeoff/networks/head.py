@@ -1,0 +1,53 @@
+"""What the outputs of a detector mean. Each kind of detector has a head of its own, the task asks nothing else.
+
+Outputs are {"boxes": (batch, candidates, …), "classes": (batch, candidates, …)}, as the network's graph gives them.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+
+Tensors = dict[str, tf.Tensor]
+
+
+class Head(Protocol):
+    @property
+    def anchors(self) -> np.ndarray:
+        """(candidates, 4) ymin xmin ymax xmax, shares of the image: the boxes that `codes` count from."""
+
+    @property
+    def box_scales(self) -> tuple[float, ...]:
+        """How much finer `codes` are than shares of an anchor: y, x, height, width."""
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return the targets of one example, from its `boxes` (n, 4) and `classes` (n,) ids 1..k.
+
+        Targets whose shape differs between examples are padded with zeros in a batch.
+        """
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+        """Return the parts of the loss, "classes" and "boxes", and what the sums of this batch alone are divided by."""
+
+    def boxes(self, outputs: Tensors) -> tf.Tensor:
+        """Return (batch, candidates, 4) ymin xmin ymax xmax, shares of the image; they may reach out of it."""
+
+    def scores(self, outputs: Tensors) -> tf.Tensor:
+        """Return (batch, candidates, k), without a background."""
+
+    def codes(self, outputs: Tensors) -> tf.Tensor:
+        """Return `boxes` as offsets from `anchors`, times `box_scales`: what `networks.boxes.decode` turns back."""
+
+
+def divisor(count: tf.Tensor | None) -> tf.Tensor | float:
+    """Return what this device divides its sum by: `count` is of its own examples; None leaves the batch's sum.
+
+    Training takes the mean over the devices, so each divides by an equal share of the whole batch's count and not by
+    its own: what an example weighs does not depend on which others share its device.
+    """
+    context = tf.distribute.get_replica_context()
+    devices = context.num_replicas_in_sync if context else 1  # none: outside of what devices share
+    if count is not None and devices > 1:
+        count = context.all_reduce(tf.distribute.ReduceOp.SUM, count)
+    whole = 1.0 if count is None else tf.maximum(count, 1.0)
+    return whole / devices if devices > 1 else whole

@@ -1,0 +1,169 @@
+"""Which operations Coral's Edge TPU takes: of files that export writes, and by each limit of the published list."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import DataError
+from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
+from bakeoff.export.enlarging import enlarge_by_one_operation
+from bakeoff.export.files import write_files
+from bakeoff.export.flat_tables import Byte, FlatTable, Int32, Table, finish
+from bakeoff.export.lite_metadata import MODEL_IDENTIFIER, Told
+from bakeoff.export.lite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
+from bakeoff.run.options import Export
+from lite_files import CLASSES, MODELS, examples, opinionated
+
+NO_OPTIONS = FlatTable.empty()
+
+
+def tensor(*shape: int, kind: str = "int8", constant: bytes = b"", dynamic: bool = False) -> Tensor:
+    return Tensor("t", shape, kind, constant, dynamic)
+
+
+def constant(*numbers: int) -> Tensor:
+    return tensor(len(numbers), kind="int32", constant=struct.pack(f"<{len(numbers)}i", *numbers))
+
+
+def options(fields: dict[int, Byte | Int32]) -> FlatTable:
+    return FlatTable.root(finish(Table(fields), b"TEST"))
+
+
+def operation(name: str, *inputs: Tensor, to: Tensor | None = None, fields: dict | None = None) -> Operation:
+    told = options(fields) if fields else NO_OPTIONS
+    return Operation(name, False, inputs, (to or tensor(1, 4, 4, 8),), told)
+
+
+IMAGE, KERNEL = tensor(1, 4, 4, 8), tensor(8, 3, 3, 8, constant=b"\1")
+TAKEN = {
+    "a convolution": operation("CONV_2D", IMAGE, KERNEL, constant(1)),
+    "pixels as they are": operation("QUANTIZE", replace(IMAGE, type="uint8")),
+    "zeros beside a map": operation("CONCATENATION", IMAGE, tensor(1, 4, 4, 8, constant=bytes(8))),
+    "a mean over rows and columns": operation("MEAN", IMAGE, constant(1, 2)),
+    "a mean over eight channels": operation("MEAN", IMAGE, constant(-1)),
+    "a softmax of one row": operation("SOFTMAX", tensor(1, 1000)),
+    "padding of rows": operation("PAD", IMAGE, constant(0, 0, 1, 1, 0, 0, 0, 0)),
+    "a window": operation("STRIDED_SLICE", IMAGE, constant(0, 0), constant(1, 1), constant(1, 1)),
+    "a pool": operation("MAX_POOL_2D", IMAGE),
+    "a split of channels": operation("SPLIT", constant(3), IMAGE),
+}
+REFUSED = {
+    "is not on the list": operation("TILE", IMAGE),
+    "is a custom operation": replace(operation("TFLite_Detection_PostProcess", IMAGE), custom=True),
+    "computes with float32": operation("CONV_2D", replace(IMAGE, type="float32"), KERNEL),
+    "has float32 weights": operation("CONV_2D", IMAGE, replace(KERNEL, type="float32")),
+    "its size is known only as it runs": operation("ADD", replace(IMAGE, dynamic=True), IMAGE),
+    "has more than three dimensions: 2 x 4 x 4 x 8": operation("RELU", tensor(2, 4, 4, 8)),
+    "its parameters are not constant": operation("CONV_2D", IMAGE, replace(KERNEL, constant=b"")),
+    "its dilation differs in x and y": operation("CONV_2D", IMAGE, KERNEL, fields={4: Int32(2)}),
+    "has an activation in it": operation("AVERAGE_POOL_2D", IMAGE, fields={5: Byte(1)}),
+    "a constant in it must be zeros": operation("CONCATENATION", IMAGE, tensor(1, 4, 4, 8, constant=b"\1")),
+    "its weights are not in the default format": operation("FULLY_CONNECTED", IMAGE, KERNEL, fields={1: Byte(1)}),
+    "its output has more than one dimension": operation("FULLY_CONNECTED", IMAGE, KERNEL, to=tensor(2, 5)),
+    "takes a mean over 6 channels": operation("MEAN", tensor(1, 4, 4, 6), constant(3)),
+    "works on the batch's axis": operation("REDUCE_MAX", IMAGE, constant(0)),
+    "its slopes have more than one dimension": operation("PRELU", IMAGE, tensor(4, 1, 8, constant=b"\1")),
+    "must be of one dimension, is of 1 x 9 x 3": operation("SOFTMAX", tensor(1, 9, 3)),
+    "must be of at most 16,000 numbers": operation("SOFTMAX", tensor(1, 16_001)),
+    "its strides are not all 1": operation("STRIDED_SLICE", IMAGE, constant(0), constant(1), constant(2)),
+    "has an ellipsis or a new axis": operation(
+        "STRIDED_SLICE", IMAGE, constant(0), constant(1), constant(1), fields={3: Int32(1)}
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_an_operation_within_the_limits_is_taken(what: str) -> None:
+    assert find_obstacle(TAKEN[what]) == ""
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_an_operation_beyond_a_limit_is_refused_with_the_reason(why: str) -> None:
+    assert find_obstacle(REFUSED[why]).startswith(why)
+
+
+def test_what_needs_a_result_of_the_processor_runs_there_too_and_a_branch_beside_it_does_not() -> None:
+    image, made, other, end = (tensor(1, 4, 4, 8) for _ in range(4))
+    steps = (
+        operation("RELU", image, to=made), operation("TILE", made, to=other), operation("ADD", other, made, to=end),
+        operation("LOGISTIC", made),
+    )  # fmt: skip
+    found = check_edge_tpu(LiteFile(steps, (image,), (end,)))
+    assert (found.mapped, found.on_cpu) == ((0, 3), (1, 2))
+    assert str(found) == (
+        "the Edge TPU takes 2 of 4 operations, for TILE is not on the list; the processor computes TILE, ADD"
+    )
+    assert str(EdgeTpu((0,), (), (), ("RELU",))) == "the Edge TPU takes all 1 operations"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("int8")
+    network, task = opinionated("detection")
+
+    def pixels() -> Iterator[list[np.ndarray]]:
+        yield from ([image[None] / 127.5 - 1] for image in examples("detection", 2))
+
+    list(write_files(
+        network, MODELS["detection"], task, CLASSES, Export(formats=("int8",)),
+        about=Told("test"), representative=pixels, folder=folder,
+    ))  # fmt: skip
+    return folder / "model.tflite"
+
+
+def test_of_a_detector_the_processor_computes_only_the_choice_among_boxes(written: Path) -> None:
+    found = check_edge_tpu(read_lite_file(written)).as_json()
+    assert found["on_cpu"] == {"DEQUANTIZE": 2, "TFLite_Detection_PostProcess": 1, "CAST": 2, "GATHER": 1}
+    assert (found["operations"], found["mapped"]) == (44, 38)
+    assert found["reasons"] == ["DEQUANTIZE is not on the list"]
+
+
+def test_a_file_is_read_as_tensorflow_reads_it(written: Path) -> None:
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    def numbers_of(kind: type) -> dict[str, int]:
+        return {name: value for name, value in vars(kind).items() if isinstance(value, int)}
+
+    codes = numbers_of(schema.BuiltinOperator)
+    assert {name: codes[name] for name in NAMES} == {name: place for place, name in enumerate(NAMES)}
+    types = numbers_of(schema.TensorType)
+    assert [types[name.upper()] for name in TYPES] == list(range(len(TYPES)))
+    file, model = read_lite_file(written), schema.ModelT.InitFromPackedBuf(written.read_bytes())
+    [graph] = model.subgraphs
+    for own, other in zip(file.operations, graph.operators, strict=True):
+        code = model.operatorCodes[other.opcodeIndex]
+        assert own.name == (code.customCode.decode() if own.custom else NAMES[code.builtinCode])
+        given = [graph.tensors[place] for place in other.inputs if place != -1]
+        assert [one.shape for one in own.inputs] == [tuple(one.shape) for one in given]
+        assert [types[one.type.upper()] for one in own.inputs] == [one.type for one in given]
+        assert [bool(one.constant) for one in own.inputs] == [
+            model.buffers[one.buffer].data is not None for one in given
+        ]
+
+
+def test_a_network_enlarges_the_same_by_one_operation_and_stays_as_it_is() -> None:
+    network, _ = opinionated("detection")
+    images = examples("detection", 2)
+    before = network(images)
+    with enlarge_by_one_operation(network):
+        inside = network(images)
+    after = network(images)
+    for name in before:
+        assert np.array_equal(before[name], inside[name]) and np.array_equal(before[name], after[name])
+
+
+def test_a_damaged_file_is_refused_and_an_operation_of_tomorrow_goes_by_its_number(written: Path) -> None:
+    with pytest.raises(DataError, match=r"no\.tflite: is no TensorFlow Lite model, it begins with b'none of '"):
+        parse_lite_file(b"none of it is", "no.tflite")
+    with pytest.raises(DataError, match=r"cut\.tflite: is damaged or cut off \(error: unpack_from requires"):
+        parse_lite_file(written.read_bytes()[:300], "cut.tflite")
+    with pytest.raises(DataError, match=r"nowhere\.tflite: cannot be read \(No such file or directory\)"):
+        read_lite_file(Path("nowhere.tflite"))
+    code, operator = Table({0: Byte(127), 3: Int32(999)}), Table({})
+    model = finish(Table({1: [code], 2: [Table({3: [operator]})]}), MODEL_IDENTIFIER)
+    [reason] = check_edge_tpu(parse_lite_file(model, "new.tflite")).reasons
+    assert reason == "operation 999 is not on the list"

@@ -1,0 +1,36 @@
+"""What a plan says of the chosen device: found on random weights once, and kept."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bakeoff.planning import device as planning
+from bakeoff.planning.device import look_ahead
+from bakeoff.run.options import Export
+from lite_files import CLASSES, MODELS
+
+MANIFEST: Any = SimpleNamespace(classes=CLASSES, multi_label=False)
+
+
+def a_run(export: Export) -> Any:
+    return SimpleNamespace(model=MODELS["detection"], export=export, derived=SimpleNamespace(num_classes=3), name="ssd")
+
+
+def test_a_plan_without_a_device_says_nothing(tmp_path: Path) -> None:
+    assert look_ahead(a_run(Export()), MANIFEST, tmp_path) is None
+
+
+def test_the_file_is_made_once_with_random_weights_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(Export(formats=("saved_model", "int8"), device="limelight_coral", threads=2))
+    found = look_ahead(run, MANIFEST, tmp_path)
+    assert found is not None
+    assert (found.device, found.form, found.threads) == ("limelight_coral", "int8", 2)
+    assert 20_000 < found.bytes < 400_000 and found.latency_ms > 0 and found.calls > 0
+    assert found.edge_tpu.startswith("the Edge TPU takes 38 of 44 operations")
+    [kept] = tmp_path.iterdir()
+    assert json.loads(kept.read_text())["bytes"] == found.bytes
+    monkeypatch.setattr(planning, "load_tensorflow", lambda: pytest.fail("is kept already"))
+    assert look_ahead(run, MANIFEST, tmp_path) == found
