@@ -25,7 +25,7 @@ from bakeoff.training.devices import own_devices, strategy_of
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.showing import Samples, evenly_spread
-from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, plan_phases, training_order
+from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, mixed_steps, plan_phases, training_order
 from bakeoff.training.workers import Place
 
 MOST_NAMES = 64  # that a message shows
@@ -75,6 +75,7 @@ class Rig:
             shape_of=shape_of or partial(batch_shape, self.run),
             together=self.run.train.accumulate_batches,
             share=(self.place.rank, self.place.count) if self.place else (0, 1),
+            mixed_steps=mixed_steps(self.run),
         )
 
     def validation(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> "tuple[Validation, Samples]":
@@ -105,6 +106,7 @@ class Feed:
     shape_of: Callable[[int], Shape]  # by batch size
     together: int  # batches that make one step
     share: tuple[int, int] = (0, 1)  # which part of each batch this process takes, of how many
+    mixed_steps: int | None = None  # of the run, from its first; None: all
 
     def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
         """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
@@ -118,6 +120,7 @@ class Feed:
             augment=self.augment,
             encode=self.encode,
             share=self.share,
+            mixed_until=None if self.mixed_steps is None else (self.mixed_steps - first) * self.together,
         )
 
     def names(self, phase: TrainingPhase, done: int) -> str:
