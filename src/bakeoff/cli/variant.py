@@ -26,6 +26,10 @@ def add_plan(commands: Any) -> None:
     add = plan.add_argument
     add("overrides", nargs="*", metavar="CHANGE", help="a change in Hydra's words, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
+    add(
+        "--show", nargs="?", const="", metavar="FILE",
+        help="draw training examples as the network would get them, with what is true of them (.bakeoff/augmented.jpg)",
+    )  # fmt: skip
     add("--json", action="store_true", help="the same for scripts")
     plan.set_defaults(run=show_plan)
 
@@ -34,12 +38,22 @@ def show_plan(arguments: argparse.Namespace) -> None:
     from bakeoff.planning.plan import make_plan
 
     plan = make_plan(arguments.overrides, probe=arguments.probe)
+    shown = None if arguments.show is None else _draw_examples(arguments.overrides, arguments.show)
     if arguments.json:
-        print(json.dumps(plan.as_json(), indent=1))
+        print(json.dumps(plan.as_json() | ({"shown": shown[0].as_posix()} if shown else {}), indent=1))
         return
     say_folded(_plan_rows(plan))
+    if shown:
+        say_folded([("shown", f"{shown[1]} training examples as the network would get them: {shown[0].as_posix()}")])
     for warning in plan.warnings:
         say_wrapped(f"warning: {warning}")
+
+
+def _draw_examples(overrides: list[str], file: str) -> tuple[Path, int]:
+    from bakeoff.planning.sheet import FILE, draw_sheet
+
+    path = Path(file) if file else FILE
+    return path, draw_sheet(overrides, path)
 
 
 def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:

@@ -50,7 +50,7 @@ def distort(
     names = ("frames", *MOVES, "resize", *REPAINTS)
     keys = dict(zip(names, split_key(key, len(names)), strict=True))
     frames, black = _choose_frames(example, view, keys["frames"])
-    layer = _layer(example, frames, view, augment, keys)
+    layer = _make_layer(example, frames, view, augment, keys)
     if partners is None:
         image, boxes, classes = layer.show()
     else:
@@ -58,7 +58,7 @@ def distort(
         def load(data: tf.Tensor, own: tf.Tensor) -> Layer:
             other = partners.parse(data)
             of_moves = dict(zip(names, split_key(own, len(names)), strict=True))
-            return _layer(other, other["image"][None], view, augment, of_moves)
+            return _make_layer(other, other["image"][None], view, augment, of_moves)
 
         image, boxes, classes = mix(layer, partners.data, load, augment=augment, side=view.size, key=key)
     for name in REPAINTS:
@@ -69,7 +69,9 @@ def distort(
     return changed | {"boxes": boxes, "classes": classes} if "boxes" in example else changed
 
 
-def _layer(example: Example, frames: tf.Tensor, view: View, augment: Augment, keys: Mapping[str, tf.Tensor]) -> Layer:
+def _make_layer(
+    example: Example, frames: tf.Tensor, view: View, augment: Augment, keys: Mapping[str, tf.Tensor]
+) -> Layer:
     """Draw what is shown of an example."""
     size = _size_of(example)
     boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
