@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_folded, say_wrapped
+from bakeoff.cli.predict import from_here
 from bakeoff.cli.terminal import RUN, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -26,8 +27,8 @@ def add_plan(commands: Any) -> None:
     add = plan.add_argument
     add("overrides", nargs="*", metavar="CHANGE", help="a change in Hydra's words, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
-    add(
-        "--show", nargs="?", const="", metavar="FILE",
+    plan.add_path(
+        "--show", nargs="?", const="", type=from_here, metavar="FILE",
         help="draw training examples as the network would get them, with what is true of them (.bakeoff/augmented.jpg)",
     )  # fmt: skip
     add("--json", action="store_true", help="the same for scripts")
