@@ -38,23 +38,22 @@ def add_plan(commands: Any) -> None:
 def show_plan(arguments: argparse.Namespace) -> None:
     from bakeoff.planning.plan import make_plan
 
+    shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
     plan = make_plan(arguments.overrides, probe=arguments.probe)
-    shown = None if arguments.show is None else _draw_examples(arguments.overrides, arguments.show)
     if arguments.json:
-        print(json.dumps(plan.as_json() | ({"shown": shown[0].as_posix()} if shown else {}), indent=1))
+        print(json.dumps(plan.as_json() | shown, indent=1))
         return
-    say_folded(_plan_rows(plan))
-    if shown:
-        say_folded([("shown", f"{shown[1]} training examples as the network would get them: {shown[0].as_posix()}")])
+    say_folded([*_plan_rows(plan), *shown.items()])
     for warning in plan.warnings:
         say_wrapped(f"warning: {warning}")
 
 
-def _draw_examples(overrides: list[str], file: str) -> tuple[Path, int]:
+def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
     from bakeoff.planning.sheet import FILE, draw_sheet
 
     path = Path(file) if file else FILE
-    return path, draw_sheet(overrides, path)
+    draw_sheet(overrides, path)
+    return {"shown": path.as_posix()}
 
 
 def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:

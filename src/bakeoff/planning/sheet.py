@@ -15,8 +15,8 @@ KINDS = (".jpg", ".jpeg", ".png")
 EXAMPLES = 12
 
 
-def draw_sheet(overrides: Sequence[str], file: Path) -> int:
-    """Draw the first examples of a training of the workspace's variant, changed by the overrides; return how many."""
+def draw_sheet(overrides: Sequence[str], file: Path) -> None:
+    """Draw the first examples of a training of the workspace's variant, changed by the overrides."""
     if file.suffix.lower() not in KINDS:
         rule = f"must be a file that ends in {', '.join(KINDS)}, got {file.as_posix()!r}"
         raise ConfigError(f"--show: {rule}; changes of the variant stand before it")
@@ -32,4 +32,3 @@ def draw_sheet(overrides: Sequence[str], file: Path) -> int:
     sheet = draw_augmented(run, store, manifest.classes, EXAMPLES)
     file.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(file, quality=90)
-    return min(EXAMPLES, store.examples)
