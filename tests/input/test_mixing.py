@@ -1,5 +1,6 @@
 """Other examples mixed into one: compared with NumPy's composition, and the same however a batch is come by."""
 
+import hashlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from bakeoff.graphs import compile_graph
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
 from bakeoff.input.augment.copy_paste import CopyPaste
+from bakeoff.input.augment.crop import SsdCrop
+from bakeoff.input.augment.expand import Expand
 from bakeoff.input.augment.mixup import Mixup
 from bakeoff.input.augment.mosaic import Mosaic
 from bakeoff.input.augment.scene import draw, fold_name, make_key, split_key
@@ -320,6 +323,15 @@ def test_without_mixing_no_example_is_read_but_those_of_the_batch(kitchen: Kitch
         asked.clear()
         kitchen.batches(augment, range(3), store, mixed_until=until)
         assert asked == stream(3)
+
+
+def test_batches_of_a_run_without_mixing_are_those_of_before_there_was_any(kitchen: Kitchen) -> None:
+    """Of changes that only move pixels, which any machine does alike."""
+    moves = Augment(expand=Expand(largest=2.0), crop=SsdCrop(), resize=("nearest",), turn=Turn(0.5, 0.5, 0.5))
+    content = hashlib.sha256()
+    for batch in kitchen.batches(moves, range(8), batch_size=4):
+        content.update((2 * batch["image"]).astype(np.int16).tobytes() + batch["classes"].astype(np.int64).tobytes())
+    assert content.hexdigest()[:16] == "3b5827d89d5ecb9a"
 
 
 # Odd sets.
