@@ -248,7 +248,7 @@ def test_a_kind_of_mixing_draws_by_itself(kitchen: Kitchen) -> None:
 
 def test_others_are_drawn_evenly_and_as_often_as_asked() -> None:
     draw_all = Draw(Order(EXAMPLES, SEED), Augment(mosaic=Mosaic(probability=0.3), mixup=MIXUP))
-    rows = np.array([draw_all.at(0, epoch, 4) for epoch in range(2000)])
+    rows = np.array([draw_all.at(epoch, 4) for epoch in range(2000)])
     assert (rows[:, :3] >= 0).all(axis=1).mean() == pytest.approx(0.3, abs=0.04)
     assert ((rows[:, :3] >= 0).sum(axis=1) % 3 == 0).all()
     counts = np.bincount(rows[:, 3], minlength=EXAMPLES)
@@ -271,43 +271,43 @@ def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
     assert len(counts) > 3
 
 
+def fed(
+    store: Store, steps: range, augment: Augment, span: Span, mixed_steps: int | None, together: int = 1
+) -> Batches:
+    """Return the batches of a phase as a training takes them."""
+    feed = Feed(
+        store, Order(EXAMPLES, SEED), augment, pad, lambda size: replace(SHAPE, batch_size=size), together,
+        mixed_steps=mixed_steps,
+    )  # fmt: skip
+    phase = TrainingPhase(span, Constant(1.0), (), "last")
+    return [{name: value.numpy() for name, value in batch.items()} for batch in feed.batches(phase, steps)]
+
+
 def test_nothing_is_mixed_from_the_step_on_and_what_follows_is_a_plain_run_to_the_bit(kitchen: Kitchen) -> None:
     plain, mixed = (kitchen.batches(augment, range(8), batch_size=3) for augment in (PLAIN, ALL))
-    for until in (0, 3):
-        found = kitchen.batches(ALL, range(8), batch_size=3, mixed_until=until)
-        assert_equal(found, mixed[:until] + plain[until:])
-    assert_equal(kitchen.batches(ALL, range(2, 6), batch_size=3, mixed_until=3), mixed[2:3] + plain[3:6])
+    whole, store = Span("all", 0, 8, 0, batch_size=3, rate_factor=1.0), kitchen.store()
+    assert_equal(fed(store, range(2, 6), ALL, whole, 3), mixed[2:3] + plain[3:6])
+    assert_equal(fed(store, range(3, 6), ALL, whole, 3), plain[3:6])
+    assert_equal(fed(store, range(8), ALL, whole, 8), mixed)
     for one, other in zip(mixed, plain, strict=True):
         assert not np.array_equal(one["image"], other["image"])
 
 
 def test_the_step_is_one_of_the_run_also_in_phases_and_after_a_resume(kitchen: Kitchen) -> None:
     """Of 10 steps the first 6 are mixed: all of the first phase, and two of the second, each of two batches of two."""
-    store, blended = kitchen.store(), Augment(mixup=MIXUP)
-    phases = [
-        TrainingPhase(Span("one", 0, 4, 0, batch_size=3, rate_factor=1.0), Constant(1.0), (), "last"),
-        TrainingPhase(Span("two", 4, 6, 24, batch_size=2, rate_factor=1.0), Constant(1.0), (), "last"),
-    ]
     assert Augment(until=0.6).mixed_steps(10) == 6 and Augment(until=0.55).mixed_steps(10) == 6
     assert Augment(until=0.7).mixed_steps(1000) == 700 and Augment(until=1.0).mixed_steps(7) == 7
+    store, blended = kitchen.store(), Augment(mixup=MIXUP)
+    first = Span("one", 0, 4, 0, batch_size=3, rate_factor=1.0)
+    second = Span("two", 4, 6, 24, batch_size=2, rate_factor=1.0)
 
-    def feed(augment: Augment, steps: int) -> Feed:
-        def shape_of(size: int) -> Shape:
-            return replace(SHAPE, batch_size=size)
+    def batches(span: Span, steps: range, mixed: int, augment: Augment = blended) -> Batches:
+        return fed(store, steps, augment, span, mixed, together=2)
 
-        return Feed(store, Order(EXAMPLES, SEED), augment, pad, shape_of, together=2, mixed_steps=steps)
-
-    def batches(phase: TrainingPhase, steps: range, augment: Augment = blended, mixed: int = 6) -> Batches:
-        return [
-            {name: value.numpy() for name, value in one.items()} for one in feed(augment, mixed).batches(phase, steps)
-        ]
-
-    first, second = phases
-    assert_equal(batches(first, range(4)), batches(first, range(4), mixed=10))
-    expected = batches(second, range(4, 10), mixed=10)[:4] + batches(second, range(4, 10), Augment())[4:]
-    assert_equal(batches(second, range(4, 10)), expected)
-    for start in (5, 6, 7):
-        assert_equal(batches(second, range(start, 10)), expected[2 * (start - 4) :])
+    assert_equal(batches(first, range(4), 6), batches(first, range(4), 10))
+    expected = batches(second, range(4, 10), 10)[:4] + batches(second, range(4, 10), 10, Augment())[4:]
+    for start in (4, 5, 6, 7):
+        assert_equal(batches(second, range(start, 10), 6), expected[2 * (start - 4) :])
 
 
 def test_without_mixing_no_example_is_read_but_those_of_the_batch(kitchen: Kitchen) -> None:
@@ -319,10 +319,15 @@ def test_without_mixing_no_example_is_read_but_those_of_the_batch(kitchen: Kitch
         return read(examples)
 
     store.read = noted  # type: ignore[method-assign]
-    for augment, until in ((PLAIN, None), (ALL, 0), (replace(ALL, mosaic=None, mixup=None), 0)):
+    span = Span("all", 0, 3, 0, batch_size=1, rate_factor=1.0)
+    for augment, mixed_steps in ((PLAIN, None), (PLAIN, 3), (ALL, 0)):
         asked.clear()
-        kitchen.batches(augment, range(3), store, mixed_until=until)
+        fed(store, range(3), augment, span, mixed_steps)
         assert asked == stream(3)
+    asked.clear()
+    fed(store, range(3), Augment(mixup=MIXUP), span, 2)
+    assert asked == [*stream(1), *partners(stream(1)[0], "mixup", 1), stream(2)[1],
+                     *partners(stream(2)[1], "mixup", 1), stream(3)[2]]  # fmt: skip
 
 
 def test_batches_of_a_run_without_mixing_are_those_of_before_there_was_any(kitchen: Kitchen) -> None:

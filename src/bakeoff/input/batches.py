@@ -28,16 +28,14 @@ def training_batches(
     augment: Augment,
     encode: Callable[[Example], Example],
     share: tuple[int, int] = (0, 1),
-    mixed_until: int | None = None,
 ) -> tf.data.Dataset:
     """Give one batch per step: images, and what `encode` makes of their truth.
 
     The batch of a step is the same wherever `steps` starts; step 0 begins with example `first_example` of the stream.
-    A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read. From the step
-    `mixed_until` on no other example is mixed into one.
+    A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read.
     """
     parse = choose_parser(shape)
-    mixes = bool(augment.mixes) and (mixed_until is None or steps.start < mixed_until)
+    mixes = bool(augment.mixes)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
         place = tf.ensure_shape(place, [2])
@@ -47,10 +45,7 @@ def training_batches(
         example = distort(example, shape.view, augment=augment, key=key, partners=partners)
         return {"image": example["image"]} | encode(example)
 
-    read = make_training_reader(store, order)
-    if mixes:
-        end = None if mixed_until is None else first_example + mixed_until * shape.batch_size
-        read = make_mixing_reader(store, Draw(order, augment, end))
+    read = make_mixing_reader(store, Draw(order, augment)) if mixes else make_training_reader(store, order)
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
     number, count = share

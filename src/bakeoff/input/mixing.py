@@ -37,12 +37,9 @@ class Draw:
 
     order: Order
     augment: Augment
-    end: int | None = None  # of the stream: at this position and later nothing is mixed
 
-    def at(self, position: int, epoch: int, example: int) -> list[int]:
+    def at(self, epoch: int, example: int) -> list[int]:
         """Return the numbers of an example's partners, -1 where none is mixed in."""
-        if self.end is not None and position >= self.end:
-            return [-1] * self.augment.partners
         drawn = [self._partners(name, mix, epoch, example) for name, mix in self.augment.mixes.items()]
         return [number for numbers in drawn for number in numbers]
 
@@ -64,8 +61,7 @@ def make_mixing_reader(store: Store, draw: Draw) -> Read:
 
     def read(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         keys, own = read_own(positions)
-        rows = zip(positions.tolist(), *keys.T.tolist(), strict=True)
-        partners = np.array([draw.at(*row) for row in rows], np.int64)  # (n, partners)
+        partners = np.array([draw.at(*key) for key in keys.tolist()], np.int64)  # (n, partners)
         places = np.argwhere(partners >= 0)
         data = np.full((len(own), 1 + draw.augment.partners), b"", object)
         data[:, 0] = own

@@ -111,16 +111,25 @@ class Feed:
     def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
         """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
         first = phase.span.first_step
+        start, stop = ((step - first) * self.together for step in (steps.start, steps.stop))
+        end = stop if self.mixed_steps is None else (self.mixed_steps - first) * self.together
+        if not self.augment.mixes or end <= start:
+            return self._batches(phase, range(start, stop), self.augment.unmixed)
+        mixed = self._batches(phase, range(start, min(end, stop)), self.augment)
+        if end >= stop:
+            return mixed
+        return mixed.concatenate(self._batches(phase, range(end, stop), self.augment.unmixed))
+
+    def _batches(self, phase: TrainingPhase, batches: range, augment: Augment) -> tf.data.Dataset:
         return training_batches(
             self.store,
             self.shape_of(phase.span.batch_size),
             order=self.order,
-            steps=range((steps.start - first) * self.together, (steps.stop - first) * self.together),
+            steps=batches,
             first_example=phase.span.first_example,
-            augment=self.augment,
+            augment=augment,
             encode=self.encode,
             share=self.share,
-            mixed_until=None if self.mixed_steps is None else (self.mixed_steps - first) * self.together,
         )
 
     def names(self, phase: TrainingPhase, done: int) -> str:

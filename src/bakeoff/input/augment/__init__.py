@@ -6,7 +6,7 @@ one change for all of its frames. TensorFlow is imported by what changes an exam
 """
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bakeoff.errors import require
@@ -71,6 +71,10 @@ class Augment:
     @property
     def mixes(self) -> dict[str, Mosaic | CopyPaste | Mixup]:
         return {name: getattr(self, name) for name in MIXES if getattr(self, name)}
+
+    @property
+    def unmixed(self) -> "Augment":
+        return replace(self, mosaic=None, copy_paste=None, mixup=None)
 
     @property
     def partners(self) -> int:
