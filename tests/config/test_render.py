@@ -484,6 +484,21 @@ def test_a_layout_that_the_network_does_not_have_is_said_before_training(render:
     render({"model": "model: {use: point_nano_128}", "export": export})
 
 
+def test_only_examples_with_boxes_are_mixed(render: Render) -> None:
+    write_records(Path("records"), "classification")
+    train = "train: {use: demo, steps: 400, augment: {mosaic: {}, mixup: {alpha: 2}}}"
+    with pytest.raises(ConfigError) as error:
+        render({"model": "model: {use: cnn_small}", "train": train})
+    assert str(error.value).splitlines() == [
+        f"params.yaml:6: train.augment.{name}: must be null for classification; it mixes pictures with boxes"
+        for name in ("mosaic", "mixup")
+    ]
+    write_records(Path("records"))
+    run = load(render({"train": train}))
+    assert run.train.augment.mixed_steps(run.derived.steps) == 360
+    assert run.derived.memory_parts.decoding == 5 * load(render()).derived.memory_parts.decoding
+
+
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"

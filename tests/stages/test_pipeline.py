@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from pyarrow import parquet
 
 from bakeoff import load as load_trained
@@ -202,6 +203,31 @@ def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[...
     assert phase["steps_per_epoch"] == 3
     assert phase["trainable_parameters"] + phase["frozen_parameters"] == state["parameters"]
     assert found["memory_budget_bytes"] == 4 * 10**9 and len(found["classes"]) == 10 and found["background"]
+
+
+def test_plan_draws_training_examples_as_the_network_would_get_them(
+    built: Workspace, bakeoff: Callable[..., Any], tmp_path: Path
+) -> None:
+    files = [tmp_path / "plain.png", tmp_path / "again.png", tmp_path / "mixed.png"]
+    for file, words in zip(files, ([], ["lr.peak=0.02"], ["+train.augment.mosaic.probability=1.0"]), strict=True):
+        found = bakeoff(built, "plan", "--json", *words, "--show", str(file))
+        assert found["shown"] == file.as_posix() and Image.open(file).width > 1000
+    plain, again, mixed = (file.read_bytes() for file in files)
+    assert plain == again != mixed
+    # The page of the evaluation has the same examples.
+    page = (built.folder / "models/evaluation/report.html").read_text(encoding="utf-8")
+    assert "Training examples as the network got them" in page
+
+
+def test_plan_draws_into_pictures_only(
+    built: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built.folder)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    assert run_bakeoff(monkeypatch, capsys, "plan", "--show", "lr.peak=0.1") == (
+        2, "", "--show: must be a file that ends in .jpg, .jpeg, .png, got 'lr.peak=0.1'; changes of the variant stand "
+        "before it\n",
+    )  # fmt: skip
 
 
 def test_plan_counts_each_stage_as_it_took_and_what_dvc_took(built: Workspace, bakeoff: Callable[..., Any]) -> None:

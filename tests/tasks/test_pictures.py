@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.tasks.pictures import GAP, INK, LINE_HEIGHT, PAPER, RIGHT, SEAM, SIDE, TRUTH, UNSURE, WRONG, draw_sheet
+from bakeoff.tasks.pictures import (
+    GAP,
+    INK,
+    LINE_HEIGHT,
+    PAPER,
+    RIGHT,
+    SEAM,
+    SIDE,
+    TRUTH,
+    UNSURE,
+    WRONG,
+    draw_sheet,
+    draw_truth,
+)
 
 GREY = np.full((16, 16, 3), 100.0, np.float32)
 LEFT, OTHER = GAP, GAP + SIDE + SEAM  # where the panels of the first pair begin
@@ -230,3 +243,28 @@ def test_every_box_has_its_name(tmp_path: Path) -> None:
     above = slice(round(0.25 * (SIDE - 1)) - LINE_HEIGHT + 3, round(0.25 * (SIDE - 1)) - 2)
     assert count(RIGHT, found[above]) > 300 and count(TRUTH, truth[above]) > 200
     assert count(INK, found[above]) > 20 and count(INK, truth[above]) > 20
+
+
+# Training examples.
+
+
+def test_training_examples_are_drawn_with_every_true_box_and_no_other() -> None:
+    two = {"boxes": np.array([BOX, FAR], np.float32), "classes": np.array([1, 2])}
+    none = {"boxes": np.zeros((0, 4), np.float32), "classes": np.zeros(0, np.int64)}
+    sheet = np.asarray(draw_truth([(GREY, two), (GREY, none)], ["cat", "dog"]))
+    assert sheet.shape == (SIDE + LINE_HEIGHT + 2 * GAP, 2 * (SIDE + GAP) + GAP, 3)
+    first, second = (sheet[GAP : GAP + SIDE, left : left + SIDE] for left in (GAP, 2 * GAP + SIDE))
+    top, left, bottom, right = (round(side * (SIDE - 1)) for side in BOX)
+    for place in ((bottom, left + 40), (bottom, right - 40), (top + 40, left), (top + 40, right)):
+        assert first[place].tolist() == list(TRUTH)
+    assert count(WRONG, sheet) == 0 and count(TRUTH, second) == 0
+
+
+def test_training_examples_with_labels_and_clips_are_drawn_with_their_words() -> None:
+    clip = np.stack([GREY] * 9)
+    for pixels, values in (
+        (GREY, {"label": np.int64(2)}), (GREY, {"labels": np.array([1.0, 1.0])}), (clip, {"label": np.int64(1)}),
+    ):  # fmt: skip
+        sheet = np.asarray(draw_truth([(pixels, values)], ["cat", "dog"]))
+        assert count(TRUTH, sheet[-GAP - LINE_HEIGHT :]) > 10
+        assert (sheet == 100).all(axis=-1).any()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_folded, say_wrapped
+from bakeoff.cli.predict import from_here
 from bakeoff.cli.terminal import RUN, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -26,6 +27,10 @@ def add_plan(commands: Any) -> None:
     add = plan.add_argument
     add("overrides", nargs="*", metavar="CHANGE", help="a change in Hydra's words, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
+    plan.add_path(
+        "--show", nargs="?", const="", type=from_here, metavar="FILE",
+        help="draw training examples as the network would get them, with what is true of them (.bakeoff/augmented.jpg)",
+    )  # fmt: skip
     add("--json", action="store_true", help="the same for scripts")
     plan.set_defaults(run=show_plan)
 
@@ -33,13 +38,22 @@ def add_plan(commands: Any) -> None:
 def show_plan(arguments: argparse.Namespace) -> None:
     from bakeoff.planning.plan import make_plan
 
+    shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
     plan = make_plan(arguments.overrides, probe=arguments.probe)
     if arguments.json:
-        print(json.dumps(plan.as_json(), indent=1))
+        print(json.dumps(plan.as_json() | shown, indent=1))
         return
-    say_folded(_plan_rows(plan))
+    say_folded([*_plan_rows(plan), *shown.items()])
     for warning in plan.warnings:
         say_wrapped(f"warning: {warning}")
+
+
+def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
+    from bakeoff.planning.sheet import FILE, draw_sheet
+
+    path = Path(file) if file else FILE
+    draw_sheet(overrides, path)
+    return {"shown": path.as_posix()}
 
 
 def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:

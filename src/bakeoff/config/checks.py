@@ -60,6 +60,9 @@ def check(
     if draft.train and (lacks := draft.train.init.lacks):
         rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
         problems.warn("train.init.weights", rule)
+    if draft.train and draft.model and draft.model.task != "detection":
+        for name in draft.train.augment.mixes:
+            problems.add(f"train.augment.{name}", f"must be null for {draft.model.task}; it mixes pictures with boxes")
     if draft.train:
         _check_nothing_lost(draft.train.init, problems, is_set)
     if draft.train and draft.model and facts:

@@ -193,6 +193,7 @@ def _load(draft: Draft, facts: Facts | None) -> Load | None:
         slots=draft.optimizer.slots if draft.optimizer else 0,
         averaged=draft.train.ema_decay > 0,
         accumulates=draft.train.accumulate_batches > 1,
+        images=1 + draft.train.augment.partners,
     )
 
 

@@ -1,6 +1,6 @@
 """From a store of examples to tf.data batches of network inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from bakeoff.graphs import as_written
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.scene import make_key
 from bakeoff.input.decode import Example, choose_parser
+from bakeoff.input.mixing import Draw, Partners, make_mixing_reader
 from bakeoff.input.order import Order, Read, make_evaluation_reader, make_training_reader
 from bakeoff.input.pixels import distort, fit
 from bakeoff.input.shape import Shape
@@ -34,13 +35,17 @@ def training_batches(
     A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read.
     """
     parse = choose_parser(shape)
+    mixes = bool(augment.mixes)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
         place = tf.ensure_shape(place, [2])
         key = make_key(order.seed, epoch=place[0], example=place[1])
-        example = distort(parse(data), shape.view, augment=augment, key=key)
+        partners = Partners(data[1:], parse) if mixes else None
+        example = parse(data[0] if mixes else data)
+        example = distort(example, shape.view, augment=augment, key=key, partners=partners)
         return {"image": example["image"]} | encode(example)
 
+    read = make_mixing_reader(store, Draw(order, augment)) if mixes else make_training_reader(store, order)
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
     number, count = share
@@ -49,7 +54,7 @@ def training_batches(
         shape, first = replace(shape, batch_size=part), start + number * part
         rows_of_share = tf.data.Dataset.range(len(steps) * part)
         positions = rows_of_share.map(as_written(lambda row: first + row // part * whole + row % part))
-    rows = _prepare(positions, shape, make_training_reader(store, order), prepare)
+    rows = _prepare(positions, shape, read, prepare, [1 + augment.partners] if mixes else [])
     has_own_shapes = any(None in spec.shape for spec in tf.nest.flatten(rows.element_spec))
     batched = rows.padded_batch if has_own_shapes else rows.batch  # with zeros
     return batched(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
@@ -71,9 +76,16 @@ def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = 
 
 
 def _prepare(
-    numbers: tf.data.Dataset, shape: Shape, read: Read, prepare: Callable[[tf.Tensor, tf.Tensor], Any]
+    numbers: tf.data.Dataset,
+    shape: Shape,
+    read: Read,
+    prepare: Callable[[tf.Tensor, tf.Tensor], Any],
+    of_data: Sequence[int] = (),
 ) -> tf.data.Dataset:
-    """Let examples be read a batch at a time by Python, then decoded by several threads of TensorFlow's."""
+    """Let examples be read a batch at a time by Python, then decoded by several threads of TensorFlow's.
+
+    `of_data` is the shape of what is read for one.
+    """
     read_batches = numbers.batch(shape.batch_size).map(
         # Were it not declared free of state, deterministic mode would take all threads and prefetching away.
         as_written(lambda batch: tf.numpy_function(read, [batch], [tf.int64, tf.string], stateful=False))
@@ -86,7 +98,7 @@ def _prepare(
         .prefetch(1)  # so that nobody who decodes waits for Python
         .unbatch()
         .map(
-            as_written(lambda key, data: prepare(key, tf.ensure_shape(data, []))),
+            as_written(lambda key, data: prepare(key, tf.ensure_shape(data, of_data))),
             num_parallel_calls=shape.decode_threads,
             deterministic=True,
         )

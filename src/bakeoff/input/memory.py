@@ -134,6 +134,7 @@ class Load:
     slots: int = 2  # numbers that the optimizer keeps of each parameter
     averaged: bool = False
     accumulates: bool = False
+    images: int = 1  # that an example may be made of
 
     def weights(self) -> int:
         moving = 1 + self.slots + self.averaged  # what changes, and is copied for a checkpoint that is being written
@@ -154,7 +155,7 @@ class Parts:
     weights: int  # themselves, gradients, the optimizer's numbers, their average, a checkpoint being written
     activations: int  # the outputs of all layers, which wait for the gradients, for every example of a batch
     batches: int = 0  # those that wait, one that is put together and one in use; and the same of the validation
-    decoding: int = 0  # an image, or clip, as bytes and as numbers, for each thread
+    decoding: int = 0  # an image, or clip, and those mixed into it, as bytes and as numbers, for each thread
     shuffling: int = 0  # encoded examples in the buffer and the queue of `memory.shuffle: buffer`
 
     def total(self) -> int:
@@ -192,7 +193,7 @@ def buffers(memory: Memory, load: Load, split: Split, batch_size: int, limits: L
     least = replace(
         _measure_network(load, batch_size),
         batches=_measure_batches(load, batch_size, waiting=1),
-        decoding=threads * split.decoded_bytes // examples * (1 + FLOAT_BYTES),
+        decoding=threads * load.images * split.decoded_bytes // examples * (1 + FLOAT_BYTES),
         shuffling=sum(windows) * example_bytes,
     )
     _require(_measure_held(least, limits), limits.bytes, "budget", memory.budget, batch_size)

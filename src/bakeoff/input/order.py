@@ -6,7 +6,7 @@ batch can be named without the ones before.
 """
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from bakeoff.input.store import Store
 
-Read = Callable[[np.ndarray], tuple[np.ndarray, list[bytes]]]
+Read = Callable[[np.ndarray], tuple[np.ndarray, Sequence[bytes] | np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,15 @@ def make_training_reader(store: Store, order: Order) -> Read:
         for row, position in enumerate(positions):
             whole = found[row]
             if whole is None:
-                examples[row], whole = _find_next_whole(store, order, int(position))
+                examples[row], whole = find_next_whole(store, order, int(position))
             data.append(whole)
         return np.stack([epochs, examples], axis=-1), data
 
     return read
 
 
-def _find_next_whole(store: Store, order: Order, position: int) -> tuple[int, bytes]:
+def find_next_whole(store: Store, order: Order, position: int) -> tuple[int, bytes]:
+    """Return the next example after a position that is whole, of the same epoch, and its data."""
     epoch, place = divmod(position, order.examples)
     for ahead in range(1, order.examples):
         _, [example] = order.at(np.array([epoch * order.examples + (place + ahead) % order.examples]))

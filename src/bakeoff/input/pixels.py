@@ -4,11 +4,15 @@
 height and width in `example["size"]`. Then only what is shown of it is decoded, and it is resampled once.
 """
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
+from bakeoff.input.augment.layer import Layer, Picture
 from bakeoff.input.augment.scene import draw_number, fold_name, show_whole, split_key
 from bakeoff.input.decode import Example, choose_frames, decode_frames
+from bakeoff.input.mixing import Partners, mix
 from bakeoff.input.shape import View
 
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
@@ -36,51 +40,93 @@ def fit(example: Example, view: View) -> Example:
     return _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
 
 
-def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -> Example:
-    """Return a changed example at the network's input size; `key` (2,) int64 names the randomness."""
+def distort(
+    example: Example, view: View, *, augment: Augment, key: tf.Tensor, partners: Partners | None = None
+) -> Example:
+    """Return a changed example at the network's input size; `key` (2,) int64 names the randomness.
+
+    `partners` are what other examples are drawn to be mixed into it; None: nothing is mixed.
+    """
     names = ("frames", *MOVES, "resize", *REPAINTS)
     keys = dict(zip(names, split_key(key, len(names)), strict=True))
     frames, black = _choose_frames(example, view, keys["frames"])
-    size = _size_of(example)
-    boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
-    scene = show_whole(size, boxes, classes)
-    for name, move in augment.moves.items():
-        scene = move.apply(scene, keys[name])
-    region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
-    image, boxes = _resize(region, corners, view, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
+    layer = _make_layer(example, frames, view, augment, keys)
+    if partners is None:
+        image, boxes, classes = layer.show()
+    else:
+
+        def load(data: tf.Tensor, own: tf.Tensor) -> Layer:
+            other = partners.parse(data)
+            of_moves = dict(zip(names, split_key(own, len(names)), strict=True))
+            return _make_layer(other, other["image"][None], view, augment, of_moves)
+
+        image, boxes, classes = mix(layer, partners.data, load, augment=augment, side=view.size, key=key)
     for name in REPAINTS:
         image, boxes = getattr(augment, name).apply(image, boxes, keys[name])
     for name, change in augment.added.items():
         image, boxes = change.apply(image, boxes, fold_name(key, name))
     changed = _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
-    return changed | {"boxes": boxes, "classes": scene.classes} if "boxes" in example else changed
+    return changed | {"boxes": boxes, "classes": classes} if "boxes" in example else changed
 
 
-def resample(frames: tf.Tensor, corners: tf.Tensor, size: int, method: str = "smooth") -> tf.Tensor:
+def _make_layer(
+    example: Example, frames: tf.Tensor, view: View, augment: Augment, keys: Mapping[str, tf.Tensor]
+) -> Layer:
+    """Draw what is shown of an example."""
+    size = _size_of(example)
+    boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
+    scene = show_whole(size, boxes, classes)
+    for name, move in augment.moves.items():
+        scene = move.apply(scene, keys[name])
+
+    def show() -> Picture:
+        region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
+        image = _resize(region, corners, view, augment, keys["resize"])
+        return Picture(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
+
+    def show_part(window: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
+        region, corners = _decode_region(frames, size, window, cuts=True)
+        return _resize(region, corners, view, augment, keys["resize"], sides)
+
+    return Layer(scene, show, show_part)
+
+
+def resample(
+    frames: tf.Tensor, corners: tf.Tensor, size: int, method: str = "smooth", sides: tf.Tensor | None = None
+) -> tf.Tensor:
     """Bring a window (4,) in pixels of (t, h, w, 3) to (t, size, size, 3) float32; zero beside the frames.
+
+    With `sides` (2,) it is brought to that height and width instead.
 
     `legacy_bilinear` takes the corner of a pixel for its place, where the others take its centre.
     """
     kernel, widens = KERNELS[method]
-    scale, side, is_legacy = size / (corners[2:] - corners[:2]), tf.shape(frames)[1:3], method == "legacy_bilinear"
+    wanted = size if sides is None else tf.cast(sides, tf.float32)
+    scale, is_legacy = wanted / (corners[2:] - corners[:2]), method == "legacy_bilinear"
     image = tf.raw_ops.ScaleAndTranslate(
         images=tf.pad(frames, [[0, 0], [0, 1], [0, 1], [0, 0]], "SYMMETRIC") if is_legacy else frames,
-        size=[size, size],
+        size=[size, size] if sides is None else sides,
         scale=scale,
         translation=(0.5 - 0.5 * scale if is_legacy else 0.0) - corners[:2] * scale,
         kernel_type=kernel,
         antialias=widens,
     )
     if is_legacy:  # past the corner of the last pixel it is repeated, but only where the frames are
-        image *= _covered(side, corners, size)
-    return tf.ensure_shape(image, [frames.shape[0], size, size, frames.shape[3]])
+        image *= _covered(tf.shape(frames)[1:3], corners, tf.shape(image)[1:3])
+    known = [size, size] if sides is None else [None, None]
+    return tf.ensure_shape(image, [frames.shape[0], *known, frames.shape[3]])
 
 
-def _covered(side: tf.Tensor, corners: tf.Tensor, size: int) -> tf.Tensor:
-    """Return 1 for the pixels of a window whose centres lie on the frames, else 0: (size, size, 1)."""
-    places = corners[:2] + (tf.range(size, dtype=tf.float32)[:, None] + 0.5) * (corners[2:] - corners[:2]) / size
-    inside = tf.cast((places >= 0) & (places <= tf.cast(side, tf.float32)), tf.float32)
-    return inside[:, None, :1] * inside[None, :, 1:]
+def _covered(extent: tf.Tensor, corners: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
+    """Return 1 for the pixels of a window whose centres lie on the frames, else 0: (height, width, 1)."""
+    rows, columns = (_inside(extent[axis], corners[axis], corners[axis + 2], sides[axis]) for axis in range(2))
+    return rows[:, None, None] * columns[None, :, None]
+
+
+def _inside(extent: tf.Tensor, start: tf.Tensor, end: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    steps = tf.cast(tf.range(count), tf.float32)
+    places = start + (steps + 0.5) * (end - start) / tf.cast(count, tf.float32)
+    return tf.cast((places >= 0) & (places <= tf.cast(extent, tf.float32)), tf.float32)
 
 
 def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth") -> tf.Tensor:
@@ -138,28 +184,38 @@ def _decode_region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cut
     return region, corners - tf.tile(low, [2])
 
 
-def _resize(region: tf.Tensor, corners: tf.Tensor, view: View, augment: Augment, key: tf.Tensor) -> tf.Tensor:
+def _resize(
+    region: tf.Tensor,
+    corners: tf.Tensor,
+    view: View,
+    augment: Augment,
+    key: tf.Tensor,
+    sides: tf.Tensor | None = None,
+) -> tf.Tensor:
     """Resample in one of the ways that may be drawn, and fill what is beside the image.
 
-    `smooth` stands for the way of evaluation, whichever the network has.
+    `smooth` stands for the way of evaluation, whichever the network has. With `sides` it is a tile of that height and
+    width, which may show a part, or more than the image.
     """
+    shows_beyond = augment.shows_beyond or sides is not None
     size = view.size
     methods = [view.resizing if method == "smooth" else method for method in augment.resize]
     fill = tf.zeros([3])
-    if augment.shows_beyond:  # what is resampled is zero beside the image
+    if shows_beyond:  # what is resampled is zero beside the image
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
-    if augment.cuts or augment.shows_beyond:
-        ways = [lambda method=method: resample(region, corners, size, method) for method in methods]
+    if augment.cuts or shows_beyond:
+        ways = [lambda method=method: resample(region, corners, size, method, sides) for method in methods]
     else:
         ways = [lambda method=method: resample_whole(region, size, method) for method in methods]
     if len(ways) == 1:
         image = ways[0]()
     else:
         drawn = draw_number(key, len(ways))
-        image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, size, size, 3])
-    if augment.shows_beyond:
+        known = [size, size] if sides is None else [None, None]
+        image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, *known, 3])
+    if shows_beyond:
         image += fill
     if "bicubic" in augment.resize:
         image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of

@@ -54,6 +54,9 @@ def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
 def explain_augmentation(augment: Augment) -> list[str]:
     """Say what there is no step for."""
     notes = [f"That API has no step like {name} ({type(change).__name__})." for name, change in augment.added.items()]
+    if augment.mixes:
+        names, end = ", ".join(augment.mixes), f"bakeoff does it in the first {augment.until:.0%} of the steps"
+        notes.append(f"That API mixes no examples: there is no step like {names}; {end}.")
     if augment.resize != ("smooth",) and set(augment.resize) != set(METHODS):
         notes.append(f"That API cannot resize by drawing from {', '.join(augment.resize)}.")
     return notes

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from pyarrow import Table
 
 from bakeoff.files import building
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
+from bakeoff.pages.template import embed_jpeg
 from bakeoff.records.manifest import Manifest, Split
 from bakeoff.report import examples, page, plots
 from bakeoff.report.about import About
@@ -38,6 +40,7 @@ class Evaluation:
     manifest: Manifest
     split: Split
     history: Sequence[Mapping[str, Any]] = ()  # of the training, for the page
+    augmented: Image.Image | None = None  # examples of the training as its network got them, for the page
 
     def write(self, settings: Evaluate, out: Path, advance: Callable[[int], object]) -> dict[str, Any]:
         """Judge every example, write the folder `out`, and return what `metrics.json` holds."""
@@ -68,6 +71,7 @@ class Evaluation:
             report = page.Report(
                 self.about, self.judge.headline, score.result(), intervals, _describe_groups(groups),
                 score.plots(), counts=self.split.counts, history=self.history, worst=worst, best=best,
+                augmented=embed_jpeg(self.augmented) if self.augmented else "",
             )  # fmt: skip
             page.write_page(partial, report)
             (partial / examples.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")

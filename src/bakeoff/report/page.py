@@ -30,6 +30,7 @@ class Report:
     history: Sequence[Mapping[str, Any]] = field(default=())  # of the training, if it is known
     worst: Sequence[Shown] = field(default=())
     best: Sequence[Shown] = field(default=())
+    augmented: str = ""  # a sheet of the training's examples as its network got them, as a data: address
 
 
 @dataclass(frozen=True)

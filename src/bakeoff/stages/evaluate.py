@@ -9,7 +9,7 @@ from bakeoff.errors import said_plainly
 from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
-from bakeoff.records.record import VALIDATION
+from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.report import examples, headline, page, plots
 from bakeoff.report.about import About, describe_weights, warn_of_end
 from bakeoff.run.file import fitting_manifest, load
@@ -19,9 +19,12 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
 from bakeoff.tracking.told_page import keep_page, tell_page
 from bakeoff.training import lineage
+from bakeoff.training.augmented import draw_augmented, is_augmented
 from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER
 from bakeoff.training.history import read_history, read_state
 from bakeoff.training.variant import batch_shape
+
+AUGMENTED = 8  # training examples on the page
 
 
 def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:
@@ -38,8 +41,11 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     split = manifest.splits[VALIDATION]
     store = Store(records, split, run.memory.on_bad_record)
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)
+    training = Store(records, manifest.splits[TRAIN], run.memory.on_bad_record)
+    augmented = draw_augmented(run, training, manifest.classes, AUGMENTED) if is_augmented(run) else None
     about = About(run.name, _facts(run, state, manifest.digest), warn_of_end(state), _settings(run))
-    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, read_history(trained))
+    history = read_history(trained)
+    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, history, augmented)
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:

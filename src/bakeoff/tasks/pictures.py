@@ -33,6 +33,15 @@ def draw_sheet(
     # Of a weak model, which gives nothing in any picture, what it is surest of says more than nothing.
     is_weak = all((values["scores"] < min_score).all() for _, values in examples if "boxes" in values)
     cells = [_cell(pixels, values, classes, min_score, is_weak=is_weak) for pixels, values in examples]
+    _lay_out(cells).save(path, quality=88)
+
+
+def draw_truth(examples: Iterable[tuple[np.ndarray, dict[str, Any]]], classes: Sequence[str]) -> Image.Image:
+    """Draw examples with what is true of them: boxes (n, 4) and their classes, a label's id, or 1 for each label."""
+    return _lay_out([_true_cell(pixels, values, classes) for pixels, values in examples])
+
+
+def _lay_out(cells: Sequence[Image.Image]) -> Image.Image:
     wide = max((cell.width for cell in cells), default=0) + GAP
     columns = max(1, min(len(cells), (WIDTH - GAP) // wide))
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
@@ -41,7 +50,26 @@ def draw_sheet(
     for number, row in enumerate(rows):
         for column, cell in enumerate(row):
             sheet.paste(cell, (GAP + column * wide, GAP + sum(heights[:number])))
-    sheet.save(path, quality=88)
+    return sheet
+
+
+def _true_cell(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str]) -> Image.Image:
+    if "boxes" in values:
+        boxes = list(zip(values["boxes"], values["classes"], strict=True))
+        marks = [(corners, classes[label - 1], TRUTH) for corners, label in boxes]
+        return _joined(
+            [_marked(_image(pixels, SIDE), marks)], [[(f"{len(boxes)} {'box' if len(boxes) == 1 else 'boxes'}", TRUTH)]]
+        )
+    ids = (np.flatnonzero(values["labels"]) + 1).tolist() if "labels" in values else [int(values["label"])]
+    names = ", ".join(classes[number - 1] for number in ids)
+    return _joined(_panels(pixels), [[(names or "nothing", TRUTH)]])
+
+
+def _panels(pixels: np.ndarray) -> list[Image.Image]:
+    """Return an image, or some frames of a clip."""
+    clip = pixels.ndim == 4
+    shown = pixels[np.linspace(0, len(pixels) - 1, min(FRAMES, len(pixels))).round().astype(int)] if clip else [pixels]
+    return [_image(frame, FRAME_SIDE if clip else SIDE) for frame in shown]
 
 
 def _cell(
@@ -50,11 +78,8 @@ def _cell(
     if "boxes" in values:
         panels, lines = _boxes(pixels, values, classes, min_score, is_weak=is_weak)
         return _joined(panels, [lines])
-    clip = pixels.ndim == 4
-    shown = pixels[np.linspace(0, len(pixels) - 1, min(FRAMES, len(pixels))).round().astype(int)] if clip else [pixels]
-    panels = [_image(frame, FRAME_SIDE if clip else SIDE) for frame in shown]
     lines = _several(values, classes, min_score) if "class_scores" in values else _one(values, classes)
-    return _joined(panels, [[line] for line in lines])
+    return _joined(_panels(pixels), [[line] for line in lines])
 
 
 def _joined(panels: Sequence[Image.Image], rows: Sequence[Sequence[Line]]) -> Image.Image:

@@ -25,7 +25,7 @@ from bakeoff.training.devices import own_devices, strategy_of
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.showing import Samples, evenly_spread
-from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, plan_phases, training_order
+from bakeoff.training.variant import TrainingPhase, Variant, batch_shape, mixed_steps, plan_phases, training_order
 from bakeoff.training.workers import Place
 
 MOST_NAMES = 64  # that a message shows
@@ -75,6 +75,7 @@ class Rig:
             shape_of=shape_of or partial(batch_shape, self.run),
             together=self.run.train.accumulate_batches,
             share=(self.place.rank, self.place.count) if self.place else (0, 1),
+            mixed_steps=mixed_steps(self.run),
         )
 
     def validation(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> "tuple[Validation, Samples]":
@@ -105,17 +106,28 @@ class Feed:
     shape_of: Callable[[int], Shape]  # by batch size
     together: int  # batches that make one step
     share: tuple[int, int] = (0, 1)  # which part of each batch this process takes, of how many
+    mixed_steps: int | None = None  # of the run, from its first; None: all
 
     def batches(self, phase: TrainingPhase, steps: range) -> Iterable[Tensors]:
         """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
         first = phase.span.first_step
+        start, stop = ((step - first) * self.together for step in (steps.start, steps.stop))
+        end = stop if self.mixed_steps is None else (self.mixed_steps - first) * self.together
+        if not self.augment.mixes or end <= start:
+            return self._batches(phase, range(start, stop), self.augment.unmixed)
+        mixed = self._batches(phase, range(start, min(end, stop)), self.augment)
+        if end >= stop:
+            return mixed
+        return mixed.concatenate(self._batches(phase, range(end, stop), self.augment.unmixed))
+
+    def _batches(self, phase: TrainingPhase, batches: range, augment: Augment) -> tf.data.Dataset:
         return training_batches(
             self.store,
             self.shape_of(phase.span.batch_size),
             order=self.order,
-            steps=range((steps.start - first) * self.together, (steps.stop - first) * self.together),
+            steps=batches,
             first_example=phase.span.first_example,
-            augment=self.augment,
+            augment=augment,
             encode=self.encode,
             share=self.share,
         )

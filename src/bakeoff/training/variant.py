@@ -109,6 +109,11 @@ def training_order(run: Variant) -> Order:
     return Order(run.derived.train_examples, run.seed, run.derived.shuffle_windows)
 
 
+def mixed_steps(run: Variant) -> int:
+    """Return how many steps of the run, from its first, may mix examples."""
+    return run.train.augment.mixed_steps(run.derived.steps)
+
+
 def batch_shape(run: Variant, size: int) -> Shape:
     """Return what batches of `size` examples look like as this variant's network takes them."""
     model, derived = run.model, run.derived

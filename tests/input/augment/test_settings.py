@@ -9,8 +9,11 @@ import tensorflow as tf
 from bakeoff.errors import OutOfRange
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.copy_paste import CopyPaste
 from bakeoff.input.augment.crop import SSD_WAYS, Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.mixup import Mixup
+from bakeoff.input.augment.mosaic import Mosaic
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 from bakeoff.pipeline_config.augmentation import explain_augmentation
@@ -50,6 +53,17 @@ from changed_pictures import distorted, noise
         (SsdCrop, {"ways": ()}, r"^ways: must be at least one way to crop, got \[\]$"),
         (Augment, {"fill": (1.0, 2.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got \[1\.0, 2"),
         (Augment, {"fill": (1.0, 2.0, 256.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got "),
+        (Mosaic, {"probability": 0.0}, r"^probability: must be above 0, at most 1, got 0\.0$"),
+        (Mosaic, {"smallest": 0.05}, r"^smallest: must be between 0\.1 and 2, got 0\.05$"),
+        (Mosaic, {"largest": 0.4}, r"^largest: must be between smallest \(0\.5\) and 2, got 0\.4$"),
+        (Mosaic, {"min_tile": 0.6}, r"^min_tile: must be between 0\.1 and 0\.5, got 0\.6$"),
+        (Mosaic, {"min_seen": 1.5}, r"^min_seen: must be between 0 and 1, got 1\.5$"),
+        (Mixup, {"probability": 1.5}, r"^probability: must be above 0, at most 1, got 1\.5$"),
+        (Mixup, {"alpha": 0.1}, r"^alpha: must be between 0\.5 and 1000, got 0\.1$"),
+        (CopyPaste, {"probability": 2}, r"^probability: must be above 0, at most 1, got 2$"),
+        (CopyPaste, {"most": 11}, r"^most: must be between 1 and 10, got 11$"),
+        (CopyPaste, {"most_hidden": 1.0}, r"^most_hidden: must be between 0 and 0\.9, got 1\.0$"),
+        (Augment, {"until": 0.0}, r"^until: must be above 0, at most 1, got 0\.0$"),
         (Augment, {"resize": ()}, r"^resize: must be at least one way to resize, got \[\]$"),
     ],
 )  # fmt: skip
@@ -75,6 +89,9 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
             "crop": {"kind": "ssd", "ways": [{"min_seen": 0.25}]},
             "resize": ["bilinear", "area"],
             "fill": [],
+            "mosaic": {"largest": 1.5},
+            "copy_paste": {},
+            "until": 0.8,
             "turn": {"mirror": 0.5},
             "colour": {"hue": 0.1, "orders": [["hue", "brightness", "contrast", "saturation"]]},
         }
@@ -85,6 +102,9 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
         crop=SsdCrop((Crop(min_seen=0.25),)),
         resize=("bilinear", "area"),
         fill=(),
+        mosaic=Mosaic(largest=1.5),
+        copy_paste=CopyPaste(),
+        until=0.8,
         turn=Turn(mirror=0.5),
         colour=Colour(hue=0.1, orders=(("hue", "brightness", "contrast", "saturation"),)),
     )
@@ -99,7 +119,7 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
         ({"crop": {"kind": "single", "min_area": 0}}, "train.augment.crop.min_area: must be above 0, at most 1"),
         ({"crop": {"kind": "ssd", "ways": [{"min_seen": 3}]}}, "train.augment.crop.ways[0].min_seen: must be betw"),
         ({"resize": ["cubic"]}, "train.augment.resize[0]: no such choice 'cubic'; did you mean 'bicubic'?"),
-        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, crop, expand, fill"),
+        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, copy_paste, crop, expand, fill"),
     ],
 )  # fmt: skip
 def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], said: str) -> None:
@@ -147,3 +167,9 @@ def test_a_change_that_brings_along_what_it_does_comes_last_and_draws_by_its_nam
     assert explain_augmentation(both) == [
         "That API has no step like first (Lighter).", "That API has no step like second (Lighter).",
     ]  # fmt: skip
+
+
+def test_pipeline_config_says_that_it_mixes_nothing() -> None:
+    [note] = explain_augmentation(Augment(mosaic=Mosaic(), mixup=Mixup(), until=0.75))
+    assert note.startswith("That API mixes no examples: there is no step like mosaic, mixup; ")
+    assert note.endswith("bakeoff does it in the first 75% of the steps.")

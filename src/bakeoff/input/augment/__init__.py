@@ -5,13 +5,17 @@ epoch 3 whatever the batch size, the number of threads or the step that a run re
 one change for all of its frames. TensorFlow is imported by what changes an example, not by the settings.
 """
 
-from dataclasses import dataclass, field, fields
+import math
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bakeoff.errors import require
 from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.copy_paste import CopyPaste
 from bakeoff.input.augment.crop import CROPS, Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.mixup import Mixup
+from bakeoff.input.augment.mosaic import Mosaic
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 
@@ -22,6 +26,8 @@ Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
 GREY = (127.5, 127.5, 127.5)  # zero to the network
 # `apply(scene, key)` changes what part of the image is shown, before it is resized; `cuts` and `shows_beyond` say how.
 MOVES = ("expand", "crop", "zoom")
+# Changes that take other training examples in, each with its own moves; `partners` says how many.
+MIXES = ("mosaic", "copy_paste", "mixup")
 REPAINTS = ("turn", "colour")  # `apply(image, boxes, key)` changes the pixels, at the network's size
 
 
@@ -45,6 +51,10 @@ class Augment:
     zoom: Zoom = field(default_factory=Zoom)
     fill: tuple[float, ...] = GREY  # red, green, blue beside a smaller image; empty: the image's average colour
     resize: tuple[Method, ...] = ("smooth",)  # one of them is drawn; `smooth`: as evaluation does it
+    mosaic: Mosaic | None = None
+    copy_paste: CopyPaste | None = None
+    mixup: Mixup | None = None
+    until: float = 0.9  # of the run's steps, over all phases: from there on nothing is mixed
     turn: Turn = field(default_factory=Turn)
     colour: Colour = field(default_factory=Colour)
 
@@ -52,10 +62,28 @@ class Augment:
         is_colour = len(self.fill) == 3 and all(0 <= level <= 255 for level in self.fill)
         require(not self.fill or is_colour, "fill", list(self.fill), "three numbers between 0 and 255, or empty")
         require(bool(self.resize), "resize", list(self.resize), "at least one way to resize")
+        require(0 < self.until <= 1, "until", self.until, "above 0, at most 1")
 
     @property
     def moves(self) -> dict[str, Expand | Crop | SsdCrop | Zoom]:
         return {name: getattr(self, name) for name in MOVES if getattr(self, name)}
+
+    @property
+    def mixes(self) -> dict[str, Mosaic | CopyPaste | Mixup]:
+        return {name: getattr(self, name) for name in MIXES if getattr(self, name)}
+
+    @property
+    def unmixed(self) -> "Augment":
+        return replace(self, mosaic=None, copy_paste=None, mixup=None)
+
+    @property
+    def partners(self) -> int:
+        """How many other examples may be mixed into one."""
+        return sum(mix.partners for mix in self.mixes.values())
+
+    def mixed_steps(self, steps: int) -> int:
+        """Return how many of a run's steps, from its first, may mix examples."""
+        return math.ceil(round(self.until * steps, 6))
 
     @property
     def cuts(self) -> bool:
@@ -70,5 +98,5 @@ class Augment:
     @property
     def added(self) -> dict[str, Change]:
         """The changes that bring along what they do, by name; those that are off are left out."""
-        names = (one.name for one in fields(self) if one.name not in (*MOVES, *REPAINTS))
+        names = (one.name for one in fields(self) if one.name not in (*MOVES, *MIXES, *REPAINTS))
         return {name: change for name in names if isinstance(change := getattr(self, name), Change)}
