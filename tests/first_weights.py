@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import h5py
 import keras
@@ -63,11 +63,16 @@ def numbered(network: keras.Model) -> keras.Model:
 def start(
     path: Path | str, num_classes: int = 3, model: Network | None = None, names: Path | None = None, **init: tuple
 ) -> tuple[keras.Model, dict]:
-    settings = Init(str(path), names=names and str(names), **init)
     model = model or Small()
     network = model.build(num_classes)
-    origin = origin_of(settings, lambda run_id: Path(run_id))
-    return network, load_first_weights(network, model, settings, origin)
+    return network, start_in(network, path, model, names, **init)
+
+
+def start_in(
+    network: keras.Model, path: Path | str, model: Network, names: Path | None = None, **init: tuple
+) -> dict[str, Any]:
+    settings = Init(str(path), names=names and str(names), **init)
+    return load_first_weights(network, model, settings, origin_of(settings, lambda run_id: Path(run_id)))
 
 
 def firsts(network: keras.Model) -> dict[str, float]:

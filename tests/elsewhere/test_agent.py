@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bakeoff.elsewhere import agent as module
-from bakeoff.elsewhere.agent import NOT_STARTED, Agent, _clone
+from bakeoff.elsewhere.agent import NOT_STARTED, Agent, _clone, _share
 from bakeoff.elsewhere.mirror import Mirror
 from bakeoff.sweep.job import JobFiles
 
@@ -124,3 +124,14 @@ def test_a_far_folder_is_a_clone_of_the_snapshot_alone(place: Path) -> None:
     part = {"repository": "5d", "snapshot": commit, "remote": remote, "ref": ref, "prefix": ""}
     for name in ("1", "2"):  # the second takes it from the node's own copy
         assert (_clone(place, place / name, part) / "file").read_text() == "content"
+
+
+def test_what_a_job_learned_of_networks_and_compiled_is_there_for_the_next_one_on_its_node(place: Path) -> None:
+    (place / "bytecode/bakeoff/__pycache__").mkdir(parents=True)
+    (place / "bytecode/bakeoff/__pycache__/run.pyc").write_bytes(b"compiled")
+    for name in ("1", "2"):
+        (place / name / "src").mkdir(parents=True)
+        _share(place, place / name, place / name / ".bakeoff")
+        assert (place / name / "src/bakeoff/__pycache__/run.pyc").read_bytes() == b"compiled"
+    (place / "1/.bakeoff/networks/ab.json").write_text("{}")
+    assert (place / "2/.bakeoff/networks/ab.json").read_text() == "{}"

@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mount namespaces"),
 ]
+LONG = "train.steps=2000"  # a training lasts longer than word of it takes to come home
 BAKEOFF = (sys.executable, "-m", "bakeoff.cli")
 
 
@@ -50,7 +51,7 @@ def run(trial: Trial, *words: str) -> str:
 def under_way(trial: Trial) -> list[dict[str, Any]]:
     """Return what `bakeoff status` says of trainings that have taken a step and not the last."""
     runs = json.loads(trial.workspace.run(*BAKEOFF, "status", "--json").stdout)
-    return [one for one in runs if one["state"] == "RUNNING" and 0 < one["steps_done"] < one["steps"]]
+    return [one for one in runs["runs"] if one["state"] == "RUNNING" and 0 < one["steps_done"] < one["steps"]]
 
 
 def wait_for(launcher: "subprocess.Popen[str]", is_so: Callable[[], Any]) -> Any:
@@ -65,14 +66,14 @@ def newest(trial: Trial) -> dict[str, Any]:
 
 
 def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(trial: Trial) -> None:
-    run(trial, "queue", "add", "--until", "train", "seed=1,2")
+    run(trial, "queue", "add", "--until", "train", LONG, "seed=1,2")
     launcher = begin(trial, "queue", "start", "--on", "ray")
     one = wait_for(launcher, lambda: under_way(trial))[0]
     trial.workspace.run(*BAKEOFF, "stop", one["fingerprint"])
     said, _ = launcher.communicate()
     stopped, done = sorted(newest(trial)["jobs"], key=lambda job: job["experiment"] != one["experiment"])
     assert (stopped["state"], done["state"]) == ("stopped", "done"), said
-    assert re.fullmatch(r"stopped after step \d+ of 240", stopped["attempts"][0]["why"])
+    assert re.fullmatch(r"stopped after step \d+ of 2,000", stopped["attempts"][0]["why"])
     run(trial, "sweep", "--resume")
     assert [job["state"] for job in newest(trial)["jobs"]] == ["done", "done"] and newest(trial)["place"] == "ray"
     log = (trial.workspace.folder / ".bakeoff/sweeps" / newest(trial)["id"] / f"{stopped['number']}.log").read_text()
@@ -81,7 +82,7 @@ def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(
 
 
 def test_ctrl_c_saves_what_runs_and_resume_goes_on_at_its_step(trial: Trial) -> None:
-    launcher = begin(trial, "sweep", "--on", "ray", "--until", "train", "--yes", "seed=3,4")
+    launcher = begin(trial, "sweep", "--on", "ray", "--until", "train", "--yes", LONG, "seed=3,4")
     wait_for(launcher, lambda: under_way(trial))
     launcher.send_signal(signal.SIGINT)
     said, _ = launcher.communicate()
@@ -95,7 +96,7 @@ def test_ctrl_c_saves_what_runs_and_resume_goes_on_at_its_step(trial: Trial) -> 
 
 
 def test_a_search_prunes_what_trains_on_a_far_node(trial: Trial) -> None:
-    space = ("train.validate_every_steps=20", "lr.peak=tag(log,interval(0.00001,0.3))")
+    space = (LONG, "train.validate_every_steps=100", "lr.peak=tag(log,interval(0.00001,0.3))")
     told = ("--search", "asha", "--trials", "6", "--metric", "validation/accuracy", "--until", "train", "--yes")
     run(trial, "sweep", "--on", "ray", *told, *space)
     jobs = newest(trial)["jobs"]

@@ -1,6 +1,8 @@
 """An edit of a phase keeps the phases before it: taken from the run that trained them, to the bit, or trained anew."""
 
 import json
+import shutil
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from bakeoff.training.work import SAMPLES, Position, Work
 from kitchen import Interrupted, Kitchen, curve, digests, noisy, phase
 
 FIRST, SECOND = "5d1c000000000000", "77aa000000000000"
+SLOWER = phase("slow", 7, 3, 0.002)
 TRAIN: dict[str, Any] = {"batch_size": 4, "steps": None, "epochs": None, "trainable": [], "max_minutes": None}
 
 
@@ -30,26 +33,47 @@ def identity(phases: list[TrainingPhase], **changes: Any) -> dict[str, Any]:
     return tree | {"train": train, "derived": {"task": "classification", "phases": spans}}
 
 
-def train_and_say(kitchen: Kitchen, *, takes: bool = True, fresh: bool = False, **changes: Any) -> list[str]:
-    """Train a run whose neighbours it may look at."""
+def take(kitchen: Kitchen, *, fresh: bool = False, **changes: Any) -> tuple[list[str], int]:
+    """Let a run take over from its neighbours; return what it says of that, and the step that it would go on from."""
     said, settings = identity(kitchen.phases, **changes), Train(batch_size=4, steps=9, fresh=fresh)
     ends = [one.span.end_step for one in kitchen.phases]
     with Work(kitchen.folder, [one.span.name for one in kitchen.phases]) as work:
-        remarks = taken_up(None, work, settings, said, ends)[1] if takes else []
+        remarks = taken_up(None, work, settings, said, ends)[1]
+        step = work.newest().position.step
     write_identity(said, kitchen.folder)
+    return remarks, step
+
+
+def train(kitchen: Kitchen) -> Kitchen:
+    """Train a run that takes nothing over."""
+    write_identity(identity(kitchen.phases), kitchen.folder)
     kitchen.bake()
-    return remarks
+    return kitchen
 
 
-@pytest.fixture
-def first(tmp_path: Path) -> Kitchen:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
     """Three phases that are trained: dropout, batch norm, Adam, averages, random data, a look at every step."""
-    kitchen = noisy(tmp_path / "runs" / FIRST)
+    kitchen = noisy(tmp_path_factory.mktemp("trained") / FIRST)
     (kitchen.folder / SAMPLES).mkdir(parents=True)
     for step in (1, 7, 9):
         (kitchen.folder / SAMPLES / f"{step:08d}.jpg").write_bytes(bytes([step]))
-    train_and_say(kitchen)
+    return train(kitchen)
+
+
+@pytest.fixture
+def first(trained: Kitchen, tmp_path: Path) -> Kitchen:
+    """The same, in a place where other runs see it."""
+    kitchen = copy(trained)
+    kitchen.folder = tmp_path / "runs" / FIRST
+    shutil.copytree(trained.folder, kitchen.folder)
     return kitchen
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
+    """All phases of the run whose third phase is slower, trained without a neighbour."""
+    return train(second(tmp_path_factory.mktemp("whole"), phase_3=SLOWER))
 
 
 def second(tmp_path: Path, place: str = f"runs/{SECOND}", **changes: Any) -> Kitchen:
@@ -60,17 +84,13 @@ def second(tmp_path: Path, place: str = f"runs/{SECOND}", **changes: Any) -> Kit
     return kitchen
 
 
-SLOWER = phase("slow", 7, 3, 0.002)
-
-
 def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_were_trained(
-    first: Kitchen, tmp_path: Path
+    first: Kitchen, whole: Kitchen, tmp_path: Path
 ) -> None:
-    edited, whole = second(tmp_path, phase_3=SLOWER), second(tmp_path, "apart/whole", phase_3=SLOWER)
-    assert train_and_say(whole, takes=False) == []
-    said = train_and_say(edited)
+    edited = second(tmp_path, phase_3=SLOWER)
     folder = (tmp_path / "runs" / FIRST).as_posix()
-    assert said == [f"phases head, all are taken from {folder}, where the same was trained already"]
+    assert take(edited) == ([f"phases head, all are taken from {folder}, where the same was trained already"], 7)
+    edited.bake()
     assert digests(edited) == digests(whole) != digests(first) and curve(edited) == curve(whole)
     taken = [row["step"] for row in read_history(edited.folder) if "train/loss" in row]
     assert taken == list(range(1, 11))
@@ -84,46 +104,44 @@ def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_
 def test_another_second_phase_keeps_the_first_alone(first: Kitchen, tmp_path: Path) -> None:
     other = phase("all", 3, 4, 0.03, start="best")
     edited, whole = second(tmp_path, phase_2=other), second(tmp_path, "apart/whole", phase_2=other)
-    train_and_say(whole, takes=False)
-    [said] = train_and_say(edited)
-    assert said.startswith("phase head is taken from ")
-    assert digests(edited) == digests(whole) and curve(edited) == curve(whole)
+    [said], step = take(edited)
+    assert said.startswith("phase head is taken from ") and step == 3
+    edited.bake()
+    assert digests(edited) == digests(train(whole)) and curve(edited) == curve(whole)
 
 
 def test_one_phase_more_keeps_all_that_were_there(first: Kitchen, tmp_path: Path) -> None:
     edited, whole = second(tmp_path), second(tmp_path, "apart/whole")
     for kitchen in (edited, whole):
         kitchen.phases.append(phase("slowest", 9, 2, 0.001))
-    train_and_say(whole, takes=False)
-    [said] = train_and_say(edited)
-    assert said.startswith("phases head, all, slow are taken from ") and digests(edited) == digests(whole)
+    [said], step = take(edited)
+    assert said.startswith("phases head, all, slow are taken from ") and step == 9
+    edited.bake()
+    assert digests(edited) == digests(train(whole))
 
 
 @pytest.mark.parametrize("at", [8, 9, 10])
 def test_killed_after_any_step_of_its_own_it_ends_as_if_all_were_trained(
-    first: Kitchen, tmp_path: Path, at: int
+    first: Kitchen, whole: Kitchen, tmp_path: Path, at: int
 ) -> None:
-    edited, whole = second(tmp_path, phase_3=SLOWER), second(tmp_path, "apart/whole", phase_3=SLOWER)
-    train_and_say(whole, takes=False)
-    said = identity(edited.phases)
-    with Work(edited.folder, ["head", "all", "slow"]) as work:
-        taken_up(None, work, Train(batch_size=4, steps=9), said, [3, 7, 10])
-    write_identity(said, edited.folder)
+    edited = second(tmp_path, phase_3=SLOWER)
+    assert take(edited)[1] == 7
     with pytest.raises(Interrupted):
         edited.bake(interrupt_at=at)
     assert edited.bake().position == Position(2, 10)
     assert digests(edited) == digests(whole) and curve(edited) == curve(whole)
 
 
-def test_what_was_half_taken_over_is_taken_over_again(first: Kitchen, tmp_path: Path) -> None:
+def test_what_was_half_taken_over_is_taken_over_again(first: Kitchen, whole: Kitchen, tmp_path: Path) -> None:
     """Best weights are written before the checkpoint that names them, so a kill leaves them alone."""
     edited = second(tmp_path, phase_3=SLOWER)
-    train_and_say(edited)
-    expected = digests(edited)
+    take(edited)
     for file in edited.folder.glob("*-*/[0-9]*"):
         file.unlink()
     assert list(edited.folder.glob("*-*/best-*"))
-    assert train_and_say(edited) and digests(edited) == expected
+    assert take(edited)[1] == 7
+    edited.bake()
+    assert digests(edited) == digests(whole)
 
 
 @pytest.mark.parametrize(
@@ -137,44 +155,40 @@ def test_what_was_half_taken_over_is_taken_over_again(first: Kitchen, tmp_path: 
 def test_what_decided_the_earlier_phases_trains_them_anew(
     first: Kitchen, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
-    edited = second(tmp_path, phase_3=SLOWER)
-    assert train_and_say(edited, **changes) == [] and 1 in edited.sent
+    assert take(second(tmp_path, phase_3=SLOWER), **changes) == ([], 0)
 
 
 def test_what_the_run_trains_by_itself_counts_for_phases_that_do_not_say_it(first: Kitchen, tmp_path: Path) -> None:
     """The first phase trains `last` by its own word, the second by the run's."""
-    [said] = train_and_say(second(tmp_path, phase_3=SLOWER), train={"trainable": ["last"]})
-    assert said.startswith("phase head is taken from ")
+    [said], step = take(second(tmp_path, phase_3=SLOWER), train={"trainable": ["last"]})
+    assert said.startswith("phase head is taken from ") and step == 3
 
 
 def test_the_groups_own_rate_and_length_decide_no_phase_that_says_its_own(first: Kitchen, tmp_path: Path) -> None:
-    edited = second(tmp_path, phase_3=SLOWER)
-    assert train_and_say(edited, lr={"peak": 2.0}, train={"steps": 10})
+    assert take(second(tmp_path, phase_3=SLOWER), lr={"peak": 2.0}, train={"steps": 10})[1] == 7
 
 
 def test_fresh_takes_nothing_over(first: Kitchen, tmp_path: Path) -> None:
-    edited = second(tmp_path, phase_3=SLOWER)
-    assert train_and_say(edited, fresh=True) == [] and 1 in edited.sent
+    assert take(second(tmp_path, phase_3=SLOWER), fresh=True) == ([], 0)
 
 
 def test_a_single_phase_is_nobodys_beginning(tmp_path: Path) -> None:
     """Its lines of the history have no name of a phase."""
-    alone = Kitchen(tmp_path / "runs" / FIRST, [phase("a", 0, 2, 0.1)])
-    two = Kitchen(tmp_path / "runs" / SECOND, [phase("a", 0, 2, 0.1), phase("b", 2, 2, 0.1)])
-    assert train_and_say(alone) == [] and train_and_say(two) == []
+    train(Kitchen(tmp_path / "runs" / FIRST, [phase("a", 0, 2, 0.1)]))
+    assert take(Kitchen(tmp_path / "runs" / SECOND, [phase("a", 0, 2, 0.1), phase("b", 2, 2, 0.1)])) == ([], 0)
 
 
 def test_a_phase_that_a_stop_cut_short_is_not_taken_over(tmp_path: Path) -> None:
     stopped = noisy(tmp_path / "runs" / FIRST)
     stopped.stop_at = 5
-    train_and_say(stopped)
-    [said] = train_and_say(second(tmp_path, phase_3=SLOWER))
-    assert said.startswith("phase head is taken from ")
+    train(stopped)
+    [said], step = take(second(tmp_path, phase_3=SLOWER))
+    assert said.startswith("phase head is taken from ") and step == 3
 
 
 def test_a_run_that_left_records_out_lends_nothing(first: Kitchen, tmp_path: Path) -> None:
     (first.folder / BAD_RECORDS).write_text("train\t3\tdamaged\n", encoding="utf-8")
-    assert train_and_say(second(tmp_path, phase_3=SLOWER)) == []
+    assert take(second(tmp_path, phase_3=SLOWER)) == ([], 0)
 
 
 def test_a_damaged_end_of_a_phase_is_passed_over_with_a_warning(
@@ -182,8 +196,8 @@ def test_a_damaged_end_of_a_phase_is_passed_over_with_a_warning(
 ) -> None:
     end = first.folder / "2-all" / "00000007"
     end.write_bytes(end.read_bytes()[:-1])
-    [said] = train_and_say(second(tmp_path, phase_3=SLOWER))
-    assert said.startswith("phase head is taken from ")
+    [said], step = take(second(tmp_path, phase_3=SLOWER))
+    assert said.startswith("phase head is taken from ") and step == 3
     warning = capsys.readouterr().err.strip()
     assert warning == f"warning: {end.as_posix()}: damaged (it ends too early); nothing is taken from that run"
 
@@ -194,11 +208,11 @@ def test_folders_that_are_no_runs_are_passed_over(first: Kitchen, tmp_path: Path
     (tmp_path / "runs/no_json/identity.json").write_bytes(b"")
     (tmp_path / "runs/a_list").mkdir()
     (tmp_path / "runs/a_list/identity.json").write_text(json.dumps([1]), encoding="utf-8")
-    assert train_and_say(second(tmp_path, phase_3=SLOWER))
+    assert take(second(tmp_path, phase_3=SLOWER))[1] == 7
 
 
-def test_the_last_checkpoint_of_each_phase_stays_with_the_best_weights_that_it_names(first: Kitchen) -> None:
-    names = {file.relative_to(first.folder).as_posix() for file in first.folder.glob("*-*/*")}
+def test_the_last_checkpoint_of_each_phase_stays_with_the_best_weights_that_it_names(trained: Kitchen) -> None:
+    names = {file.relative_to(trained.folder).as_posix() for file in trained.folder.glob("*-*/*")}
     before_the_last = {"1-head/00000003", "1-head/best-00000002", "2-all/00000007", "2-all/best-00000005"}
     assert {name for name in names if not name.startswith("3-")} == before_the_last
     assert {"3-slow/00000009", "3-slow/best-00000008"} <= names

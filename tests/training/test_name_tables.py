@@ -19,7 +19,7 @@ from bakeoff.training.name_tables import HERE, KINDS, Kind, find_differences, fi
 from bakeoff.training.settings import Init
 from bakeoff.training.starting import in_words
 from bakeoff.training.tf_checkpoint import layers_of
-from first_weights import start
+from first_weights import start_in
 from unfilled import unfilled
 
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -134,12 +134,20 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.parent
 
 
+@cache
+def filled(model: Network, num_classes: int) -> keras.Model:
+    return model.build(num_classes)
+
+
 def load(path: Path, model: Network = MAPS, num_classes: int = 3, **init: Any) -> tuple[keras.Model, dict[str, Any]]:
-    return start(path, num_classes, model, **init)
+    """Load into a network that other tests may have loaded into."""
+    network = filled(model, num_classes)
+    return network, start_in(network, path, model, **init)
 
 
 def test_a_whole_detector_loads_without_a_table_of_ones_own(zoo: Path) -> None:
-    network, report = load(zoo)
+    network = MAPS.build(3)
+    report = start_in(network, zoo, MAPS)
     assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
     kernel = next(weight for weight in network.weights if weight.path == "block_13_depthwise/kernel")
     place = TF2.roots[0] + f"layer_with_weights-80/depthwise_kernel{VALUE}"

@@ -4,8 +4,8 @@ Where all photographs are of one kind, hands on white paper, most of the hashes 
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from bakeoff import machine
 from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.images import find_near_pairs
 from bakeoff.quiet import quiet_pillow
@@ -40,7 +41,7 @@ def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tup
         ones = _open_pictures(catalogue, files[first], first, {place for place, _ in candidates})
         others = _open_pictures(catalogue, files[second], second, {place for _, place in candidates})
         for one, other in candidates:
-            (name, picture), (other_name, other_picture) = ones(one), others(other)
+            (name, picture), (other_name, other_picture) = ones[one], others[other]
             if look_alike(picture, other_picture):
                 pairs.append((name, other_name))
         are_all = are_all and len(candidates) < MOST_CANDIDATES
@@ -61,8 +62,8 @@ def look_alike(first: Picture, second: Picture) -> bool:
 def _keep_details(grid: np.ndarray) -> np.ndarray:
     """Return what each place has beyond the mean of the nine around it."""
     wide = np.pad(grid, 1, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(wide, (3, 3)).mean(axis=(2, 3))
-    return grid - around
+    rows = wide[:-2] + wide[1:-1] + wide[2:]
+    return grid - (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9
 
 
 def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
@@ -73,22 +74,24 @@ def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
 
 def _open_pictures(
     catalogue: Catalogue, files: Sequence[Path], side: str, places: set[int]
-) -> Callable[[int], tuple[str, Picture]]:
-    """Return a function from places, in the order of names, to names and pictures out of the finished shards."""
+) -> dict[int, tuple[str, Picture]]:
+    """Return names and pictures out of the finished shards, by their places in the order of names."""
     query = (
         "SELECT name, shard, ROW_NUMBER() OVER (PARTITION BY shard ORDER BY place, name) - 1 FROM examples "
         "WHERE side = ? ORDER BY name"
     )
     rows = enumerate(catalogue.table.execute(query, [side]) if places else ())
     wanted = {place: row for place, row in rows if place in places}
+    shards = {shard for _, shard, _ in wanted.values()}
+    indexes = {shard: np.load(files[shard].with_name(name_index(files[shard].name))) for shard in shards}
 
-    @lru_cache(maxsize=1024)
-    def load(place: int) -> tuple[str, Picture]:
-        name, shard, turn = wanted[place]
-        index = np.load(files[shard].with_name(name_index(files[shard].name)), mmap_mode="r")
-        return name, open_picture(middle_frame(decode_features(read_frame(files[shard], *map(int, index[turn])))))
+    def load(row: tuple[str, int, int]) -> tuple[str, Picture]:
+        name, shard, turn = row
+        frame = read_frame(files[shard], *map(int, indexes[shard][turn]))
+        return name, open_picture(middle_frame(decode_features(frame)))
 
-    return load
+    with quiet_pillow(), ThreadPoolExecutor(machine.cores()) as threads:
+        return dict(zip(wanted, threads.map(load, wanted.values()), strict=True))
 
 
 def middle_frame(features: Mapping[str, Any]) -> bytes:
@@ -98,8 +101,8 @@ def middle_frame(features: Mapping[str, Any]) -> bytes:
 
 
 def open_picture(encoded: bytes) -> Picture:
-    with quiet_pillow():
-        opened = Image.open(io.BytesIO(encoded))
+    """Open it within `quiet_pillow`."""
+    opened = Image.open(io.BytesIO(encoded))
     shorter = min(opened.size)
     opened.draft("L", (KEPT, KEPT))
     return opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,6 +106,7 @@ class Agent:
         try:
             folder = _clone(scratch, own / "workspace", part)
             self._home, self._log = folder / ".bakeoff", own / "log"
+            _share(scratch, folder, self._home)
             sweep = self._home / "sweeps" / part["sweep"]
             for name, content in part["files"].items():
                 path = folder / name
@@ -116,6 +118,7 @@ class Agent:
                 "environment": part["environment"] | {
                     "PYTHONPATH": os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")]).strip(":"),
                     "BAKEOFF_DVC_CACHE": str(scratch / "cache"),
+                    "BAKEOFF_BYTECODE": str(scratch / "bytecode"),
                 },
             })  # fmt: skip
         except BaseException:
@@ -179,6 +182,16 @@ def _clone(scratch: Path, place: Path, part: dict[str, Any]) -> Path:
     _git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", str(store), str(place))
     _git("-C", str(place), "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", part["snapshot"])
     return place / part["prefix"]
+
+
+def _share(scratch: Path, folder: Path, home: Path) -> None:
+    """Give a job what earlier ones learned: what Python compiled (src/bakeoff/sweep/bytecode.py), sizes of networks."""
+    with suppress(OSError):
+        shutil.copytree(scratch / "bytecode", folder / "src", dirs_exist_ok=True)
+    networks = scratch / "networks"
+    networks.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)
+    (home / "networks").symlink_to(networks)
 
 
 def _git(*words: str) -> None:

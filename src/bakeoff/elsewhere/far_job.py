@@ -16,7 +16,9 @@ from typing import TypeVar
 
 from bakeoff.elsewhere.agent import GROWING, KEPT, TOLD
 from bakeoff.errors import WorkspaceError
+from bakeoff.sweep import bytecode
 from bakeoff.sweep import job as jobs
+from bakeoff.sweep.job_workspace import SOURCE
 from bakeoff.sweep.manifest import SweepJob
 from bakeoff.sweep.snapshot import AUTHOR, experiment_ref, git
 from bakeoff.workspace import IN_FLIGHT, main_workspace
@@ -65,7 +67,11 @@ def pack(told: Path, file: Path) -> None:
 
 def main() -> None:
     remote, ref = sys.argv[3:5]
-    jobs.main(lambda job: deliver(job, remote, ref))
+    source = Path(SOURCE).resolve()
+    try:
+        jobs.main(lambda job: deliver(job, remote, ref))
+    finally:
+        bytecode.keep(source)
 
 
 if __name__ == "__main__":

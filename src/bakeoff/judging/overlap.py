@@ -19,6 +19,7 @@ from bakeoff.building.images import check_image, find_near_pairs
 from bakeoff.errors import DataError
 from bakeoff.judging.material import OWN, Material
 from bakeoff.progress import progress
+from bakeoff.quiet import quiet_pillow
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import SEEN
 from bakeoff.records.shards import name_index, read_frame
@@ -115,7 +116,8 @@ def _decode(file: Path, offset: int, length: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _open(file: Path, offset: int, length: int) -> Picture:
-    return open_picture(middle_frame(_decode(file, offset, length)))
+    with quiet_pillow():
+        return open_picture(middle_frame(_decode(file, offset, length)))
 
 
 def _picture(material: Material, place: int) -> Picture:

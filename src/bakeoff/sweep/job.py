@@ -22,8 +22,8 @@ from bakeoff.durations import JOB, begin_command, end_command
 from bakeoff.errors import TRY_AGAIN_LATER, said_plainly
 from bakeoff.files import write_whole
 from bakeoff.signals import TAKES_AWAY
-from bakeoff.sweep import session
-from bakeoff.sweep.job_workspace import JobWorkspace
+from bakeoff.sweep import bytecode, session
+from bakeoff.sweep.job_workspace import SOURCE, JobWorkspace
 from bakeoff.sweep.manifest import SweepJob, load_manifest
 from bakeoff.sweep.snapshot import Snapshot
 from bakeoff.tracking.journal import NOTE_VARIABLE
@@ -146,6 +146,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     # Ctrl-C is for DVC; this process notes how it ends.
     code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
     session.end(os.getpid(), asked=code == TRY_AGAIN_LATER)  # of DVC, if it was killed, the stage may be left
+    bytecode.keep(folder / SOURCE)
     place.settle(cache)
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)

@@ -12,8 +12,10 @@ from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import sync_disk, write_whole
 from bakeoff.mending import mend_cache, settle
+from bakeoff.sweep import bytecode
 from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
 
+SOURCE = "src"
 SETTLED = ".git/settled"
 LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
 
@@ -38,6 +40,7 @@ class JobWorkspace:
         self._copy_author()
         folder = self._clone / git("rev-parse", "--show-prefix")
         self._configure(folder / ".dvc", cache)
+        bytecode.give(folder / SOURCE)
         return folder
 
     def settle(self, cache: Path) -> None:
