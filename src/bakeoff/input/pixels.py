@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
 from bakeoff.input.augment.scene import draw_number, fold_name, show_whole, split_key
+from bakeoff.input.augment.tile import show_tile
 from bakeoff.input.decode import Example, choose_frames, decode_frames
 from bakeoff.input.shape import View
 
@@ -44,9 +45,11 @@ def distort(example: Example, view: View, *, augment: Augment, key: tf.Tensor) -
     size = _size_of(example)
     boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
     scene = show_whole(size, boxes, classes)
+    if view.tiles:
+        scene = show_tile(scene, view.tiles, fold_name(key, "tiles"))
     for name, move in augment.moves.items():
         scene = move.apply(scene, keys[name])
-    region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
+    region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts or view.tiles is not None)
     image, boxes = _resize(region, corners, view, augment, keys["resize"]), tf.clip_by_value(scene.boxes, 0.0, 1.0)
     for name in REPAINTS:
         image, boxes = getattr(augment, name).apply(image, boxes, keys[name])
@@ -150,7 +153,7 @@ def _resize(region: tf.Tensor, corners: tf.Tensor, view: View, augment: Augment,
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
-    if augment.cuts or augment.shows_beyond:
+    if augment.cuts or augment.shows_beyond or view.tiles:
         ways = [lambda method=method: resample(region, corners, size, method) for method in methods]
     else:
         ways = [lambda method=method: resample_whole(region, size, method) for method in methods]
