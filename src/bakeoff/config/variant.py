@@ -16,7 +16,9 @@ from bakeoff.config.checks import Records, check_data_path
 from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of, limits_on_this_machine
 from bakeoff.config.resolve import resolve
+from bakeoff.config.tile_price import read_sizes
 from bakeoff.errors import ConfigError, DataError
+from bakeoff.networks.tiles import tiles_of
 from bakeoff.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.records.record import Source
 from bakeoff.run.parse import ABSENT, Problems, flat, parse_kind
@@ -53,6 +55,8 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
     found = _read_records(records, problems)
+    if tiles_of(draft.model) and found.manifest and found.boxes is not None:
+        found = replace(found, sizes=read_sizes(records, found.manifest))
     run = resolve(
         draft,
         found,
