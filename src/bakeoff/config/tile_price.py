@@ -42,19 +42,20 @@ class TilePrice:
 
 def read_sizes(folder: Path, manifest: Manifest) -> np.ndarray:
     """Return height and width (n, 2) of validation pictures as they are stored, at even distances."""
-    spans = [
-        (folder / shard.file, int(offset), int(length))
-        for shard in manifest.splits[VALIDATION].shards
-        for offset, length in np.load(folder / name_index(shard.file))
-    ]
     sizes = []
-    for place in np.linspace(0, len(spans) - 1, min(len(spans), MOST_LOOKED_AT)).round().astype(int):
-        try:
+    try:
+        spans = [
+            (folder / shard.file, int(offset), int(length))
+            for shard in manifest.splits[VALIDATION].shards
+            for offset, length in np.load(folder / name_index(shard.file))
+        ]
+        for place in np.linspace(0, len(spans) - 1, min(len(spans), MOST_LOOKED_AT)).round().astype(int):
             features = decode_features(read_frame(*spans[place]))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{spans[place][0].as_posix()}: {error}; build the records anew") from None
-        sizes.append((features["image/height"][0], features["image/width"][0]))
-    return np.array(sizes, np.int64).reshape(-1, 2)
+            sizes.append((features["image/height"][0], features["image/width"][0]))
+    except (OSError, ValueError) as error:
+        remedy = "run `dvc repro --force build_records`"
+        raise DataError(f"{folder.as_posix()}: the sizes of pictures cannot be read ({error}); {remedy}") from None
+    return np.array(sizes, np.int64)
 
 
 def check_tiles(tiles: Tiles, sizes: np.ndarray, warn: Callable[[str, str], object]) -> None:
