@@ -2,6 +2,7 @@
 
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,13 @@ from bakeoff import workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.files import write_files
 from bakeoff.export.lite_metadata import Told, read_metadata
+from bakeoff.networks.detector import Suppression
+from bakeoff.networks.tiles import Tiles
 from bakeoff.predict.choice import Trained, chosen
 from bakeoff.predict.model import opened
+from bakeoff.predict.small import small_model, view_of
 from bakeoff.run.options import Export
+from bakeoff.tasks.task import task_of
 from lite_files import CLASSES, MODELS, opinionated
 
 
@@ -156,3 +161,29 @@ def test_labels_of_a_file_of_other_software_are_found_under_their_own_name(model
         archive.writestr("things.txt", "pole\nball\n")
     found = read_metadata(tmp_path / "other.tflite")
     assert (found.labels, found.view) == (("pole", "ball"), {})
+
+
+def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file(tmp_path: Path) -> None:
+    network, _ = opinionated("detection")
+    tiles = Tiles(size=90)
+    model = replace(MODELS["detection"], tiles=tiles, suppression=Suppression(min_score=0.5, max_detections=8))
+    network.save_weights(tmp_path / "best.weights.h5")
+    task, settings = task_of(model, CLASSES), Export(formats=("saved_model", "float32", "onnx"), max_detections=8)
+    noted = {"about": Told("test"), "representative": lambda: iter(()), "folder": tmp_path}
+    assert len(list(write_files(network, model, task, CLASSES, settings, **noted))) == 3
+    coarse = np.random.default_rng(2).integers(0, 256, (10, 14, 3), np.uint8)
+    photograph = coarse.repeat(19, axis=0).repeat(13, axis=1)  # 190 x 182: nine tiles and the whole
+    weights = opened(Trained(model, tmp_path / "best.weights.h5", CLASSES, multi_label=False)).answer(photograph)
+    assert len(weights["scores"]) > 20 and weights["boxes"].max() > 0.9
+    assert (weights["boxes"][:, 2:] - weights["boxes"][:, :2]).min() < 0.1  # small in the photograph
+    for file in ("saved_model", "model.tflite", "model.onnx"):
+        found = opened(tmp_path / file).answer(photograph)
+        assert len(found["scores"]) == len(weights["scores"]), file
+        for key in ("boxes", "scores", "classes"):
+            np.testing.assert_allclose(found[key], weights[key], atol=2e-3, err_msg=f"{file} {key}")
+    assert view_of(small_model(tmp_path / "model.onnx")).tiles == tiles
+
+
+def test_a_file_without_tiles_tells_of_none(models: Path) -> None:
+    assert "tiles" not in read_metadata(models / "export/model.tflite").view
+    assert "tiles" not in tf.saved_model.load(str(models / "export/saved_model")).signatures

@@ -69,6 +69,8 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
     estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
     yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
     yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
+    if plan.tiles:
+        yield "tiles", plan.tiles
     yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
     if plan.seconds_per_step:
         paces = plan.seconds_per_step.items()

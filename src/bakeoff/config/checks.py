@@ -10,10 +10,12 @@ import numpy as np
 
 from bakeoff.config.anchor_fit import advise
 from bakeoff.config.facts import Facts
+from bakeoff.config.tile_price import check_tiles, enlarge_boxes
 from bakeoff.errors import ConfigError
 from bakeoff.lr.schedule import MOST_STEPS
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
+from bakeoff.networks.tiles import tiles_of
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN
 from bakeoff.run.devices import DETECTION, DEVICES, VIDEO, nearest_device
@@ -34,6 +36,7 @@ class Records:
 
     manifest: Manifest | None
     boxes: np.ndarray | None = None  # (n, 4) of the training split, for detection
+    sizes: np.ndarray | None = None  # (n, 2) of some pictures, where the network cuts them into tiles
 
 
 def check(
@@ -69,7 +72,11 @@ def check(
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
             _check_start(draft.train.init, draft.model, facts, manifest, problems)
-    if draft.model and records.boxes is not None and (advice := advise(draft.model, records.boxes)):
+    boxes = records.boxes
+    if (tiles := tiles_of(draft.model)) and records.sizes is not None and boxes is not None:
+        check_tiles(tiles, records.sizes, problems.warn)
+        boxes = enlarge_boxes(boxes, tiles, records.sizes)
+    if draft.model and boxes is not None and (advice := advise(draft.model, boxes)):
         problems.warn("model.anchors", advice)
 
 

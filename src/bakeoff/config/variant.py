@@ -16,7 +16,9 @@ from bakeoff.config.checks import Records, check_data_path
 from bakeoff.config.compose import Composed, compose
 from bakeoff.config.facts import facts_of, limits_on_this_machine
 from bakeoff.config.resolve import resolve
+from bakeoff.config.tile_price import read_sizes
 from bakeoff.errors import ConfigError, DataError
+from bakeoff.networks.tiles import tiles_of
 from bakeoff.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.records.record import Source
 from bakeoff.run.parse import ABSENT, Problems, flat, parse_kind
@@ -52,7 +54,7 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
-    found = _read_records(records, problems)
+    found = _read_records(records, problems, with_sizes=tiles_of(draft.model) is not None)
     run = resolve(
         draft,
         found,
@@ -74,14 +76,15 @@ def _is_of_other_data(manifest: Manifest, draft: Draft) -> bool:
     return not is_merged and manifest.source_digest not in ("", _digest([dict(draft.data or {})]))
 
 
-def _read_records(folder: Path, problems: Problems) -> Records:
+def _read_records(folder: Path, problems: Problems, *, with_sizes: bool) -> Records:
     try:
         manifest = read_manifest(folder)
         boxes = read_boxes(folder, manifest) if manifest.boxes_sha256 else None
+        sizes = read_sizes(folder, manifest) if with_sizes and boxes is not None else None
     except DataError as error:
         problems.note(str(error))
         return Records(None)
-    return Records(manifest, boxes)
+    return Records(manifest, boxes, sizes)
 
 
 def parse_variant(tree: Mapping[str, Any], problems: Problems) -> Draft:

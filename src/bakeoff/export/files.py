@@ -3,7 +3,6 @@
 A .tflite has its outputs in order, its metadata and its labels in it: one file that needs no other.
 """
 
-import dataclasses
 import json
 import re
 import tempfile
@@ -44,7 +43,8 @@ from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
 from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import Task
+from bakeoff.tasks.task import Task, Tensors
+from bakeoff.tasks.tiled import make_cutter
 
 Representative = Callable[[], Iterator[list[np.ndarray]]]
 NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
@@ -57,7 +57,7 @@ def write_files(
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
     view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
-    texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(dataclasses.asdict(view))}
+    texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
     module = None
     with enlarge_by_one_operation(network):
         if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
@@ -82,12 +82,21 @@ def write_files(
 
 
 def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
-    """Return training examples, drawn by the seed, as the network sees them in evaluation."""
+    """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one look."""
     drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
 
+    cut, tiles = make_cutter(shape.view), shape.tiles
+
+    def looks(number: int, batch: Tensors) -> np.ndarray:
+        if not tiles:
+            return batch["image"].numpy()
+        [picture] = batch["pixels"]
+        windows = tiles.windows(*picture.shape[:2])
+        return cut(picture, tf.constant(windows[[number % len(windows)]], tf.int32)).numpy()
+
     def inputs() -> Iterator[list[np.ndarray]]:
-        for batch in evaluation_batches(store, shape, np.sort(drawn)):
-            for image in batch["image"].numpy():
+        for number, batch in enumerate(evaluation_batches(store, shape, np.sort(drawn))):
+            for image in looks(number, batch):
                 yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
 
     return inputs

@@ -8,7 +8,6 @@ image (n, 3, size, size) float32, which is (pixel - 127.5) / 127.5; of clips (n,
 Accelerators have no operation that chooses among candidates. The rule for it is in the file's metadata.
 """
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -69,7 +68,7 @@ def onnx_bytes(
     told = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
         "labels": json.dumps(classes, ensure_ascii=False),
-        "view": json.dumps(dataclasses.asdict(view)),
+        "view": json.dumps(view.as_tree()),
         "input": f"{'n 3 h w' if is_image else 'n frames h w 3'}, {SCALE}" if not points else f"1 3 h w, {UNIT_SCALE}",
         "trained_from": about.origin,
         "licences": about.licences,

@@ -9,7 +9,7 @@ against the network as evaluation judges it. `network_as_a_file` says how much o
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,21 @@ import tensorflow as tf
 
 from bakeoff.errors import DataError
 from bakeoff.export.edge_tpu import check_edge_tpu
-from bakeoff.export.lite_model import Found, LiteModel
+from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.lite_operations import read_lite_file
 from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.graphs import compile_graph
 from bakeoff.input.batches import evaluation_batches
-from bakeoff.input.shape import Shape
+from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store
 from bakeoff.machine import cores
+from bakeoff.networks.tile_merge import answer_looks
 from bakeoff.records.wire import decode_features
 from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
+from bakeoff.tasks.tiled import answer_in_looks, stack_found
 
 NETWORK, AS_A_FILE = "network", "network_as_a_file"
 WARM_UP = 3
@@ -59,7 +61,7 @@ def compare_files(
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
     if isinstance(task, Detection) and settings.lite_formats and settings.layout == OWN_LAYOUT:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
-    answers |= {form: answer_of(model, store) for form, model in models.items()}
+    answers |= {form: answer_of(model, store, shape.view) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
     batches = evaluation_batches(store, shape, sample)
     scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
@@ -167,28 +169,30 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
             one_class_each, (task.head.boxes(outputs), task.head.scores(outputs)), fn_output_signature=kinds
         )
 
-    return lambda batch: answers(batch["image"])
+    view = View.of(task.model)
+
+    def of_images(batch: Tensors) -> Tensors:
+        return answers(batch["image"])
+
+    return answer_in_looks(view, of_images) if view.tiles else of_images
 
 
-def answer_of(model: Model, store: Store) -> Answer:
-    """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it."""
+def answer_of(model: Model, store: Store, view: View) -> Answer:
+    """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it.
+
+    Every file answers one look; where a picture has several, they are merged beside it.
+    """
+
+    def answer_fitted(batch: Tensors) -> Tensors:
+        return stack_found([model.answer(image) for image in batch["image"].numpy()])
+
+    tiles = view.tiles
     if isinstance(model, Small):
-        return lambda batch: stack([model.answer(image) for image in batch["image"].numpy()])
-    return lambda batch: stack([model.answer_file(_encoded(data)) for data in store.read(batch["number"].numpy())])
-
-
-def stack(found: Sequence[Found]) -> Tensors:
-    """Make a batch of one example each, detections padded."""
-    if "boxes" not in found[0]:
-        return {name: tf.constant(np.stack([one[name] for one in found])) for name in found[0]}
-    counts = [len(one["scores"]) for one in found]
-    most = max(counts)
-
-    def pad(values: np.ndarray) -> np.ndarray:
-        return np.pad(values, [(0, most - len(values)), *[(0, 0)] * (values.ndim - 1)])
-
-    padded = {name: np.stack([pad(one[name]) for one in found]) for name in ("boxes", "scores", "classes")}
-    return {name: tf.constant(value) for name, value in (padded | {"count": np.array(counts, np.int32)}).items()}
+        return answer_in_looks(view, answer_fitted) if tiles else answer_fitted
+    if tiles:
+        return lambda batch: stack_found([answer_looks(one, tiles, model.answer) for one in batch["pixels"].numpy()])
+    read = store.read
+    return lambda batch: stack_found([model.answer_file(_encoded(data)) for data in read(batch["number"].numpy())])
 
 
 def _encoded(data: bytes | None) -> Any:

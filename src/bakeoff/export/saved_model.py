@@ -1,7 +1,9 @@
 """A trained network as a SavedModel, which anyone with TensorFlow can run: pixels or files in, named answers out."""
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -16,9 +18,11 @@ from bakeoff.export.lite_model import Found
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
+from bakeoff.networks.tiles import Tiles
 from bakeoff.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}
+TILES = "tiles"  # a signature of models that look at parts of pictures
 ANSWERS = (
     {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
     {"scores", "labels"},
@@ -65,9 +69,17 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     module = tf.Module()
     module.network = network  # so that the variables are saved with it
     signatures = {"serving_default": of_pixels, "encoded": of_files, "labels": labels}
+    if view.tiles:
+        signatures[TILES] = _tell_tiles(view.tiles)
     module.functions = list(signatures.values())
     tf.saved_model.save(module, str(path), signatures=signatures)
     _name_by_content(path)
+
+
+def _tell_tiles(tiles: Tiles) -> Callable[[], Tensors]:
+    """Return a signature that says in JSON how whoever asks is to cut pictures; the model answers one look."""
+    told = tf.constant(json.dumps(asdict(tiles)))
+    return compile_graph(lambda: {TILES: told}, input_signature=[])
 
 
 def _name_by_content(path: Path) -> None:
@@ -94,7 +106,7 @@ def _ids(found: Tensors, num_classes: int) -> tf.Tensor:
 
 
 class SavedModel:
-    """One that was saved so, and answers one image or clip at a time."""
+    """One that was saved so, and answers one image or clip at a time; with `tiles`, one look at an image."""
 
     def __init__(self, path: Path) -> None:
         if not (path / "saved_model.pb").is_file():
@@ -115,6 +127,8 @@ class SavedModel:
         if given not in ANSWERS:
             raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
         self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
+        told = signatures.get(TILES)
+        self.tiles = Tiles.of(json.loads(told()[TILES].numpy())) if told else None
         images = self._of_pixels.structured_input_signature[1]["images"]
         self.task = "detection" if "boxes" in given else "video" if images.shape.rank == 5 else "classification"
 

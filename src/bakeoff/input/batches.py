@@ -10,7 +10,7 @@ import tensorflow as tf
 from bakeoff.graphs import as_written
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.scene import make_key
-from bakeoff.input.decode import Example, choose_parser
+from bakeoff.input.decode import Example, choose_parser, decode_frames
 from bakeoff.input.mixing import Draw, Partners, make_mixing_reader
 from bakeoff.input.order import Order, Read, make_evaluation_reader, make_training_reader
 from bakeoff.input.pixels import distort, fit
@@ -63,15 +63,22 @@ def training_batches(
 def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:
     """Give every example, or these, once, in the order of the shards, as dicts.
 
-    Boxes are padded with class 0, and the last batch is short.
+    Boxes are padded with class 0, and the last batch is short. Where a picture is looked at in tiles, it is a batch
+    of its own and decoded in full: "pixels", and "at_once" looks may go through the network together.
     """
     parse = choose_parser(shape)
 
     def prepare(number: tf.Tensor, data: tf.Tensor) -> Example:
-        return fit(parse(data), shape.view) | {"number": tf.ensure_shape(number, [])}
+        example, whole = parse(data), {}
+        if shape.tiles:
+            pixels = decode_frames(example["image"][None], None)[0]
+            example, whole = example | {"image": pixels}, {"pixels": pixels, "at_once": tf.constant(shape.batch_size)}
+        return fit(example, shape.view) | whole | {"number": tf.ensure_shape(number, [])}
 
     chosen = (np.arange(store.examples) if numbers is None else numbers).astype(np.int64)
     rows = _prepare(tf.data.Dataset.from_tensor_slices(chosen), shape, make_evaluation_reader(store), prepare)
+    if shape.tiles:
+        return rows.padded_batch(1).prefetch(1)
     return rows.padded_batch(shape.batch_size).prefetch(shape.prefetch_batches)
 
 

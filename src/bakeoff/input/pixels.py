@@ -11,10 +11,12 @@ import tensorflow as tf
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
 from bakeoff.input.augment.layer import Layer, Picture
 from bakeoff.input.augment.scene import draw_number, fold_name, show_whole, split_key
+from bakeoff.input.augment.tile import show_tile
 from bakeoff.input.decode import Example, choose_frames, decode_frames
 from bakeoff.input.mixing import Partners, mix
 from bakeoff.input.shape import View
 
+TILE = "tiles"  # the name of its randomness
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
 # Ways to resize: the kernel, and whether it gets as wide as a pixel of the square where that is the larger one.
 KERNELS = {
@@ -50,7 +52,7 @@ def distort(
     names = ("frames", *MOVES, "resize", *REPAINTS)
     keys = dict(zip(names, split_key(key, len(names)), strict=True))
     frames, black = _choose_frames(example, view, keys["frames"])
-    layer = _make_layer(example, frames, view, augment, keys)
+    layer = _make_layer(example, frames, view, augment, keys | {TILE: fold_name(key, TILE)})
     if partners is None:
         image, boxes, classes = layer.show()
     else:
@@ -58,7 +60,7 @@ def distort(
         def load(data: tf.Tensor, own: tf.Tensor) -> Layer:
             other = partners.parse(data)
             of_moves = dict(zip(names, split_key(own, len(names)), strict=True))
-            return _make_layer(other, other["image"][None], view, augment, of_moves)
+            return _make_layer(other, other["image"][None], view, augment, of_moves | {TILE: fold_name(own, TILE)})
 
         image, boxes, classes = mix(layer, partners.data, load, augment=augment, side=view.size, key=key)
     for name in REPAINTS:
@@ -76,11 +78,13 @@ def _make_layer(
     size = _size_of(example)
     boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
     scene = show_whole(size, boxes, classes)
+    if view.tiles:
+        scene = show_tile(scene, view.tiles, keys[TILE])
     for name, move in augment.moves.items():
         scene = move.apply(scene, keys[name])
 
     def show() -> Picture:
-        region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts)
+        region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts or view.tiles is not None)
         image = _resize(region, corners, view, augment, keys["resize"])
         return Picture(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
 
@@ -205,7 +209,7 @@ def _resize(
         region = tf.cast(region, tf.float32)
         fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
         region -= fill
-    if augment.cuts or shows_beyond:
+    if augment.cuts or shows_beyond or view.tiles:
         ways = [lambda method=method: resample(region, corners, size, method, sides) for method in methods]
     else:
         ways = [lambda method=method: resample_whole(region, size, method) for method in methods]

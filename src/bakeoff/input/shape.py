@@ -1,8 +1,10 @@
 """What a network sees of an example outside training, and what a batch of them looks like."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from bakeoff.networks.network import Network, Resizing, Sampling
+from bakeoff.networks.tiles import Tiles, tiles_of
 
 
 @dataclass(frozen=True)
@@ -12,10 +14,17 @@ class View:
     central_crop: float = 1.0  # share of each side that is looked at
     sampling: Sampling = field(default_factory=Sampling)
     resizing: Resizing = "smooth"
+    tiles: Tiles | None = None  # the parts of a picture that are looked at; None: all of it at once
 
     @classmethod
     def of(cls, network: Network) -> "View":
-        return cls(network.input_size, network.frames, network.central_crop, network.sampling, resizing_of(network))
+        sees = (network.input_size, network.frames, network.central_crop, network.sampling)
+        return cls(*sees, resizing_of(network), tiles_of(network))
+
+    def as_tree(self) -> dict[str, Any]:
+        """Return what exported files tell of it; of tiles only where there are any."""
+        tree = asdict(self)
+        return tree if self.tiles else {name: value for name, value in tree.items() if name != "tiles"}
 
 
 def resizing_of(network: Network) -> Resizing:
@@ -35,7 +44,8 @@ class Shape:
     central_crop: float = 1.0  # share of each side that is looked at outside training
     sampling: Sampling = field(default_factory=Sampling)
     resizing: Resizing = "smooth"
+    tiles: Tiles | None = None  # then a batch of evaluation is one picture, and `batch_size` looks go at once
 
     @property
     def view(self) -> View:
-        return View(self.size, self.frames, self.central_crop, self.sampling, self.resizing)
+        return View(self.size, self.frames, self.central_crop, self.sampling, self.resizing, self.tiles)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,8 @@ class _Model:
             answer = compile_answer(restore_network(self._trained), task, with_losses=True)
             return answer, batch_shape(self.run, batch_size)
         clip = CLIP if self.task == "video" else 1
-        view = view_of(self._file) if not isinstance(self._file, SavedModel) else View(PICTURE_SIDE, clip)
+        view = View(PICTURE_SIDE, clip)
+        view = replace(view, tiles=self._file.tiles) if isinstance(self._file, SavedModel) else view_of(self._file)
         several = len(self.labels) if multi_label else 0
         shape = Shape(
             self.task,
@@ -118,8 +119,9 @@ class _Model:
             view.central_crop,
             view.sampling,
             view.resizing,
+            view.tiles,
         )
-        given = answer_of(self._file, store)
+        given = answer_of(self._file, store, view)
         return given if self.task == "detection" else _name_as_asked(given, multi_label), shape
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from bakeoff.errors import require, require_at_most
 from bakeoff.networks.detector import Suppression
 from bakeoff.networks.network import MOST_PIXELS, Parts, Sampling, require_width
+from bakeoff.networks.tiles import Tiles
 
 if TYPE_CHECKING:
     import keras
@@ -85,6 +86,7 @@ class PointDetector:
     assignment: Assignment = field(default_factory=Assignment)
     loss: PointLoss = field(default_factory=PointLoss)
     suppression: Suppression = field(default_factory=Suppression)
+    tiles: Tiles | None = None
 
     def __post_init__(self) -> None:
         coarsest = max(self.strides)

@@ -10,6 +10,7 @@ from bakeoff.errors import require, require_at_most
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import BOX_SCALES, AnchorDetector, DetectionLoss, HardExamples, Suppression
 from bakeoff.networks.network import MOST_PIXELS, Parts, Sampling, require_width
+from bakeoff.networks.tiles import Tiles
 
 if TYPE_CHECKING:
     import keras
@@ -41,6 +42,7 @@ class Ssd(AnchorDetector):
     loss: DetectionLoss = field(default_factory=DetectionLoss)
     mining: HardExamples | None = None
     suppression: Suppression = field(default_factory=Suppression)
+    tiles: Tiles | None = None
 
     def __post_init__(self) -> None:
         coarsest = max(self.strides)

@@ -18,6 +18,7 @@ from bakeoff.networks.detector import (
     require_box_scales,
 )
 from bakeoff.networks.network import MOST_PIXELS, Parts, Resizing
+from bakeoff.networks.tiles import Tiles
 
 if TYPE_CHECKING:
     import keras
@@ -68,6 +69,7 @@ class SsdMultibox(BackboneDetector):
     suppression: Suppression = field(default_factory=Suppression)
     resizing: Resizing = "legacy_bilinear"
     next_best: bool = False  # of two boxes with the same best anchor one gets its next best; false: none, as in the API
+    tiles: Tiles | None = None
 
     def __post_init__(self) -> None:
         name = self.backbone.name

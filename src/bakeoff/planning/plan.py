@@ -7,9 +7,11 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.config.facts import Facts, facts_of
+from bakeoff.config.tile_price import TilePrice, read_sizes
 from bakeoff.config.variant import Variant, read_variant
 from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
+from bakeoff.networks.tiles import tiles_of
 from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
 from bakeoff.planning.device import look_ahead
 from bakeoff.planning.estimate import OnDisk
@@ -57,6 +59,7 @@ class Plan:
     stages: dict[str, str]
     warnings: list[str]
     device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
+    tiles: str | None = None  # what looking at pictures in tiles costs
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -71,7 +74,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
     variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
     check_best_by(variant)
     run = variant.whole()
-    derived, manifest = run.derived, read_manifest(workspace.RECORDS)
+    derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
     params: dict[str, Any] = variant.composed.said[0].document.values
     stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}, known)
     facts = facts_of(run.model, derived.num_classes, kept_in)
@@ -94,6 +97,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         seconds_per_step=dict(pace.seconds_per_step) if pace else None,
         stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
         device=asdict(outlook) if outlook else None,
+        tiles=str(TilePrice.of(tiles, read_sizes(workspace.RECORDS, manifest))) if tiles else None,
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from bakeoff.export.suppression import Found
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
+from bakeoff.networks.tile_merge import answer_looks
+from bakeoff.networks.tiles import Tiles, tiles_of
 from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
 from bakeoff.predict.small import Small
 from bakeoff.tasks.task import task_of
@@ -50,9 +52,21 @@ class TrainedModel:
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],
         )
+        self.tiles = tiles_of(model)
 
     def answer(self, pixels: np.ndarray) -> Found:
         return first_of(self._answer(tf.constant(pixels)))
+
+
+class InLooks:
+    """A model that answers one look at a picture, asked about all of them."""
+
+    def __init__(self, model: "TrainedModel | SavedModel", tiles: Tiles) -> None:
+        self.task, self.labels = model.task, model.labels
+        self._model, self._tiles = model, tiles
+
+    def answer(self, pixels: np.ndarray) -> Found:
+        return answer_looks(pixels, self._tiles, self._model.answer)
 
 
 def restore_network(trained: Trained) -> keras.Model:
@@ -63,9 +77,10 @@ def restore_network(trained: Trained) -> keras.Model:
 
 
 def opened(source: Path | Trained) -> Model:
-    if isinstance(source, Trained):
-        return TrainedModel(source)
-    return SavedModel(source) if source.is_dir() else Small(source)
+    if not isinstance(source, Trained) and not source.is_dir():
+        return Small(source)
+    model = TrainedModel(source) if isinstance(source, Trained) else SavedModel(source)
+    return InLooks(model, model.tiles) if model.tiles else model
 
 
 def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -9,6 +9,8 @@ from bakeoff.export.onnx_model import SUFFIX, OnnxModel
 from bakeoff.export.suppression import Found
 from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
+from bakeoff.networks.tile_merge import answer_looks
+from bakeoff.networks.tiles import Tiles
 from bakeoff.predict.fitting import fit
 
 
@@ -21,6 +23,10 @@ class Small:
         self._view = view_of(self._model)
 
     def answer(self, pixels: np.ndarray) -> Found:
+        tiles = self._view.tiles
+        return answer_looks(pixels, tiles, self._answer_look) if tiles else self._answer_look(pixels)
+
+    def _answer_look(self, pixels: np.ndarray) -> Found:
         return self._model.answer(fit(pixels, self._view))
 
 
@@ -32,5 +38,6 @@ def view_of(model: LiteModel | OnnxModel) -> View:
     """Return it as export packed it in; files of other software look at all of an image."""
     told = dict(model.told_view)
     sampling = Sampling(**told.pop("sampling", {}))
+    tiles = Tiles.of(parts) if (parts := told.pop("tiles", None)) else None
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
-    return View(**{"size": size, "frames": frames, **told, "sampling": sampling})
+    return View(**{"size": size, "frames": frames, **told, "sampling": sampling, "tiles": tiles})

@@ -8,11 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
+from bakeoff.input.shape import View
 from bakeoff.metrics.intervals import Intervals
 from bakeoff.metrics.score import Column
 from bakeoff.networks.network import Network
 from bakeoff.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
 from bakeoff.tasks.detection import BoxJudge, Detection
+from bakeoff.tasks.tiled import answer_in_looks
 
 Tensors = dict[str, tf.Tensor]
 Answer = Callable[[Tensors], Tensors]
@@ -92,7 +94,8 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
         outputs = as_float32(network(batch["image"], training=False))
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
 
-    return answer
+    view = View.of(task.model) if isinstance(task, Detection) else None
+    return answer_in_looks(view, answer, with_losses=with_losses) if view and view.tiles else answer
 
 
 def judge(

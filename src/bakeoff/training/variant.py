@@ -8,6 +8,7 @@ from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape, resizing_of
 from bakeoff.lr.schedule import Schedule
 from bakeoff.networks.network import Network
+from bakeoff.networks.tiles import tiles_of
 from bakeoff.training.optimizers import Optimizer
 from bakeoff.training.settings import Train
 
@@ -128,4 +129,5 @@ def batch_shape(run: Variant, size: int) -> Shape:
         central_crop=model.central_crop,
         sampling=model.sampling,
         resizing=resizing_of(model),
+        tiles=tiles_of(model),
     )
