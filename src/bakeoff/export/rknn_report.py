@@ -15,7 +15,7 @@ from bakeoff.export.files import Representative
 from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, Told
 from bakeoff.export.onnx_file import onnx_bytes, rule_of
 from bakeoff.export.onnx_model import SCORES
-from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of, stack
+from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of
 from bakeoff.export.rknn_file import Made, Start, make_rknn
 from bakeoff.export.suppression import Found, Rule, read_candidates
 from bakeoff.input.batches import evaluation_batches
@@ -24,6 +24,7 @@ from bakeoff.input.store import Store
 from bakeoff.run.options import OWN_LAYOUT, RKNN, RKNN_FILE, Export
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Task, compile_answer, judge
+from bakeoff.tasks.tiled import stack_found
 
 MOST_IMAGES = 50
 
@@ -74,4 +75,4 @@ def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> 
     def answers(numbers: Sequence[int]) -> list[Found]:
         return [found_in(places[int(number)]) for number in numbers]
 
-    return lambda batch: stack(answers(batch["number"].numpy()))
+    return lambda batch: stack_found(answers(batch["number"].numpy()))
