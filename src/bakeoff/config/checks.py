@@ -77,7 +77,7 @@ def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], 
     if init.warm_start:
         problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
     if init.names is not None:
-        problems.add("train.init.names", f"must be null while init.weights is none, got {init.names!r}")
+        problems.add("train.init.names", f"must be null while init.weights is none, got {show(init.names)}")
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
