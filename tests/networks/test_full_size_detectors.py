@@ -59,8 +59,8 @@ BATCH = 2
         ("ssd_mobilenet_v2_fpnlite_640", 2_667_002, 51_150),
         ("ssd_mobilenet_v1_fpn_640", 12_125_178, 51_150),
         ("ssd_resnet50_fpn_640", 32_916_218, 51_150),
-        ("point_nano", 0, 8400),
-        ("point_small", 0, 8400),
+        ("point_nano", 1_399_946, 8400),
+        ("point_small", 5_553_274, 8400),
     ],
 )
 def test_full_size_detector_makes_a_step(

@@ -32,8 +32,8 @@ class Assignment:
     """
 
     points: int = 10  # of a box, at most
-    score_power: float = 1.0
-    overlap_power: float = 6.0
+    score_power: float = 0.5
+    overlap_power: float = 3.0
 
     def __post_init__(self) -> None:
         require(1 <= self.points <= 1000, "points", self.points, "between 1 and 1000")
@@ -46,7 +46,7 @@ class PointLoss:
     """Cross-entropy on scores, which are to say how well a box fits; on boxes one minus their overlap, and the
     distribution focal loss of GFL. All three are divided by the sum of what the scores are to be."""
 
-    focal_gamma: float = 0.0  # times |what the score is to be - the score| ** gamma, as in TOOD; 0: plain cross-entropy
+    focal_gamma: float = 1.5  # times |what the score is to be - the score| ** gamma, as in TOOD; 0: plain cross-entropy
     overlap: Literal["ciou", "giou"] = "ciou"  # arXiv:1911.08287, arXiv:1902.09630
     class_weight: float = 1.0
     overlap_weight: float = 2.0
