@@ -11,7 +11,7 @@ import numpy as np
 from bakeoff.config.anchor_fit import advise
 from bakeoff.config.facts import Facts
 from bakeoff.config.tile_price import check_tiles, enlarge_boxes
-from bakeoff.errors import ConfigError
+from bakeoff.errors import ConfigError, show
 from bakeoff.lr.schedule import MOST_STEPS
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network, Pretrained, select, unmatched
@@ -87,7 +87,7 @@ def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], 
     if init.warm_start:
         problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
     if init.names is not None:
-        problems.add("train.init.names", f"must be null while init.weights is none, got {init.names!r}")
+        problems.add("train.init.names", f"must be null while init.weights is none, got {show(init.names)}")
 
 
 def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
@@ -222,7 +222,11 @@ def check_first_weights(init: Init, problems: Problems) -> None:
 
 def _require_in(watched: Path, path: Path, key: str, kind: str, problems: Problems) -> None:
     # DVC reads through a link to a file, as it makes them itself, but sees nothing through one to a folder.
-    place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    try:
+        place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    except OSError as error:  # such as a name that is too long
+        problems.add(key, f"cannot be a path ({error.strerror}), got {show(path.as_posix())}")
+        return
     if place.is_relative_to(watched.resolve()):
         return
     rule = f"must be {kind} in {watched.as_posix()}/, where DVC sees every edit, got {path.as_posix()!r}"

@@ -55,7 +55,7 @@ DEVICES: Mapping[DeviceName, Device] = {
     "photonvision_rk3588": Device(("rknn",), layouts=("yolov8_levels",), sizes=(640,)),
     "photonvision_rubik": Device(
         ("int8",),
-        layouts=("yolov8",),
+        layouts=("yolov8_corners",),
         sizes=(640,),
         output_ranks=(3, 2, 2),
         outputs="boxes (1, points, 4), scores (1, points) and classes (1, points) as uint8",
