@@ -9,7 +9,7 @@ tf.data. Rounds take turns and the best of each row counts; on a busy machine lo
 import argparse
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,17 @@ from sklearn.datasets import load_sample_images
 from bakeoff.input import pixels
 from bakeoff.input.augment import Augment
 from bakeoff.input.augment.colour import Colour
+from bakeoff.input.augment.copy_paste import CopyPaste
 from bakeoff.input.augment.crop import Crop, SsdCrop
 from bakeoff.input.augment.expand import Expand
+from bakeoff.input.augment.mixup import Mixup
+from bakeoff.input.augment.mosaic import Mosaic
 from bakeoff.input.augment.scene import make_key
 from bakeoff.input.augment.turn import Turn
 from bakeoff.input.augment.zoom import Zoom
 from bakeoff.input.decode import Example, decode_frames
+from bakeoff.input.mixing import Draw, Partners
+from bakeoff.input.order import Order
 from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
 
@@ -44,9 +49,14 @@ CHANGES = {
     "resize in four ways": Augment(resize=METHODS),
     "turn": Augment(turn=Turn(0.5, 0.5, 0.5)),
     "colour": Augment(colour=Colour(**AMOUNTS)),
+    "mosaic": Augment(mosaic=Mosaic(probability=1.0)),
+    "copy_paste": Augment(copy_paste=CopyPaste(probability=1.0)),
+    "mixup": Augment(mixup=Mixup(probability=1.0)),
+    "the three as often as by default": Augment(mosaic=Mosaic(), copy_paste=CopyPaste(), mixup=Mixup()),
     "colour in orders": Augment(colour=Colour(**AMOUNTS, orders=ORDERS)),
     "Inception's": Augment(crop=Crop(), resize=METHODS, turn=Turn(mirror=0.5), colour=Colour(**AMOUNTS, orders=ORDERS)),
 }
+BOXES = {"boxes": tf.constant([[0.1, 0.1, 0.4, 0.3], [0.5, 0.4, 0.8, 0.7]]), "classes": tf.constant([1, 2], tf.int64)}
 Way = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # encoded image, its number -> pixels
 
 
@@ -58,7 +68,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     images = read_images(arguments.folder, arguments.images)
-    ways = image_ways(View(arguments.size)) | clip_ways(arguments.size)
+    ways = image_ways(View(arguments.size), images) | clip_ways(arguments.size)
     rows = tf.data.Dataset.from_tensor_slices(images).enumerate()
     best = {name: (np.inf, np.inf) for name in ways}
     for _ in range(arguments.rounds):
@@ -86,10 +96,19 @@ def read_images(folder: Path | None, count: int) -> list[bytes]:
     return made
 
 
-def image_ways(view: View) -> dict[str, Way]:
+def image_ways(view: View, images: Sequence[bytes]) -> dict[str, Way]:
+    """Partners are drawn as training draws them; every image has the same two boxes."""
+
     def changed(augment: Augment, example: Example, number: tf.Tensor) -> tf.Tensor:
         key = make_key(0, epoch=tf.constant(0, tf.int64), example=number)
-        return pixels.distort(example, view, augment=augment, key=key)["image"]
+        partners = None
+        if augment.mixes:
+            draw_all = Draw(Order(len(images), 0), augment)
+            drawn = np.array([draw_all.at(0, example) for example in range(len(images))])
+            data = tf.gather(tf.constant([*images, b""]), tf.gather(drawn % (len(images) + 1), number))
+            partners = Partners(data, lambda encoded: _encoded(encoded) | BOXES)
+            example = example | BOXES
+        return pixels.distort(example, view, augment=augment, key=key, partners=partners)["image"]
 
     def way(augment: Augment) -> Way:
         return lambda encoded, number: changed(augment, _encoded(encoded), number)
