@@ -158,7 +158,9 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
             "count": tf.shape(kept)[0],
         }
 
-    @compile_graph
+    view = View.of(task.model)
+
+    @partial(compile_graph, reduce_retracing=view.tiles is not None)
     def answers(images: tf.Tensor) -> Tensors:
         outputs = network(images, training=False)
         if settings.per_class_suppression:
@@ -168,8 +170,6 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
         return tf.map_fn(
             one_class_each, (task.head.boxes(outputs), task.head.scores(outputs)), fn_output_signature=kinds
         )
-
-    view = View.of(task.model)
 
     def of_images(batch: Tensors) -> Tensors:
         return answers(batch["image"])

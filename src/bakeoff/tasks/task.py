@@ -1,6 +1,7 @@
 """The tasks, what each of them can do, what a network answers to batches, and the one loop that judges answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol, Self
 
 import keras
@@ -88,14 +89,15 @@ def judge_of(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
 
 def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
     """Return the network's predictions as a graph; `with_losses`, so that the score can count the loss, too."""
+    view = View.of(task.model) if isinstance(task, Detection) else None
+    in_looks = view is not None and view.tiles is not None
 
-    @compile_graph
+    @partial(compile_graph, reduce_retracing=in_looks)  # for there are many numbers of looks and of boxes in them
     def answer(batch: Tensors) -> Tensors:
         outputs = as_float32(network(batch["image"], training=False))
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
 
-    view = View.of(task.model) if isinstance(task, Detection) else None
-    return answer_in_looks(view, answer, with_losses=with_losses) if view and view.tiles else answer
+    return answer_in_looks(view, answer, with_losses=with_losses) if view and in_looks else answer
 
 
 def judge(
