@@ -44,8 +44,10 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
     return {name: tf.ragged.stack([example[name] for example in encoded]).to_tensor() for name in encoded[0]}
 
 
-def learn_by_heart(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> None:
-    """Train until all is found, with the loss, without what the weights themselves cost, at a tenth of the first."""
+def learn_by_heart(
+    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float, share: float = 0.1
+) -> None:
+    """Train until all is found, with the loss, without what the weights themselves cost, at that share of the first."""
     step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
     batch = {"image": tf.constant(images)} | targets_of(truth, task)
     losses: list[float] = []
@@ -54,7 +56,7 @@ def learn_by_heart(network: keras.Model, task: Detection, images: np.ndarray, tr
         assert len(losses) < MOST_STEPS, (missed, losses)
         taken = [step([batch], tf.constant(0.03)) for _ in range(STEPS_BEFORE_A_LOOK)]
         losses += [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in taken]
-        if losses[-1] < 0.1 * losses[0]:
+        if losses[-1] < share * losses[0]:
             missed = find_missed(network, task, images, truth, near)
 
 
