@@ -15,7 +15,7 @@ from PIL import Image
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.pages.template import add_facts
+from bakeoff.pages.template import add_facts, embed_jpeg
 from bakeoff.report.about import About, warn_of_end
 from bakeoff.report.mistakes import Mistake, describe_costliest
 from bakeoff.report.page import FILE, Report, write_page
@@ -74,6 +74,18 @@ def test_labels_and_files_are_words_whatever_is_in_them(score: Any, headline: st
     page = page_of(report_of(score(), headline, shown=2), tmp_path)
     assert page.text.count(NASTY) >= 4  # the title, the class, two files
     assert not page.all("script")
+
+
+def test_training_examples_are_on_the_page_if_they_were_changed(tmp_path: Path) -> None:
+    report = report_of(detections(), "mAP_50")
+    heading = "Training examples as the network got them"
+    assert heading not in page_of(report, tmp_path).text
+    sheet = embed_jpeg(Image.new("RGB", (40, 30), (200, 0, 0)))
+    page = page_of(replace(report, augmented=sheet), tmp_path)
+    assert heading in page.text
+    assert [found["alt"] for found in page.all("img") if found["src"] == sheet] == [
+        "Training examples with their boxes"
+    ]
 
 
 def test_headline_comes_first_with_its_interval(tmp_path: Path) -> None:
