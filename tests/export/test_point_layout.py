@@ -35,7 +35,7 @@ def network() -> keras.Model:
     for weight in network.weights:
         layer, _, name = weight.path.rpartition("/")
         if layer == "head.classes":
-            weight.assign(draw.normal(-0.5, 0.5, weight.shape))
+            weight.assign(draw.normal(-0.1, 0.5, weight.shape))
         elif layer == "head.boxes" and name == "kernel":
             weight.assign(draw.normal(0, 0.3, weight.shape))
         elif name in ("bias", "beta") and layer != "head.boxes":
