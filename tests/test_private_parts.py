@@ -127,13 +127,16 @@ def test_keras_keeps_the_variables_of_each_layer_in_order_and_what_it_gave() -> 
 
     dense, norm = keras.layers.Dense(3, name="dense"), keras.layers.BatchNormalization(name="norm")
     given = keras.Input((2,))
-    network = keras.Model(given, norm(dense(given)))
+    between = dense(given)
+    network = keras.Model(given, norm(between))
     own = [[*layer._trainable_variables, *layer._non_trainable_variables] for layer in (network, dense, norm)]
     assert [[variable.name for variable in variables] for variables in own] == [
         [], ["kernel", "bias"], ["gamma", "beta", "moving_mean", "moving_variance"],
     ]  # fmt: skip
     outputs = [tensor.shape for node in dense._inbound_nodes for tensor in node.output_tensors]
     assert outputs == [(None, 3)]
+    layer, node, _ = between._keras_history
+    assert layer is dense and [tensor is given for tensor in dense._inbound_nodes[node].input_tensors] == [True]
 
 
 def test_keras_loads_without_what_it_could_do_without() -> None:

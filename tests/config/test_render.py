@@ -339,7 +339,7 @@ BROKEN = {
     "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: must be between 0 and 2**31 - 1, got -1"),
     "another task's network": (
         {"model": "model: {use: cnn_small}"},
-        "params.yaml:2: model: is for classification, the records are for detection; choose an option of kind ssd, ssd_fpn",
+        "params.yaml:2: model: is for classification, the records are for detection; choose an option of kind point_detector, ssd, ssd_fpn",
     ),
     "interpolation": (
         {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},
