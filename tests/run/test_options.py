@@ -47,7 +47,7 @@ def test_the_first_tflite_format_is_the_main_file() -> None:
     [
         (
             {"formats": ()},
-            r"formats: must be one or more of saved_model, float32, float16, dynamic, int8, onnx, each once, got",
+            r"formats: must be one or more of saved_model, float32, float16, dynamic, int8, onnx, rknn, each once, got",
         ),
         ({"formats": ("int8", "int8")}, r"each once, got \['int8', 'int8'\]"),
         ({"max_detections": 0}, r"max_detections: must be between 1 and 1000, got 0"),

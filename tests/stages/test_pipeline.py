@@ -211,7 +211,8 @@ def test_plan_draws_training_examples_as_the_network_would_get_them(
     files = [tmp_path / "plain.png", tmp_path / "again.png", tmp_path / "mixed.png"]
     for file, words in zip(files, ([], ["lr.peak=0.02"], ["+train.augment.mosaic.probability=1.0"]), strict=True):
         found = bakeoff(built, "plan", "--json", *words, "--show", str(file))
-        assert found["shown"] == file.as_posix() and Image.open(file).width > 1000
+        with Image.open(file) as sheet:
+            assert found["shown"] == file.as_posix() and sheet.width > 1000
     plain, again, mixed = (file.read_bytes() for file in files)
     assert plain == again != mixed
     page = (built.folder / "models/evaluation/report.html").read_text(encoding="utf-8")
