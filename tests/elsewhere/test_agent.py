@@ -1,5 +1,6 @@
 """An agent is an ordinary object until Ray sends it somewhere: it runs a job's process and tells of it."""
 
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -50,6 +51,18 @@ def test_a_signal_reaches_all_of_the_job(place: Path) -> None:
         time.sleep(0.02)
     agent.ask(15)
     assert end_of(agent)["code"] == -15
+
+
+def test_ctrl_c_reaches_a_job_whose_agent_runs_where_it_is_blocked_as_in_workers_of_ray(place: Path) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        agent = Agent(order(place, "import time; open('there', 'w'); time.sleep(60)"))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    while not (place / "there").exists():
+        time.sleep(0.02)
+    agent.ask(signal.SIGINT)
+    assert end_of(agent)["code"] == -signal.SIGINT
 
 
 def test_one_that_was_asked_before_it_began_does_not_begin(place: Path) -> None:

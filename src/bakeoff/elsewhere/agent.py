@@ -10,6 +10,7 @@ library. An order holds
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -74,6 +75,8 @@ class Agent:
             (self._home / name).touch()
 
     def _work(self) -> None:
+        # Ray blocks Ctrl-C in its workers' threads, and what a thread blocks the processes that it starts never hear.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         try:
             self._code = self._run(self._order["near"]) if self._is_near else self._run_far(self._order["far"])
         except subprocess.CalledProcessError as error:
