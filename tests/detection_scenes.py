@@ -60,6 +60,22 @@ def learn_by_heart(
             missed = find_missed(network, task, images, truth, near)
 
 
+def count_weights_with_a_gradient(network: keras.Model, task: Detection, images: np.ndarray) -> int:
+    """Count the weights that train; each must get a gradient from a box in two images that is neither 0 nor huge."""
+    example = {"boxes": tf.constant([[0.1, 0.1, 0.4, 0.4]]), "classes": tf.constant([2], tf.int64)}
+    targets = {name: tf.stack([value] * 2) for name, value in task.encode(example).items()}
+    with tf.GradientTape() as tape:
+        loss = tf.add_n(list(task.losses(network(images, training=True), targets).values()))
+    gradients = tape.gradient(loss, network.trainable_variables)
+    size = {
+        weight.path: 0.0 if gradient is None else float(tf.reduce_max(tf.abs(gradient)))
+        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
+    }
+    # A bias before batch norm has none; there is no such bias here.
+    assert [path for path, largest in size.items() if not 1e-12 < largest < 1e6] == []
+    return len(size)
+
+
 def find_missed(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> object:
     """The first scene without as many detections as boxes, or without one of the right class within `near` of each."""
     found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
