@@ -39,6 +39,7 @@ from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store
 from bakeoff.networks.network import Network
+from bakeoff.networks.tiles import Tiles
 from bakeoff.quiet import stderr_aside
 from bakeoff.records.manifest import write_labels
 from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
@@ -84,22 +85,30 @@ def write_files(
 def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
     """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one look."""
     drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
+    look_at = _cut_one_look(shape.view, shape.tiles) if shape.tiles else _take_whole
 
-    cut, tiles = make_cutter(shape.view), shape.tiles
+    def inputs() -> Iterator[list[np.ndarray]]:
+        for number, batch in enumerate(evaluation_batches(store, shape, np.sort(drawn))):
+            for image in look_at(number, batch):
+                yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
 
-    def looks(number: int, batch: Tensors) -> np.ndarray:
-        if not tiles:
-            return batch["image"].numpy()
+    return inputs
+
+
+def _take_whole(number: int, batch: Tensors) -> np.ndarray:
+    return batch["image"].numpy()
+
+
+def _cut_one_look(view: View, tiles: Tiles) -> Callable[[int, Tensors], np.ndarray]:
+    """Return what cuts one look out of a batch of one picture, another each time."""
+    cut = make_cutter(view)
+
+    def look_at(number: int, batch: Tensors) -> np.ndarray:
         [picture] = batch["pixels"]
         windows = tiles.windows(*picture.shape[:2])
         return cut(picture, tf.constant(windows[[number % len(windows)]], tf.int32)).numpy()
 
-    def inputs() -> Iterator[list[np.ndarray]]:
-        for number, batch in enumerate(evaluation_batches(store, shape, np.sort(drawn))):
-            for image in looks(number, batch):
-                yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
-
-    return inputs
+    return look_at
 
 
 def _from_zero(representative: Representative) -> Representative:
