@@ -38,7 +38,7 @@ def saved(image: Image.Image, quality: int = 90) -> bytes:
 
 
 def picture(image: Image.Image) -> Picture:
-    return image.convert("L").resize((96, 96), Image.Resampling.BOX), min(image.size)
+    return Picture(image.convert("L").resize((96, 96), Image.Resampling.BOX), min(image.size))
 
 
 def test_pictures_whose_hashes_are_near_are_not_alike_unless_their_pixels_are(make: Build, tmp_path: Path) -> None:
@@ -110,3 +110,22 @@ def test_more_pairs_than_are_looked_at_are_told_as_at_least(
     monkeypatch.setattr(alike, "MOST_PAIRS", 4)
     warnings = make(ImageFolders(path="set")).findings.warnings
     assert warnings[-1].startswith("at least 4 pairs of images across the split looking alike")
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_pairs_are_the_first_ones_however_many_are_compared_at_once(
+    make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    write_images(tmp_path / "set/train", {"cat": 8})
+    for number in range(8):
+        write(tmp_path / f"set/val/cat/{number}.jpg", encoded(number, quality=70))
+        write(tmp_path / f"set/test/cat/{number}.jpg", encoded(number, quality=60))
+    monkeypatch.setattr(alike, "AT_ONCE", at_once)
+    make(ImageFolders(path="set"))
+    pairs = json.loads((tmp_path / "records/report.json").read_text())["near-duplicates"]
+    first, second = pairs[:8], pairs[8:]
+    assert sorted(first) == [[f"train/cat/{n:03d}.jpg", f"val/cat/{n}.jpg"] for n in range(8)]
+    assert len(second) == 16 and {other.split("/")[0] for _, other in second} == {"test"}
+    monkeypatch.setattr(alike, "MOST_PAIRS", 5)
+    make(ImageFolders(path="set"))
+    assert json.loads((tmp_path / "records/report.json").read_text())["near-duplicates"] == pairs[:5]

@@ -6,6 +6,7 @@ Where all photographs are of one kind, hands on white paper, most of the hashes 
 import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,47 @@ from bakeoff.records.shards import name_index, read_frame
 from bakeoff.records.wire import decode_features
 
 MOST_PAIRS, MOST_CANDIDATES = 1000, 4000
+AT_ONCE = 500  # candidates that are compared before the next pictures are opened
 KEPT = 96  # pixels of a side that pairs are compared by, at most a third of them
 FINEST, COARSEST = 32, 8  # pixels of a side that two pictures are compared at
 ALIKE = 0.95  # correlation of two pictures; of photographs of hands that differ it reaches 0.91
 DETAILS = 0.2  # share of their details that may differ; of the same hands at least 0.37 do
 NOISE = 1.0  # grey levels that a JPEG may be off where a picture is smooth
-Picture = tuple[Image.Image, int]  # in grey, KEPT pixels wide and high, and the shorter side that it had
+
+
+class Grid:
+    """What pictures are compared by at one size."""
+
+    def __init__(self, greys: np.ndarray) -> None:
+        self._greys = greys
+        self.centred = greys - greys.mean()
+        self.power = float((self.centred**2).sum())
+
+    @cached_property
+    def details(self) -> np.ndarray:
+        return _keep_details(self._greys)
+
+    @cached_property
+    def strength(self) -> float:
+        return float((self.details**2).mean())
+
+
+class Picture:
+    """An image in grey, KEPT pixels wide and high, and the shorter side that it had."""
+
+    def __init__(self, image: Image.Image, shorter: int) -> None:
+        self._image, self.shorter = image, shorter
+        self._grids: dict[int, Grid] = {}
+
+    def grid(self, side: int) -> Grid:
+        if side not in self._grids:
+            resized = self._image.resize((side, side), Image.Resampling.BOX)
+            self._grids[side] = Grid(np.asarray(resized, np.float64))
+        return self._grids[side]
+
+    def forget(self) -> None:
+        """Drop its grids, which take more memory than the picture."""
+        self._grids.clear()
 
 
 def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tuple[list[tuple[str, str]], bool]:
@@ -38,25 +74,28 @@ def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tup
     are_all = True
     for first, second in combinations(files, 2):
         candidates = list(islice(find_near_pairs(hashes[first], hashes[second]), MOST_CANDIDATES))
-        ones = _open_pictures(catalogue, files[first], first, {place for place, _ in candidates})
-        others = _open_pictures(catalogue, files[second], second, {place for _, place in candidates})
-        for one, other in candidates:
-            (name, picture), (other_name, other_picture) = ones[one], others[other]
-            if look_alike(picture, other_picture):
-                pairs.append((name, other_name))
+        ones = Shelf(catalogue, files[first], first, {place for place, _ in candidates})
+        others = Shelf(catalogue, files[second], second, {place for _, place in candidates})
+        for start in range(0, len(candidates), AT_ONCE):
+            some = candidates[start : start + AT_ONCE]
+            ones.open({place for place, _ in some})
+            others.open({place for _, place in some})
+            pairs += [
+                (ones.name(one), others.name(other)) for one, other in some if look_alike(ones[one], others[other])
+            ]
+            if len(pairs) > MOST_PAIRS:
+                return pairs[:MOST_PAIRS], False
         are_all = are_all and len(candidates) < MOST_CANDIDATES
-    return pairs[:MOST_PAIRS], are_all and len(pairs) <= MOST_PAIRS
+    return pairs, are_all
 
 
 def look_alike(first: Picture, second: Picture) -> bool:
     """Whether two pictures are one, saved again, resized or made lighter; as fine as the smaller one can tell."""
-    side = min(FINEST, max(COARSEST, min(first[1], second[1]) // 3))
-    grids = [np.asarray(image.resize((side, side), Image.Resampling.BOX), np.float64) for image, _ in (first, second)]
-    one, other = (grid - grid.mean() for grid in grids)
-    if (one * other).sum() < ALIKE * np.sqrt((one**2).sum() * (other**2).sum()) or not one.any():
+    side = min(FINEST, max(COARSEST, min(first.shorter, second.shorter) // 3))
+    one, other = first.grid(side), second.grid(side)
+    if (one.centred * other.centred).sum() < ALIKE * np.sqrt(one.power * other.power) or not one.power:
         return False
-    one, other = map(_keep_details, grids)
-    return bool(((one - other) ** 2).mean() <= DETAILS * ((one**2).mean() + (other**2).mean()) + NOISE**2)
+    return bool(((one.details - other.details) ** 2).mean() <= DETAILS * (one.strength + other.strength) + NOISE**2)
 
 
 def _keep_details(grid: np.ndarray) -> np.ndarray:
@@ -72,26 +111,39 @@ def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
     return np.fromiter((row[0] for row in rows), np.int64).view(np.uint64)
 
 
-def _open_pictures(
-    catalogue: Catalogue, files: Sequence[Path], side: str, places: set[int]
-) -> dict[int, tuple[str, Picture]]:
-    """Return names and pictures out of the finished shards, by their places in the order of names."""
-    query = (
-        "SELECT name, shard, ROW_NUMBER() OVER (PARTITION BY shard ORDER BY place, name) - 1 FROM examples "
-        "WHERE side = ? ORDER BY name"
-    )
-    rows = enumerate(catalogue.table.execute(query, [side]) if places else ())
-    wanted = {place: row for place, row in rows if place in places}
-    shards = {shard for _, shard, _ in wanted.values()}
-    indexes = {shard: np.load(files[shard].with_name(name_index(files[shard].name))) for shard in shards}
+class Shelf:
+    """The pictures of a side's shards at some places in the order of names, opened when they are asked for."""
 
-    def load(row: tuple[str, int, int]) -> tuple[str, Picture]:
-        name, shard, turn = row
-        frame = read_frame(files[shard], *map(int, indexes[shard][turn]))
-        return name, open_picture(middle_frame(decode_features(frame)))
+    def __init__(self, catalogue: Catalogue, files: Sequence[Path], side: str, places: set[int]) -> None:
+        query = (
+            "SELECT name, shard, ROW_NUMBER() OVER (PARTITION BY shard ORDER BY place, name) - 1 FROM examples "
+            "WHERE side = ? ORDER BY name"
+        )
+        rows = enumerate(catalogue.table.execute(query, [side]) if places else ())
+        self._rows: dict[int, tuple[str, int, int]] = {place: row for place, row in rows if place in places}
+        self._files = files
+        shards = {shard for _, shard, _ in self._rows.values()}
+        self._indexes = {shard: np.load(files[shard].with_name(name_index(files[shard].name))) for shard in shards}
+        self._pictures: dict[int, Picture] = {}
 
-    with quiet_pillow(), ThreadPoolExecutor(machine.cores()) as threads:
-        return dict(zip(wanted, threads.map(load, wanted.values()), strict=True))
+    def open(self, places: set[int]) -> None:
+        """Open those that are not yet; what the others were compared by is made anew if it is wanted."""
+        for picture in self._pictures.values():
+            picture.forget()
+        missing = sorted(places - self._pictures.keys())
+        with quiet_pillow(), ThreadPoolExecutor(machine.cores()) as threads:
+            self._pictures.update(zip(missing, threads.map(self._load, missing), strict=True))
+
+    def _load(self, place: int) -> Picture:
+        _, shard, turn = self._rows[place]
+        frame = read_frame(self._files[shard], *map(int, self._indexes[shard][turn]))
+        return open_picture(middle_frame(decode_features(frame)))
+
+    def name(self, place: int) -> str:
+        return self._rows[place][0]
+
+    def __getitem__(self, place: int) -> Picture:
+        return self._pictures[place]
 
 
 def middle_frame(features: Mapping[str, Any]) -> bytes:
@@ -105,4 +157,4 @@ def open_picture(encoded: bytes) -> Picture:
     opened = Image.open(io.BytesIO(encoded))
     shorter = min(opened.size)
     opened.draft("L", (KEPT, KEPT))
-    return opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter
+    return Picture(opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter)
