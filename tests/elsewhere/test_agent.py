@@ -1,5 +1,6 @@
 """An agent is an ordinary object until Ray sends it somewhere: it runs a job's process and tells of it."""
 
+import os
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from bakeoff.elsewhere import agent as module
-from bakeoff.elsewhere.agent import NOT_STARTED, Agent, _clone, _share
+from bakeoff.elsewhere.agent import NOT_STARTED, TOLD_LINK, Agent, _clone, _recall, _remove_left, _share
 from bakeoff.elsewhere.mirror import Mirror
 from bakeoff.sweep.job import JobFiles
 
@@ -148,3 +149,45 @@ def test_what_a_job_learned_of_networks_and_compiled_is_there_for_the_next_one_o
         assert (place / name / "src/bakeoff/__pycache__/run.pyc").read_bytes() == b"compiled"
     (place / "1/.bakeoff/networks/ab.json").write_text("{}")
     assert (place / "2/.bakeoff/networks/ab.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("heard", "goes_on_with"),
+    [
+        (None, "one\ntwo\n"),  # home heard nothing before the node died
+        ("one\n", "one\ntwo\n"),
+        ("one\nother\n", "one\nother\n"),  # the job went on elsewhere meanwhile
+    ],
+)
+def test_what_a_job_told_before_its_node_died_is_there_for_its_next_attempt(
+    place: Path, heard: str | None, goes_on_with: str
+) -> None:
+    dead, home = place / "jobs/sweep-1.1/workspace/.bakeoff", place / "jobs/sweep-1.2/workspace/.bakeoff"
+    for name, content in {
+        "journal/5d/journal.jsonl": "one\ntwo\n",
+        "journal/5d/target.json": "{}",
+        "runs/7f/run": "5d",
+    }.items():
+        (dead / name).parent.mkdir(parents=True, exist_ok=True)
+        (dead / name).write_text(content)
+    (place / "jobs/sweep-1.1" / TOLD_LINK).symlink_to(dead)
+    (place / "jobs/sweep-1.1.lock").touch()
+    _remove_left(place)
+    assert not dead.exists() and not (place / "jobs/sweep-1.1").exists()
+    if heard is not None:
+        (home / "journal/5d").mkdir(parents=True)
+        (home / "journal/5d/journal.jsonl").write_text(heard)
+    _recall(place, "sweep-2.1", home)  # another job
+    assert (home / "runs/7f/run").exists() is False
+    _recall(place, "sweep-1.2", home)
+    assert (home / "journal/5d/journal.jsonl").read_text() == goes_on_with
+    assert (home / "runs/7f/run").exists() == (goes_on_with == "one\ntwo\n")
+
+
+def test_what_jobs_told_that_never_came_back_is_removed_after_a_week(place: Path) -> None:
+    for name, days in {"old": 8, "new": 6}.items():
+        (place / TOLD_LINK / name).mkdir(parents=True)
+        os.utime(place / TOLD_LINK / name, (time.time() - days * 86400,) * 2)
+    (place / "jobs").mkdir()
+    _remove_left(place)
+    assert [path.name for path in (place / TOLD_LINK).iterdir()] == ["new"]

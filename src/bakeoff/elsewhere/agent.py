@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 SECONDS_OF_SILENCE = 1.0  # after which an answer comes without news
+SECONDS_TOLD_IS_KEPT = 7 * 86400.0  # of jobs that never came back
 SECONDS_TO_BE_ASKED = 3600.0  # after the end, for a launcher that comes back
 NOT_STARTED = 130  # the exit code of a job that was asked to end before it began
 NOT_OF_A_JOB = ("RAY_", "PYTHONPATH")  # what Ray sets for its own workers
@@ -30,6 +31,7 @@ TOLD = ("runs/*/run", "runs/*/status.json", "results/*.json", "journal/*/target.
 GROWING = "journal/*/journal.jsonl"
 KEPT = "journal/*/files/*"  # a journal's lines name them, so they travel before it
 UNFINISHED = ".partial"
+TOLD_LINK = "told"  # in the folder of a job: where it tells; in that of the node: what killed jobs told there
 
 
 class Agent:
@@ -105,16 +107,18 @@ class Agent:
         own = scratch / "jobs" / part["name"]
         own.parent.mkdir(parents=True, exist_ok=True)
         self._held = _take(own)
-        _remove_left(own.parent)
+        _remove_left(scratch)
         try:
             folder = _clone(scratch, own / "workspace", part)
             self._home, self._log = folder / ".bakeoff", own / "log"
             _share(scratch, folder, self._home)
-            sweep = self._home / "sweeps" / part["sweep"]
+            (own / TOLD_LINK).symlink_to(self._home)
             for name, content in part["files"].items():
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
+            _recall(scratch, part["name"], self._home)
+            sweep = self._home / "sweeps" / part["sweep"]
             return self._run({
                 "command": ["-m", "bakeoff.elsewhere.far_job", str(sweep), *part["arguments"]],
                 "folder": str(folder), "log": str(self._log),
@@ -131,7 +135,9 @@ class Agent:
     def leave(self) -> None:
         """Remove what the job leaves on this node, and end this process."""
         if self._home != Path():
-            shutil.rmtree(self._log.parent, ignore_errors=True)
+            own = self._log.parent
+            shutil.rmtree(own, ignore_errors=True)
+            shutil.rmtree(own.parent.parent / TOLD_LINK / _job_of(own.name), ignore_errors=True)
         from ray.actor import exit_actor
 
         exit_actor()
@@ -208,16 +214,49 @@ def _take(own: Path) -> IO[str]:
     return lock
 
 
-def _remove_left(folder: Path) -> None:
-    """Remove folders of jobs whose agents are gone."""
-    for path in folder.glob("*.lock"):
+def _remove_left(scratch: Path) -> None:
+    """Remove folders of jobs whose agents are gone; what their runs told waits for the next attempt."""
+    for path in (scratch / "jobs").glob("*.lock"):
         with open(path, "w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 continue
-            shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+            own = path.with_suffix("")
+            _copy_told(own / TOLD_LINK, scratch / TOLD_LINK / _job_of(own.name))
+            shutil.rmtree(own, ignore_errors=True)
             path.unlink(missing_ok=True)
+    for told in (scratch / TOLD_LINK).glob("*"):
+        with suppress(OSError):
+            if time.time() - told.stat().st_mtime > SECONDS_TOLD_IS_KEPT:
+                shutil.rmtree(told, ignore_errors=True)
+
+
+def _recall(scratch: Path, name: str, home: Path) -> None:
+    """Let a job go on with what its last attempt told on this node, unless home has heard otherwise since.
+
+    The attempt may have come to its end, and its training may be in the node's cache, before home heard of it.
+    """
+    told = scratch / TOLD_LINK / _job_of(name)
+    for journal in told.glob(GROWING):
+        heard = home / journal.relative_to(told)
+        if heard.is_file() and not journal.read_bytes().startswith(heard.read_bytes()):
+            return
+    _copy_told(told, home)
+
+
+def _copy_told(source: Path, target: Path) -> None:
+    for pattern in (*TOLD, KEPT, GROWING):
+        for path in source.glob(pattern):
+            if path.is_file() and not path.name.endswith(UNFINISHED):
+                place = target / path.relative_to(source)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+
+
+def _job_of(attempt: str) -> str:
+    """Return the name of the job of which this is an attempt."""
+    return attempt.rpartition(".")[0]
 
 
 def _part(path: Path, start: int, length: int) -> bytes:

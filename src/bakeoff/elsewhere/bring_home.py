@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from bakeoff import dvc, workspace
 from bakeoff.elsewhere.far_job import TOLD_FILE
-from bakeoff.elsewhere.mirror import unpack
+from bakeoff.elsewhere.mirror import JOURNAL, unpack
 from bakeoff.errors import BakeoffError, WorkspaceError
 from bakeoff.mending import settle
 from bakeoff.sweep.experiment import name_experiment_ref
@@ -52,26 +52,28 @@ def bring_home(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> 
     experiment = git("rev-parse", f"{ref}^")
     with TemporaryDirectory() as folder:
         git("archive", "--format=tar", f"--output={Path(folder) / 'commit.tar'}", ref)
-        unpack_commit(Path(folder))
+        told = unpack_commit(Path(folder))
     with FileLock(workspace.sweeps() / LOCK):  # DVC lets one command in at a time
         dvc.fetch_commit(experiment, job.stages)
     settle(dvc.cache())
     name = name_experiment_ref(manifest.baseline, job.experiment)
     git("update-ref", name, experiment)
     result = result_of(job.experiment)
-    note_result(result.run_id or "", experiment=job.experiment, here=False)
+    # Of a training that DVC took from the node's cache nothing was told; whoever looks next tells of it from its files.
+    if not result.run_id or f"journal/{result.run_id}/{JOURNAL}" in told:
+        note_result(result.run_id or "", experiment=job.experiment, here=False)
     git("push", "--quiet", remote, f"+{name}:{name}", f":{ref}")  # as `dvc exp push` leaves it for others
     git("update-ref", "-d", ref)
     return True
 
 
-def unpack_commit(folder: Path) -> None:
-    """Unpack what the run told, from the archive of the commit that has it."""
+def unpack_commit(folder: Path) -> list[str]:
+    """Unpack what the run told, from the archive of the commit that has it; return the names of its files."""
     import tarfile
 
     with tarfile.open(folder / "commit.tar") as tar:
         tar.extract(TOLD_FILE, folder, filter="data")
-    unpack(folder / TOLD_FILE, workspace.main_workspace() / workspace.IN_FLIGHT)
+    return unpack(folder / TOLD_FILE, workspace.main_workspace() / workspace.IN_FLIGHT)
 
 
 def obey(order: Mapping[str, Any]) -> int:

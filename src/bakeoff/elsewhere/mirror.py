@@ -56,10 +56,14 @@ def write_at(path: Path, at: int, content: bytes) -> None:
         os.close(file)
 
 
-def unpack(packed: Path, told: Path) -> None:
-    """Write what a job told until its end, where it is not there yet: what journals name before the journals."""
+def unpack(packed: Path, told: Path) -> list[str]:
+    """Write what a job told until its end, where it is not there yet: what journals name before the journals.
+
+    Return the names of all files that it told.
+    """
     with tarfile.open(packed) as tar:
-        for member in tar:
+        members = tar.getmembers()
+        for member in members:
             path = told / member.name
             content = tar.extractfile(member)
             if content is None or (path.is_file() and path.stat().st_size >= member.size and JOURNAL in member.name):
@@ -69,3 +73,4 @@ def unpack(packed: Path, told: Path) -> None:
                 write_whole(path, content.read().decode())
             else:
                 write_at(path, 0, content.read())
+    return [member.name for member in members]
