@@ -1,6 +1,6 @@
 """Lose nodes, launchers and the network under a sweep on far nodes: is every point done once, with the same weights?
 
-    python tests/faults/far_sweeps.py --points 12 --faults 10 --seed 0 [--folder FOLDER]
+    python tests/faults/far_sweeps.py --points 26 --faults 10 --seed 0 [--folder FOLDER]
 
 makes a small workspace, a git remote, a bucket of S3 (moto), a server of MLflow on PostgreSQL and a Ray cluster of two
 nodes that see neither the workspace nor each other. A sweep over so many points runs there, with faults at random
