@@ -13,7 +13,8 @@ def overlaps(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
 
 
 def area(boxes: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_prod(tf.maximum(boxes[..., 2:] - boxes[..., :2], 0.0), axis=-1)
+    size = tf.maximum(boxes[..., 2:] - boxes[..., :2], 0.0)
+    return size[..., 0] * size[..., 1]  # the gradient of `reduce_prod` takes several times as long
 
 
 def centres_and_sizes(boxes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

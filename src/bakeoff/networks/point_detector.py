@@ -77,6 +77,7 @@ class PointDetector:
     }
     input_size: int = 640
     width: float = 0.25  # of 1,024 channels in the last stage: 0.25 is nano, 0.5 small
+    most_channels: int = 1024  # of a stage, times the width; less for small inputs, whose last maps have few cells
     first_stride: Literal[2, 4] = 2  # of the first convolution; with 4 it takes the place of two, for small inputs
     depth: int = 1  # residual pairs of convolutions in a stage of the backbone
     head_convolutions: int = 1  # before the last layer of each head
@@ -94,6 +95,7 @@ class PointDetector:
         require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
         require_at_most(self, input_size=MOST_PIXELS)
         require_width("width", self.width)
+        require(64 <= self.most_channels <= 4096, "most_channels", self.most_channels, "between 64 and 4096")
         require(1 <= self.depth <= 12, "depth", self.depth, "between 1 and 12")
         require(0 <= self.head_convolutions <= 8, "head_convolutions", self.head_convolutions, "between 0 and 8")
         require(2 <= self.bins <= 64, "bins", self.bins, "between 2 and 64")

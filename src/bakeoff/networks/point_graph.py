@@ -77,7 +77,8 @@ def _backbone(x: Tensor, detector: "PointDetector", layers: Layers) -> list[Tens
     x = layers.convolve(x, channels(32 * reached, detector.width), kernel=kernel, strides=reached, name="backbone.stem")
     levels = []
     for stride, number in STAGES.items():
-        name, filters = f"backbone.stride{stride}", channels(number, detector.width)
+        name = f"backbone.stride{stride}"
+        filters = channels(min(number, detector.most_channels), detector.width)
         if stride > reached:
             x = layers.convolve(x, filters, kernel=3, strides=2, name=f"{name}.down")
             x = layers.partial_stage(x, name=name, pairs=detector.depth, adds=True)

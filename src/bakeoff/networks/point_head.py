@@ -134,14 +134,15 @@ class PointHead:
 def overlaps(a: tf.Tensor, b: tf.Tensor, kind: str = "iou") -> tf.Tensor:
     """Return the intersection over union of boxes (…, 4), less what `giou` or `ciou` takes off for their distance."""
     low, high = tf.maximum(a[..., :2], b[..., :2]), tf.minimum(a[..., 2:], b[..., 2:])
-    both = tf.reduce_prod(tf.maximum(high - low, 0.0), axis=-1)
+    shared = tf.maximum(high - low, 0.0)
+    both = shared[..., 0] * shared[..., 1]
     union = area(a) + area(b) - both
     share = both / tf.maximum(union, LEAST)
     if kind == "iou":
         return share
     around = tf.maximum(a[..., 2:], b[..., 2:]) - tf.minimum(a[..., :2], b[..., :2])
     if kind == "giou":
-        whole = tf.reduce_prod(around, axis=-1)
+        whole = around[..., 0] * around[..., 1]
         return share - (whole - union) / tf.maximum(whole, LEAST)
     (centre, size), (other_centre, other_size) = centres_and_sizes(a), centres_and_sizes(b)
     apart = tf.reduce_sum((centre - other_centre) ** 2, axis=-1)
