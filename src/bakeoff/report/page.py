@@ -9,7 +9,7 @@ from typing import Any
 from bakeoff.metrics.catalogue import BY_HEADLINE, METRICS, Kind
 from bakeoff.pages import template
 from bakeoff.report.about import About
-from bakeoff.report.chance import DRAWINGS
+from bakeoff.report.chance import CHANCE, DRAWINGS
 from bakeoff.report.charts import draw_charts, draw_losses
 from bakeoff.report.facts import MEANINGS
 from bakeoff.report.gallery import MOST_BOXES, Shown, draw_figure
@@ -92,7 +92,7 @@ def write_page(folder: Path, report: Report) -> None:
         class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],
         confusion=Confusion.of(confused, list(report.counts)) if confused else None,
-        statistics=_explain_intervals(report), meanings=MEANINGS, drawings=DRAWINGS,
+        statistics=_explain_intervals(report), meanings=MEANINGS, drawings=DRAWINGS, chance=CHANCE,
     )  # fmt: skip
 
 
