@@ -1,6 +1,6 @@
 """Whether slices name what is weak, and nothing where luck alone differs: on the real facts of an evaluation.
 
-    python benchmarks/slices.py [models/evaluation/examples.parquet …] [--draws 100]     # after `dvc repro`
+    python benchmarks/slices.py [models/evaluation/examples.parquet …] [--draws 1000]     # after `dvc repro`
 
 Facts and true boxes are those of the file. Answers are drawn: of each example by a hardness of its own that knows
 nothing of the facts, and again with the darkest quarter of the examples made weak. In how many draws is a slice named,
@@ -27,7 +27,7 @@ SEED = 0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, default=[Path("models/evaluation/examples.parquet")])
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=1000)
     arguments = parser.parse_args()
     print("examples  slices  named without a weak slice  named with dark ones weak  brightness first  s a draw")
     for file in arguments.files:
@@ -37,7 +37,7 @@ def main() -> None:
         seconds = (time.perf_counter() - began) / (2 * arguments.draws)
         count, size = len(cut_slices(facts)), len(facts["brightness"])
         (luck, _), (found, first) = named
-        shares = f"{luck:19} of {arguments.draws:<4}{found:23} of {arguments.draws:<4}{first:11}"
+        shares = f"{luck:19} of {arguments.draws:<5,}{found:23} of {arguments.draws:<5,}{first:11}"
         print(f"{size:8,}{count:8}{shares}{seconds:10.3f}  {file}")
 
 

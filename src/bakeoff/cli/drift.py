@@ -40,9 +40,9 @@ def show_drift(arguments: argparse.Namespace) -> None:
     files = list_images(folder)
     trained, called = _find(arguments.of_run)
     require_pictures(trained, called)
-    stores, kind = open_records(trained, called)
+    stores = open_records(trained, called)
     load_tensorflow()
-    from bakeoff.predict.drift import FEWEST, compare_samples, rank_foreign
+    from bakeoff.predict.drift import FEWEST, compare_with_all, join_samples, rank_foreign
     from bakeoff.predict.drift_page import describe, write_drift
     from bakeoff.predict.drift_samples import MOST, read_folder, read_records, take_sample
     from bakeoff.predict.features import Looker
@@ -58,15 +58,16 @@ def show_drift(arguments: argparse.Namespace) -> None:
     if len(new.names) < FEWEST:
         say(f"drift: no statement: {len(new.names)} images in {folder}, {FEWEST} or more are needed{unread}")
         return
-    total = sum(store.examples for store in stores)
-    with progress("drift", min(total, MOST), "images of the run") as bar:
-        own = take_sample(read_records(stores), looker, bar.advance, most)
-    if len(own.names) < FEWEST:
-        say(f"drift: no statement: {called} has {len(own.names)} {kind}, {FEWEST} or more are needed")
+    some = {name: store for name, store in stores.items() if store.examples >= FEWEST}
+    if not some:
+        say(f"drift: no statement: {called} has no {FEWEST} images of the training or of the validation")
         return
-    aspects, foreign = compare_samples(own, new), rank_foreign(own, new)
-    some = f" of {len(files):,}" if len(files) > MOST else ""
-    counted = f"{len(new.names):,}{some} images of {folder} beside {len(own.names):,} {kind} of {called}"
+    with progress("drift", sum(min(store.examples, MOST) for store in some.values()), "images of the run") as bar:
+        samples = [take_sample(read_records(store), looker, bar.advance, most) for store in some.values()]
+    aspects, foreign = compare_with_all(samples, new), rank_foreign(join_samples(samples), new)
+    own = " and ".join(f"{len(sample.names):,} {name}" for name, sample in zip(some, samples, strict=True))
+    of_all = f" of {len(files):,}" if len(files) > MOST else ""
+    counted = f"{len(new.names):,}{of_all} images of {folder} beside {own} images of {called}"
     say(f"drift: {counted}{unread}")
     for line in describe(aspects):
         say(line)

@@ -100,6 +100,27 @@ def compare_samples(own: Sample, new: Sample) -> list[Aspect]:
     )  # fmt: skip
 
 
+def compare_with_all(samples: Sequence[Sample], new: Sample) -> list[Aspect]:
+    """Compare with each sample of a run's images, and return of each aspect the one that is nearest.
+
+    Training and validation may be of two worlds, and a network knows its training images by heart: new images that are
+    like either are no others.
+    """
+    found = [{aspect.name: aspect for aspect in compare_samples(sample, new)} for sample in samples]
+    names = [name for name in found[0] if all(name in aspects for aspects in found)]
+    nearest = [
+        max((one[name] for one in found), key=lambda aspect: (aspect.chance, -aspect.distance)) for name in names
+    ]
+    return sorted(nearest, key=lambda aspect: -aspect.distance)
+
+
+def join_samples(samples: Sequence[Sample]) -> Sample:
+    names = [name for sample in samples for name in sample.names]
+    return Sample(
+        names, {key: np.concatenate([sample.aspects[key] for sample in samples]) for key in samples[0].aspects}
+    )
+
+
 def rank_foreign(own: Sample, new: Sample) -> list[Foreign]:
     """Return the new images, the most foreign first: by the aspect in which each is farthest from the run's images."""
     count = len(own.names)

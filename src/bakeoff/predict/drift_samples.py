@@ -21,8 +21,7 @@ from bakeoff.sources.raw_files import IMAGE_SUFFIXES
 if TYPE_CHECKING:
     from bakeoff.predict.features import Looker
 
-MOST = 400  # images of a sample
-ENOUGH = 40  # validation images that stand for the run; its network knows those of the training by heart
+MOST = 300  # images of a sample
 AT_ONCE = 16
 ENCODED, NAME = "image/encoded", "image/filename"
 VIDEO = "video"
@@ -52,8 +51,8 @@ def choose_some(count: int) -> list[int]:
     return sorted(np.random.default_rng(0).choice(count, MOST, replace=False).tolist())
 
 
-def open_records(trained: Trained, called: str) -> tuple[list[Store], str]:
-    """Return the images that stand for the run, and what to call them. Raises DataError if others are here."""
+def open_records(trained: Trained, called: str) -> dict[str, Store]:
+    """Return the run's images, those of the training and of the validation. Raises DataError if others are here."""
     assert trained.run is not None
     try:
         manifest = fitting_manifest(workspace.RECORDS, trained.run.derived)
@@ -64,16 +63,11 @@ def open_records(trained: Trained, called: str) -> tuple[list[Store], str]:
             f"{workspace.RECORDS.as_posix()}: holds other data than {called} was trained on, so there is nothing to "
             "compare with; bring its records back (`dvc checkout` in its commit)"
         )
-    splits = {name: Store(workspace.RECORDS, manifest.splits[name], "skip") for name in (TRAIN, VALIDATION)}
-    if splits[VALIDATION].examples >= ENOUGH:
-        return [splits[VALIDATION]], "validation images"
-    return list(splits.values()), "training and validation images"
+    return {name: Store(workspace.RECORDS, manifest.splits[name], "skip") for name in (TRAIN, VALIDATION)}
 
 
-def read_records(stores: list[Store]) -> Iterator[Named]:
-    places = [(store, number) for store in stores for number in range(store.examples)]
-    for at in choose_some(len(places)):
-        store, number = places[at]
+def read_records(store: Store) -> Iterator[Named]:
+    for number in choose_some(store.examples):
         [data] = store.read(np.array([number]))
         if data is not None:
             features = decode_features(data, only=(ENCODED, NAME))
@@ -101,7 +95,7 @@ def take_sample(
     while some := list(islice(waiting, AT_ONCE)):
         shown, features = looker.look([pixels for _, pixels in some])
         for (name, pixels), seen, found in zip(some, shown, features, strict=True):
-            height, width = _shrink(*pixels.shape[:2], most)
+            height, width = _shrink(pixels.shape[0], pixels.shape[1], most)
             names.append(name)
             for aspect, values in chain(measure((height, width), seen).items(), [(FEATURES, found)]):
                 aspects.setdefault(aspect, []).append(np.asarray(values, np.float64))
