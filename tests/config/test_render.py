@@ -312,6 +312,15 @@ BROKEN = {
         "params.yaml:6: train.init.weights: must be a file or folder in data/weights/, where DVC sees every edit, got "
         "'elsewhere/w.h5'; `cp -r elsewhere/w.h5 data/weights/` and name it there",
     ),
+    "a table of slices that is not there": (
+        {"evaluate": "evaluate: {use: standard, slices: {table: data/raw/facts.csv}}"},
+        "evaluate.slices.table: no such file 'data/raw/facts.csv'; CSV files in data/raw/: none",
+    ),
+    "a table of slices that DVC does not watch": (
+        {"evaluate": "evaluate: {use: standard, slices: {table: params.yaml}}"},
+        "evaluate.slices.table: must be a file in data/raw/, where DVC sees every edit, got 'params.yaml'; "
+        "`cp -r params.yaml data/raw/` and name it there",
+    ),
     "data that DVC does not watch": (
         {"data": "data: {use: image_folders, path: elsewhere/photos}"},
         "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'elsewhere/photos'; "

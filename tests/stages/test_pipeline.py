@@ -85,7 +85,7 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/train/final.weights.h5", "models/train/best.weights.h5",
         "models/train/history.jsonl", "models/train/state.json", "models/train/plots/training.tsv",
         "models/evaluation/metrics.json", "models/evaluation/examples.parquet", "models/evaluation/pictures.jpg",
-        "models/evaluation/headline.json", "models/evaluation/report.html",
+        "models/evaluation/headline.json", "models/evaluation/report.html", "models/evaluation/slices.json",
         "models/evaluation/plots/precision_recall.tsv", "models/export/saved_model/saved_model.pb",
         "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip

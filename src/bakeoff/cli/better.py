@@ -55,7 +55,7 @@ def show_verdict(arguments: argparse.Namespace) -> None:
     on = arguments.on
     if on is not None:
         require_judged([a, b], on)
-    files = [find_examples(one if on else _maker(one, gathered), gathered.target.address, on) for one in (a, b)]
+    files = [find_examples(one if on else find_maker(one, gathered), gathered.target.address, on) for one in (a, b)]
     found = judge(a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples)
     if arguments.json:
         print(json.dumps(found.tree, indent=1, ensure_ascii=False))
@@ -72,7 +72,7 @@ def _one(name: str, gathered: "Gathered") -> "Contender":
     return found[0]
 
 
-def _maker(contender: "Contender", gathered: "Gathered") -> "Contender":
+def find_maker(contender: "Contender", gathered: "Gathered") -> "Contender":
     """The run whose result DVC's cache gave to this one; it has the files."""
     made = [run for run in gathered.project_runs() if run.run_id == contender.reused_from]
     return gathered.fill(made)[0] if made else contender
@@ -92,6 +92,10 @@ def _say(found: "Verdict", on: str | None) -> None:
     if found.by_class:
         say(f"{found.metric} of each class; these intervals hold for all classes at once")
         say_columns([HEAD, *_rows(found.by_class)])
+    if found.setbacks:
+        better, other = ("A", "B") if found.difference.value < 0 else ("B", "A")
+        for line in found.setbacks.describe(better, other):
+            say(line)
     if found.too_few:
         say(f"too few examples to judge by: {', '.join(found.too_few)}")
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.columns import terminal_width
 from bakeoff.cli.terminal import RUN
-from bakeoff.errors import WorkspaceError, choices
+from bakeoff.errors import DataError, WorkspaceError, choices
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
+    from bakeoff.compare.gather import Gathered
     from bakeoff.compare.rows import Point
     from bakeoff.compare.table import Table
 
@@ -57,15 +58,16 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.table import make_table
 
     _require_sense(arguments)
-    contenders = _contenders(arguments)
+    gathered, contenders = _contenders(arguments)
     table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
+    setbacks = _describe_setbacks(arguments, gathered, contenders)
     if arguments.html:
         from bakeoff.compare.page import write_page
 
-        write_page(arguments.html, table)
+        write_page(arguments.html, table, setbacks)
         say(f"{len(contenders)} runs: {arguments.html}")
     if arguments.json:
-        print(json.dumps(as_tree(table), indent=1, ensure_ascii=False))
+        print(json.dumps(as_tree(table) | {"slices": setbacks}, indent=1, ensure_ascii=False))
     elif arguments.md:
         say("\n".join(format_markdown(table)))
     elif not arguments.html:
@@ -74,6 +76,24 @@ def show_comparison(arguments: argparse.Namespace) -> None:
             say(line)
         for remark in _remarks(table, all_keys=arguments.all_keys):
             say("\n".join(wrap(remark, width)))
+        for line in setbacks:
+            say(line)
+
+
+def _describe_setbacks(arguments: argparse.Namespace, gathered: "Gathered", contenders: list["Contender"]) -> list[str]:
+    """Say of two runs that were named on which slices the better one is worse; nothing without their examples."""
+    if len(arguments.which) != 2 or len(contenders) != 2 or any(one.seeds for one in contenders):
+        return []
+    from bakeoff.cli.better import find_maker
+    from bakeoff.compare.examples import find_examples
+    from bakeoff.compare.verdict import describe_setbacks
+
+    on, address = arguments.on, gathered.target.address
+    try:
+        files = [find_examples(one if on else find_maker(one, gathered), address, on) for one in contenders]
+        return describe_setbacks(contenders[0], contenders[1], files)
+    except (DataError, WorkspaceError):
+        return []
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -90,7 +110,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"compare: must be told either runs, a sweep or how many, got {' and '.join(given)}")
 
 
-def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
+def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Contender"]]:
     from bakeoff.compare import selection
     from bakeoff.compare.gather import gather
     from bakeoff.compare.rows import fold_seeds, put_done_first
@@ -125,7 +145,8 @@ def _contenders(arguments: argparse.Namespace) -> list["Contender"]:
     headline = next((one.headline for one in rows if one.headline), None)
     order = arguments.sort or next(iter(arguments.metric), sought or headline)
     rows = selection.sort_best_first(rows, order) if order else rows
-    return (put_done_first(rows) if arguments.sweep and not arguments.sort else rows)[: arguments.top]
+    rows = put_done_first(rows) if arguments.sweep and not arguments.sort else rows
+    return gathered, rows[: arguments.top]
 
 
 def _name_a_sweep(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """A comparison as one page: a table that a click sorts, intervals drawn, links to files, and what moved the number."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -27,7 +28,8 @@ class Drawn:
     words: str
 
 
-def write_page(file: Path, table: Table) -> None:
+def write_page(file: Path, table: Table, setbacks: Sequence[str] = ()) -> None:
+    """`setbacks` say on which slices the better of two runs is worse."""
     number = len(table.contenders)
     scales = {column.name: _scale(column, table) for column in table.metrics}
     question = question_of(table)
@@ -45,7 +47,7 @@ def write_page(file: Path, table: Table) -> None:
         ],
         link_reports=lambda contender: _link_reports(contender, file.parent),
         ends={name: [format_figure(end) for end in scale] for name, scale in scales.items() if scale},
-        drawn_states=DRAWN_STATES, cut_short=CUT_SHORT,
+        setbacks=setbacks, drawn_states=DRAWN_STATES, cut_short=CUT_SHORT,
         effects=draw_section(trials_of(table, question), question) if question else "",
     )  # fmt: skip
 

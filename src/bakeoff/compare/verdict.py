@@ -1,5 +1,6 @@
 """Two runs -> whether the second is better than the first, as far as their common examples show it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from bakeoff.compare.contender import Contender
 from bakeoff.compare.examples import Judged, match_examples
 from bakeoff.compare.paired import Difference, Differences, compare_scores
+from bakeoff.compare.slices import UNKNOWN, Setbacks, find_setbacks, has_facts
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.run.options import Evaluate
@@ -23,6 +25,7 @@ class Verdict:
     metric: str
     found: Differences
     too_few: tuple[str, ...]  # classes in fewer groups than are needed
+    setbacks: Setbacks | None = None  # of the better one; None where both are equal, or no facts are known
 
     @property
     def difference(self) -> Difference:
@@ -41,6 +44,7 @@ class Verdict:
             "numbers": {name: _tree(one) for name, one in self.found.numbers.items()},
             "by_class": {label: _tree(one) for label, one in self.by_class.items()},
             "too_few_examples": list(self.too_few),
+            "slices": self.setbacks.tree if self.setbacks else None,
         }  # fmt: skip
 
 
@@ -68,7 +72,28 @@ def judge(
         raise WorkspaceError(
             f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, found.numbers)}"
         )
-    return Verdict(a, b, chosen, found, tuple(label for label, count in counts.items() if 0 < count < LEAST))
+    few = tuple(label for label, count in counts.items() if 0 < count < LEAST)
+    pair = (one, other) if found.numbers[chosen].value < 0 else (other, one)
+    knows = found.numbers[chosen].value != 0 and has_facts(pair[1])
+    return Verdict(a, b, chosen, found, few, find_setbacks(*pair, names, grouped) if knows else None)
+
+
+def describe_setbacks(a: Contender, b: Contender, files: Sequence[Path]) -> list[str]:
+    """Return lines on which slices the better of two runs is worse; none where their examples are not the same."""
+    value, other_value = (one.number(one.headline) if one.headline else None for one in (a, b))
+    if value is None or other_value is None or a.headline != b.headline or value.value == other_value.value:
+        return []
+    judged = [Judged.read(file) for file in files]
+    try:
+        names = match_examples(judged[0], judged[1], (a.label, b.label))
+        grouped = _choose_groups(a, b, None)
+    except (DataError, WorkspaceError):  # `bakeoff better` says what is wrong
+        return []
+    first = 0 if value.value > other_value.value else 1
+    if not has_facts(judged[1 - first]):
+        return [UNKNOWN]
+    found = find_setbacks(judged[first], judged[1 - first], names, grouped)
+    return found.describe((a, b)[first].short, (a, b)[1 - first].short)
 
 
 def _choose_groups(a: Contender, b: Contender, pattern: str | None) -> Evaluate:

@@ -28,6 +28,7 @@ from bakeoff.training.variant import Span
 from bakeoff.workspace import RAW, WEIGHTS
 
 NO_FILE = ("none", "imagenet")  # first weights that are not in a file
+NAMED = 5  # files in a message
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def check(
             problems.add(f"train.augment.{name}", f"must be null for {draft.model.task}; it mixes pictures with boxes")
     if draft.train:
         _check_nothing_lost(draft.train.init, problems, is_set)
+    if draft.evaluate and draft.evaluate.slices.table is not None:
+        _check_table(Path(draft.evaluate.slices.table), problems)
     if draft.train and draft.model and facts:
         _check_patterns(draft.train, draft.model, facts, problems)
         if manifest:
@@ -208,6 +211,15 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
 def check_data_path(path: str, problems: Problems, key: str = "data.path") -> None:
     """Note a folder of data in which DVC would see no edit."""
     _require_in(RAW, Path(path), key, "a folder", problems)
+
+
+def _check_table(path: Path, problems: Problems) -> None:
+    """Evaluation comes after a training of hours, and reads the columns then."""
+    if path.is_file():
+        _require_in(RAW, path, "evaluate.slices.table", "a file", problems)
+    else:
+        there = ", ".join(sorted(other.as_posix() for other in RAW.rglob("*.csv"))[:NAMED]) or "none"
+        problems.add("evaluate.slices.table", f"no such file {path.as_posix()!r}; CSV files in data/raw/: {there}")
 
 
 def check_first_weights(init: Init, problems: Problems) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from bakeoff.pages.template import embed_jpeg
 from bakeoff.records.manifest import Manifest, Split
 from bakeoff.report import examples, page, plots
 from bakeoff.report.about import About
+from bakeoff.report.facts import describe_examples, match_rows, measure_picture, read_table
 from bakeoff.report.gallery import Originals, Shown
 from bakeoff.report.headline import write_headline
+from bakeoff.report.weak_slices import judge_slices, write_slices
 from bakeoff.run.options import Evaluate
 from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Answer, Judge, Tensors, judge
@@ -41,14 +43,18 @@ class Evaluation:
     split: Split
     history: Sequence[Mapping[str, Any]] = ()  # of the training, for the page
     augmented: Image.Image | None = None  # examples of the training as its network got them, for the page
+    group: str | None = None  # a pattern on the names, where the settings have none
 
     def write(self, settings: Evaluate, out: Path, advance: Callable[[int], object]) -> dict[str, Any]:
         """Judge every example, write the folder `out`, and return what `metrics.json` holds."""
         judged: list[int] = []  # the numbers of the examples in the records, of which damaged ones may be left out
         drawn: list[tuple[np.ndarray, dict]] = []
+        measured: list[tuple[float, float]] = []
+        rows = read_table(settings.slices)
 
         def watch(batch: Tensors, answer: Tensors) -> None:
             judged.extend(batch["number"].numpy().tolist())
+            measured.extend(map(measure_picture, batch["image"].numpy()))
             drawn.extend(itertools.islice(self.judge.shown(batch, answer), settings.pictures - len(drawn)))
             advance(len(batch["number"]))
 
@@ -61,7 +67,12 @@ class Evaluation:
         metrics = score.result() | ({"interval": intervals} if intervals else {})
         metrics |= {"bad_records": len(self.store.bad)} if self.store.bad else {}
         kind = examples.kind_of(self.manifest.task, self.manifest.multi_label)
-        table = examples.table_of(score.columns(), judged, files, kind, classes)
+        columns, group = score.columns(), settings.group or self.group
+        facts = describe_examples(self.store, judged, files, measured, columns, group) | match_rows(rows, files)
+        together = [replace(settings, group=group).group_of(file) for file in files] if group else None
+        side = next(name for name, split in self.manifest.splits.items() if split == self.split)
+        slices = judge_slices(columns, score.drawn, facts, together, f"{side} examples")
+        table = examples.add_facts(examples.table_of(columns, judged, files, kind, classes), facts)
         with building(out) as partial:
             draw_sheet(drawn, classes, settings.picture_min_score, partial / examples.PICTURE)
             examples.write_examples(partial, table)
@@ -71,11 +82,12 @@ class Evaluation:
             report = page.Report(
                 self.about, self.judge.headline, score.result(), intervals, _describe_groups(groups),
                 score.plots(), counts=self.split.counts, history=self.history, worst=worst, best=best,
-                augmented=embed_jpeg(self.augmented) if self.augmented else "",
+                augmented=embed_jpeg(self.augmented) if self.augmented else "", slices=slices,
             )  # fmt: skip
             page.write_page(partial, report)
             (partial / examples.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
             write_headline(partial, metrics, self.judge.headline)
+            write_slices(partial, slices)
         return metrics
 
     def headline_first(self, metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from bakeoff.metrics.score import Column, Texts
 
 FILE = "examples.parquet"
+FACT = "fact."  # before the name of a column that says what an example is
 METRICS, PICTURE = "metrics.json", "pictures.jpg"  # what stands beside it
 
 _SIDES = {side: pa.float64() for side in ("ymin", "xmin", "ymax", "xmax")}  # pixels of the original
@@ -51,6 +52,14 @@ def table_of(
     schema = pa.schema(COLUMNS[kind], metadata={f"class {at}": label for at, label in enumerate(classes, start=1)})
     arrays = [_array(whole[field.name], field.type, len(judged)) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def add_facts(table: pa.Table, facts: Mapping[str, np.ndarray]) -> pa.Table:
+    """Return the table with a column for each fact, such as `fact.brightness`; texts are empty where one lacks."""
+    for name, values in facts.items():
+        column = _numbers(values) if values.dtype.kind == "f" else _texts(values.tolist())
+        table = table.append_column(f"{FACT}{name}", column)
+    return table
 
 
 def write_examples(folder: Path, table: pa.Table) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 from bakeoff.metrics.catalogue import BY_HEADLINE, METRICS, Kind
 from bakeoff.pages import template
 from bakeoff.report.about import About
+from bakeoff.report.chance import CHANCE, DRAWINGS
 from bakeoff.report.charts import draw_charts, draw_losses
+from bakeoff.report.facts import MEANINGS
 from bakeoff.report.gallery import MOST_BOXES, Shown, draw_figure
 from bakeoff.report.mistakes import Mistake, describe_costliest, list_mistakes
+from bakeoff.report.weak_slices import SliceReport, describe_row
 
 FILE = "report.html"
 MOST_CLASSES = 300
@@ -30,6 +33,7 @@ class Report:
     history: Sequence[Mapping[str, Any]] = field(default=())  # of the training, if it is known
     worst: Sequence[Shown] = field(default=())
     best: Sequence[Shown] = field(default=())
+    slices: SliceReport | None = None
     augmented: str = ""  # a sheet of the training's examples as its network got them, as a data: address
 
 
@@ -88,7 +92,7 @@ def write_page(folder: Path, report: Report) -> None:
         class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],
         confusion=Confusion.of(confused, list(report.counts)) if confused else None,
-        statistics=_explain_intervals(report),
+        statistics=_explain_intervals(report), meanings=MEANINGS, drawings=DRAWINGS, chance=CHANCE,
     )  # fmt: skip
 
 
@@ -111,6 +115,9 @@ def _find(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
     if name and len(numbers[name]) > 1:
         label, value = min(numbers[name].items(), key=lambda item: item[1])
         sentences.append(f"The weakest class is {label} ({METRICS[name].heading or name} {value:.2f}).")
+    if report.slices and report.slices.weakest:
+        row = report.slices.weakest[0]
+        sentences.append(f"The weakest slice is {describe_row(row, report.slices.metric)}.")
     return sentences
 
 

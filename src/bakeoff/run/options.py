@@ -1,7 +1,7 @@
 """Settings of what follows training: `conf/evaluate/`, `conf/export/` and, for copies of a run, `conf/track/`."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 from bakeoff.errors import require, require_at_most
@@ -18,11 +18,23 @@ SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppr
 
 
 @dataclass(frozen=True)
+class Slices:
+    """What else is known of the examples, in a CSV with a row for each: it is cut into slices by every column."""
+
+    table: str | None = None  # a CSV in data/raw/
+    column: str = "file"  # of it, with the examples' names
+
+    def __post_init__(self) -> None:
+        require(self.table is None or bool(self.table.strip()), "table", self.table, "a CSV in data/raw/, or null")
+
+
+@dataclass(frozen=True)
 class Evaluate:
     weights: Literal["best", "final"] = "best"  # best: by the task's headline metric on the way
     batch_size: int = 32
     interval_samples: int = 1000  # drawings of the examples, from which intervals come; 0: no intervals
     group: str | None = None  # a pattern on the name, with one group in brackets: what it finds is drawn together
+    slices: Slices = field(default_factory=Slices)
     report_examples: int = 12  # of the best and of the worst, in report.html
     pictures: int = 12  # validation examples drawn with what was found
     picture_min_score: float = 0.5

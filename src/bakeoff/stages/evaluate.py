@@ -1,8 +1,10 @@
-"""run.yaml + records + models/train -> models/evaluation: metrics, plot tables, every example, a report, a picture."""
+"""run.yaml + records + models/train -> models/evaluation: metrics, plots, examples, slices, a report, a picture."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bakeoff import workspace
 from bakeoff.errors import said_plainly
@@ -10,7 +12,7 @@ from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.report import examples, headline, page, plots
+from bakeoff.report import examples, headline, page, plots, weak_slices
 from bakeoff.report.about import About, describe_weights, warn_of_end
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
@@ -32,6 +34,7 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     load_tensorflow()
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.report.evaluation import Evaluation
+    from bakeoff.report.facts import read_table, require_matches
     from bakeoff.tasks.task import compile_answer, task_of
     from bakeoff.training.weights import restore
 
@@ -45,7 +48,9 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     augmented = draw_augmented(run, training, manifest.classes, AUGMENTED) if is_augmented(run) else None
     about = About(run.name, _facts(run, state, manifest.digest), warn_of_end(state), _settings(run))
     history = read_history(trained)
-    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, history, augmented)
+    if settings.slices.table is not None:  # before an evaluation that may take long
+        require_matches(settings.slices, read_table(settings.slices), store.names(np.arange(store.examples)))
+    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, history, augmented, _group(run))
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:
@@ -53,6 +58,12 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
         copy.metrics(state["step"], told, revised=True, weights=settings.weights)
         copy.folder(out, "evaluation", tell_page(out, state))
     return evaluation.headline_first(metrics)
+
+
+def _group(run: Run) -> str | None:
+    """Return the pattern by which the data were split into groups, if they were."""
+    split = run.data.get("split")
+    return split.get("group") if isinstance(split, Mapping) else None
 
 
 def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
@@ -89,7 +100,10 @@ def main() -> None:
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"
         say(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
-        files = ", ".join([page.FILE, examples.METRICS, headline.FILE, examples.FILE, f"{plots.FOLDER}/"])
+        say(f"  {weak_slices.read_statement(workspace.EVALUATION)}")
+        files = ", ".join(
+            [page.FILE, examples.METRICS, headline.FILE, weak_slices.FILE, examples.FILE, f"{plots.FOLDER}/"]
+        )
         say(f"  {files} and {examples.PICTURE}: {workspace.EVALUATION.as_posix()}/")
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"

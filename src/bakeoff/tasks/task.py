@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
 from bakeoff.input.shape import View
-from bakeoff.metrics.intervals import Intervals
-from bakeoff.metrics.score import Column
+from bakeoff.metrics.intervals import Intervals, Numbers
+from bakeoff.metrics.score import ByClass, Column
 from bakeoff.networks.network import Network
 from bakeoff.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
 from bakeoff.tasks.detection import BoxJudge, Detection
@@ -30,6 +30,9 @@ class Score(Protocol):
 
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, from so many drawings of the examples, those of one group together."""
+
+    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
+        """Those numbers, and what each class has of them, for (weightings, examples): how often each counts."""
 
     def columns(self) -> dict[str, Column]:
         """Of every example, in order: truth, prediction, score (higher is better) and more."""

@@ -1,0 +1,89 @@
+"""`bakeoff drift FOLDER`: whether new images look like those that a run was trained on."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli.terminal import RUN
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import progress, say
+from bakeoff.quiet import load_tensorflow
+
+if TYPE_CHECKING:
+    from bakeoff.predict.choice import Trained
+
+NAMED = 5  # files in a line
+
+
+def add_to(commands: Any) -> None:
+    drift = commands.add_parser("drift", help="whether new images look like those that a run was trained on")
+    drift.add_path(
+        "folder",
+        metavar="FOLDER",
+        type=lambda text: Path(text).absolute(),
+        help="the new images, none of them labelled",
+    )
+    drift.add_argument("--run", dest="of_run", metavar="RUN", help=f"{RUN}; default: what was trained here")
+    drift.add_path(
+        "--html", metavar="FILE", type=lambda text: Path(text).absolute(),
+        help="write the page there; default: .bakeoff/drift/<FOLDER>.html",
+    )  # fmt: skip
+    drift.set_defaults(run=show_drift)
+
+
+def show_drift(arguments: argparse.Namespace) -> None:
+    from bakeoff.predict.drift_samples import list_images, open_records, require_pictures
+
+    folder: Path = arguments.folder
+    files = list_images(folder)
+    trained, called = _find(arguments.of_run)
+    require_pictures(trained, called)
+    stores = open_records(trained, called)
+    load_tensorflow()
+    from bakeoff.predict.drift import FEWEST, compare_with_all, join_samples, rank_foreign
+    from bakeoff.predict.drift_page import describe, write_drift
+    from bakeoff.predict.drift_samples import MOST, read_folder, read_records, take_sample
+    from bakeoff.predict.features import Looker
+
+    failures: list[tuple[Path, str]] = []
+    looker, most = Looker(trained), trained.run.data.get("max_side") if trained.run else None
+    with progress("drift", min(len(files), MOST), "images") as bar:
+        pictures = read_folder(folder, files, lambda path, why: failures.append((path, why)))
+        new = take_sample(pictures, looker, bar.advance, most)
+    for path, why in failures:
+        print(f"{path}: passed over, {why}", file=sys.stderr)
+    unread = f"; {len(failures):,} could not be read" if failures else ""
+    if len(new.names) < FEWEST:
+        say(f"drift: no statement: {len(new.names)} images in {folder}, {FEWEST} or more are needed{unread}")
+        return
+    some = {name: store for name, store in stores.items() if store.examples >= FEWEST}
+    if not some:
+        say(f"drift: no statement: {called} has no {FEWEST} images of the training or of the validation")
+        return
+    with progress("drift", sum(min(store.examples, MOST) for store in some.values()), "images of the run") as bar:
+        samples = [take_sample(read_records(store), looker, bar.advance, most) for store in some.values()]
+    aspects, foreign = compare_with_all(samples, new), rank_foreign(join_samples(samples), new)
+    own = " and ".join(f"{len(sample.names):,} {name}" for name, sample in zip(some, samples, strict=True))
+    of_all = f" of {len(files):,}" if len(files) > MOST else ""
+    counted = f"{len(new.names):,}{of_all} images of {folder} beside {own} images of {called}"
+    say(f"drift: {counted}{unread}")
+    for line in describe(aspects):
+        say(line)
+    say(f"  most foreign: {', '.join(f'{one.name} ({one.aspect})' for one in foreign[:NAMED])}")
+    page = arguments.html or workspace.main_workspace() / workspace.IN_FLIGHT / "drift" / f"{folder.name}.html"
+    write_drift(page, folder, counted, aspects, foreign)
+    say(f"  page: {page}")
+
+
+def _find(run: str | None) -> "tuple[Trained, str]":
+    from bakeoff.predict.choice import WEIGHTS, find_run
+
+    if run is not None:
+        return find_run(run)
+    if not (workspace.TRAINED / WEIGHTS).is_file():
+        raise WorkspaceError(
+            f"{workspace.TRAINED.as_posix()}: nothing has been trained here; run `dvc repro`, or say --run"
+        )
+    return find_run(".")[0], workspace.TRAINED.as_posix()
