@@ -69,7 +69,7 @@ def _read(arguments: argparse.Namespace) -> "HeldOut | None":
 
     if arguments.folds is None:
         return read_held_out(arguments.which)
-    said = {"yes": arguments.yes, "note": f"{arguments.folds} folds for `bakeoff suspects`"}
+    said = {"until": "evaluate", "yes": arguments.yes, "note": f"{arguments.folds} folds for `bakeoff suspects`"}
     said |= {} if arguments.jobs is None else {"jobs": arguments.jobs}
     manifest = run_multirun(words_of_folds(arguments.folds), said)
     sweeps.finish(manifest)
