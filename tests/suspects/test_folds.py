@@ -44,8 +44,8 @@ def test_folds_find_the_one_wrong_label_of_all_examples(tmp_path: Path) -> None:
         write(tmp_path / f"data/raw/set/{('red', 'blue')[label]}/{number:02d}.png", coloured(label, number))
     write(tmp_path / "data/raw/set/red/wrong.png", coloured(1, 999))
     workspace.run("dvc", "add", "data/raw/set")
-    workspace.commit()
     workspace.repro("build_records")
+    workspace.commit()
     first = workspace.run("bakeoff", "suspects", "--folds", "2", "--csv", "rows.csv").stdout
     assert "suspects: 1 in 49 examples, 2 folds, sweep-" in first
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as lines:
