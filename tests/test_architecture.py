@@ -20,6 +20,7 @@ LAYERS = (
     {"cli"},
     {"web"},
     {"stages"},
+    {"suspects"},
     {"elsewhere", "judging"},
     {"compare", "intake", "pipeline_import", "reproduce", "robot", "sweep"},
     {"effects", "planning", "predict", "zoo"},

@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
     "cli", "compare", "effects", "elsewhere", "intake", "judging", "multirun", "pipeline_import", "planning", "predict",
-    "reproduce", "robot", "runs", "sweep", "tracking", "web", "zoo",
+    "reproduce", "robot", "runs", "suspects", "sweep", "tracking", "web", "zoo",
 )  # fmt: skip
 GROUND = (
     "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",

@@ -158,6 +158,7 @@ def test_classes_that_a_given_side_lacks_are_told_in_one_line(make: Build, tmp_p
         (Split(by="fraction", group="(.)_"), "20% of every class drawn for validation, seed 0, groups kept together"),
         (Split(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
         (Split(validation_list="val.txt"), "by val.txt"),
+        (Split(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
     ],
 )
 def test_how_a_set_was_split_is_said_and_reported(rule: Split, told: str, make: Build, tmp_path: Path) -> None:
@@ -223,8 +224,40 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
         ({"group": "(film"}, r"group: must be a regular expression with one \(group\)"),
         ({"train_list": "a.txt"}, "validation_list: must be named if train_list is"),
         ({"validation_list": "a.txt", "by": "fraction"}, "by: must be auto or given if lists are named"),
+        ({"fold": "0/5"}, "fold: must be K/N, the K-th of 2 to 100 parts, such as 1/5, got '0/5'"),
+        ({"fold": "6/5"}, "fold: must be K/N"),
+        ({"fold": "1/1"}, "fold: must be K/N"),
+        ({"fold": "1/5", "test": 0.1}, "fold: must be null unless split.by is fraction or given_test"),
+        ({"fold": "1/5", "by": "blocks"}, "fold: must be null unless split.by is fraction or given_test"),
+        ({"fold": "1/5", "validation_list": "a.txt"}, "fold: must be null unless no list is named"),
     ],
 )
 def test_a_split_that_makes_no_sense_is_refused(settings: dict, message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
         Split(**settings)
+
+
+@pytest.mark.parametrize("group", [None, r"(film\d+)_"])
+def test_each_example_is_in_validation_of_one_fold_with_its_whole_group(
+    group: str | None, make: Build, tmp_path: Path
+) -> None:
+    for number in range(41):
+        write(tmp_path / f"set/{'cat' if number % 3 else 'dog'}/film{number // 4}_{number:03d}.jpg", encoded(number))
+    write(tmp_path / "set/emu/film90_900.jpg", encoded(900))
+    write(tmp_path / "set/emu/film91_901.jpg", encoded(900))  # the same bytes
+    held = []
+    for part in (1, 2, 3):
+        rule = Split(fold=f"{part}/3", group=group)
+        built = make(ImageFolders(path="set", split=rule), out=f"records{part}")
+        assert sorted([*built.names("train"), *built.names("validation")]) == sorted(
+            path.relative_to(tmp_path / "set").as_posix() for path in (tmp_path / "set").rglob("*.jpg")
+        )
+        held.append(built.names("validation"))
+    assert Counter(name for names in held for name in names).most_common(1)[0][1] == 1
+    assert sum(map(len, held)) == 43
+    films = [{name.split("/")[1].split("_")[0] for name in names} for names in held]
+    if group:
+        assert not (films[0] & films[1] or films[0] & films[2] or films[1] & films[2])
+    else:
+        assert {sum("cat/" in name for name in names) for names in held} == {9}
+    assert sum({"emu/film90_900.jpg", "emu/film91_901.jpg"} <= set(names) for names in held) == 1

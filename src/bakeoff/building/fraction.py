@@ -38,6 +38,11 @@ def draw_sides(table: sqlite3.Connection, source: int, rule: Split) -> list[str]
         "UPDATE units SET stratum = COALESCE((SELECT label FROM unit_labels WHERE unit_labels.unit = units.unit "
         "ORDER BY rarity(label), label LIMIT 1), '')"
     )
+    if rule.folds:
+        _deal_folds(table, *rule.folds)
+        alone = _describe_unparted(table, counts, _count_held(table))
+        _take_over(table, source)
+        return alone
     table.execute("DELETE FROM decided")
     strata = table.execute("SELECT stratum, SUM(size), COUNT(*) FROM units GROUP BY stratum").fetchall()
     for stratum, examples, units in strata:
@@ -55,10 +60,34 @@ def draw_sides(table: sqlite3.Connection, source: int, rule: Split) -> list[str]
     alone = _describe_unparted(table, counts, held)
     if rule.test:
         _take_test(table, rule.test, held)
+    _take_over(table, source)
+    return alone
+
+
+def _deal_folds(table: sqlite3.Connection, number: int, parts: int) -> None:
+    """Deal the groups of every class to the parts, the next to the one that has least; one part is validation.
+
+    No group's part depends on `number`, so that each example is in validation once. No group is moved for a class that
+    only one part has.
+    """
+    every, last = [0] * parts, None
+    held: list[int] = []
+    dealt: list[tuple[str, str]] = []
+    for unit, size, stratum in table.execute("SELECT unit, size, stratum FROM units ORDER BY stratum, place, unit"):
+        if stratum != last:
+            held, last = [0] * parts, stratum
+        part = min(range(parts), key=lambda one: (held[one], every[one], one))
+        held[part] += size
+        every[part] += size
+        dealt.append((VALIDATION if part == number - 1 else TRAIN, unit))
+    table.executemany("UPDATE units SET side = ? WHERE unit = ?", dealt)
+
+
+def _take_over(table: sqlite3.Connection, source: int) -> None:
+    """Give every example the side of its group."""
     table.execute(
         f"UPDATE examples SET side = (SELECT side FROM units WHERE units.unit = examples.unit) WHERE {FREE}", [source]
     )
-    return alone
 
 
 def _divide(table: sqlite3.Connection, stratum: str, examples: int, units: int, share: float) -> None:
@@ -92,10 +121,7 @@ def _take_test(table: sqlite3.Connection, share: float, held: Held) -> None:
 
 def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> Held:
     """Move a group where a class of two or more is on one side only; return how many groups each side has."""
-    held: Held = defaultdict(Counter)
-    sides = "SELECT label, side, COUNT(*) FROM unit_labels JOIN units USING (unit) GROUP BY label, side"
-    for label, side, number in table.execute(sides):
-        held[label][side] = number
+    held = _count_held(table)
     for label in sorted(counts, key=lambda label: (counts[label], label)):
         for missing, other in ((VALIDATION, TRAIN), (TRAIN, VALIDATION)):
             if held[label][missing] or counts[label] < 2:
@@ -107,6 +133,14 @@ def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> Held:
                         held[one][other] -= 1
                         held[one][missing] += 1
                     break
+    return held
+
+
+def _count_held(table: sqlite3.Connection) -> Held:
+    held: Held = defaultdict(Counter)
+    sides = "SELECT label, side, COUNT(*) FROM unit_labels JOIN units USING (unit) GROUP BY label, side"
+    for label, side, number in table.execute(sides):
+        held[label][side] = number
     return held
 
 

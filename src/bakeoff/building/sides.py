@@ -127,6 +127,8 @@ def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> st
     rule = dataset.split
     if rule.validation_list:
         return "given"
+    if rule.fold and rule.by == "auto":
+        return "fraction"
     if rule.by != "auto":
         return rule.by
     counts = "SELECT COUNT(given), SUM(given = ?), COUNT(*) FROM examples WHERE source = ?"
@@ -160,10 +162,11 @@ def _describe_rule(by: str, dataset: Dataset) -> str:
     if by == "blocks":
         return f"the last {rule.validation:.0%} of each group for validation, a gap of {rule.gap} before it{together}"
     tested = f" and {rule.test:.0%} for the test" if rule.test else ""
-    drawn = f"{rule.validation:.0%} of every class drawn for validation{tested}, seed {rule.seed}{together}"
+    share = f"{rule.validation:.0%}" if rule.folds is None else f"part {rule.folds[0]} of {rule.folds[1]}"
+    drawn = f"{share} of every class drawn for validation{tested}, seed {rule.seed}{together}"
     if by == "given_test":
         return f"the test by {dataset.describe_sides()}; of the others {drawn}"
-    return drawn + ("; the dataset itself names no sides (data.split)" if rule.by == "auto" else "")
+    return drawn + ("; the dataset itself names no sides (data.split)" if rule.by == "auto" and not rule.fold else "")
 
 
 def _given(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str]:

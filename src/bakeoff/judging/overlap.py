@@ -49,14 +49,14 @@ class Overlap:
 
 def find_overlap(material: Material, seen: Manifest) -> Overlap:
     """Compare a split with the training and the validation of the workspace's own records."""
-    judged, same, alike = _read(material), [], []
+    judged, same, alike = read_contents(material), [], []
     for split in SEEN:
         other = Material(workspace.RECORDS, seen, split)
-        known = _read(other)
+        known = read_contents(other)
         _, ones, others = np.intersect1d(judged.bytes, known.bytes, return_indices=True)
         same += [(str(judged.names[one]), f"{split} {known.names[it]}") for one, it in zip(ones, others, strict=True)]
         for it, one in islice(find_near_pairs(known.likeness, judged.likeness), MOST_CANDIDATES):
-            if judged.bytes[one] != known.bytes[it] and look_alike(_picture(other, it), _picture(material, one)):
+            if judged.bytes[one] != known.bytes[it] and look_alike(picture_at(other, it), picture_at(material, one)):
                 alike.append((str(judged.names[one]), f"{split} {known.names[it]}"))
     return Overlap(same, alike)
 
@@ -77,7 +77,8 @@ def require_apart(material: Material, overlap: Overlap) -> None:
     )
 
 
-def _read(material: Material) -> Contents:
+def read_contents(material: Material) -> Contents:
+    """Return what tells the examples of a split from others, in the order of the records."""
     place = workspace.judged_records() / "contents" / f"{material.digest}.npz"
     try:
         with np.load(place) as kept:
@@ -120,10 +121,20 @@ def _open(file: Path, offset: int, length: int) -> Picture:
         return open_picture(middle_frame(_decode(file, offset, length)))
 
 
-def _picture(material: Material, place: int) -> Picture:
+def picture_at(material: Material, place: int) -> Picture:
+    """Open the picture of an example, in grey and small."""
+    return _open(*_span(material, place))
+
+
+def features_at(material: Material, place: int) -> dict[str, Any]:
+    """Read the whole example at a place of a split."""
+    return _decode(*_span(material, place))
+
+
+def _span(material: Material, place: int) -> tuple[Path, int, int]:
     for shard in material.split.shards:
         if place < shard.examples:
             span = np.load(material.folder / name_index(shard.file), mmap_mode="r")[place]
-            return _open(material.folder / shard.file, int(span[0]), int(span[1]))
+            return material.folder / shard.file, int(span[0]), int(span[1])
         place -= shard.examples
     raise IndexError(place)

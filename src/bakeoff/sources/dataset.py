@@ -22,6 +22,7 @@ SIDES = {  # of the split, by the names that other datasets give them
     VALIDATION: VALIDATION, "val": VALIDATION, "valid": VALIDATION, "eval": VALIDATION, "dev": VALIDATION,
     TEST: TEST, "testing": TEST,
 }  # fmt: skip
+FOLD, MOST_FOLDS = re.compile(r"(\d{1,3})/(\d{1,3})", re.ASCII), 100
 YEAR = re.compile(r"[-_ ]?(19|20)\d\d$", re.ASCII)
 
 
@@ -60,6 +61,8 @@ class Split:
     seed: int = 0
     group: str | None = None  # a pattern on the name, with one group in brackets: what it finds stays together
     gap: int = 0  # blocks: so many items between the two sides are left out
+    # 2/5: validation is the second of five parts, each of which is validation once; instead of `validation`
+    fold: str | None = None
     train_list: str | None = None  # a file with one name a line
     validation_list: str | None = None
     test_list: str | None = None
@@ -73,12 +76,24 @@ class Split:
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         require(self.gap >= 0, "gap", self.gap, "0 or more")
         require(not self.gap or self.by == "blocks", "gap", self.gap, "0 unless split.by is blocks")
+        if self.fold is not None:
+            require(self.folds is not None, "fold", self.fold, f"K/N, the K-th of 2 to {MOST_FOLDS} parts, such as 1/5")
+            is_drawn = self.by in ("auto", "fraction", "given_test") and not self.test
+            require(is_drawn, "fold", self.fold, "null unless split.by is fraction or given_test, and split.test is 0")
         if self.group is not None:
             require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
         if self.train_list or self.validation_list or self.test_list:
             require(self.by in ("auto", "given"), "by", self.by, "auto or given if lists are named")
+            require(self.fold is None, "fold", self.fold, "null unless no list is named")
             named = "train_list" if self.train_list else "test_list"
             require(self.validation_list is not None, "validation_list", None, f"named if {named} is")
+
+    @property
+    def folds(self) -> tuple[int, int] | None:
+        """Return which part is validation, from 1 on, and of how many; None if a share is drawn or `fold` is wrong."""
+        found = FOLD.fullmatch(self.fold or "")
+        number, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+        return (number, parts) if 1 <= number <= parts and 2 <= parts <= MOST_FOLDS else None
 
     def find_group(self, name: str) -> str | None:
         found = re.search(self.group, name) if self.group else None

@@ -1,0 +1,86 @@
+"""A run or folds -> the list of suspects: what may be said of it, which marks hold, and what it leaves out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bakeoff import workspace
+from bakeoff.errors import DataError
+from bakeoff.suspects.boxes import find_wrong_boxes
+from bakeoff.suspects.classes import find_wrong_classes, find_wrong_labels, too_few
+from bakeoff.suspects.held_out import HeldOut
+from bakeoff.suspects.labelled import Labelled
+from bakeoff.suspects.right import FILE, read_right
+from bakeoff.suspects.suspect import Findings, Row, Suspect
+from bakeoff.suspects.twins import find_twins
+
+TASKS = {"boxes": "detection", "one label": "classification", "several labels": "any number of labels"}
+
+
+@dataclass(frozen=True)
+class Listing:
+    held_out: HeldOut
+    labelled: Labelled
+    suspects: tuple[Suspect, ...]
+    rows: dict[str, Row]
+    findings: Findings | None  # None: the predictions say nothing
+    remarks: tuple[str, ...]
+
+
+def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
+    """Return what is to be looked at. Raises DataError if the predictions are of other data."""
+    if held_out.kind != labelled.kind:
+        here = f"{workspace.RECORDS.as_posix()} is for {TASKS[labelled.kind]}"
+        raise DataError(f"{held_out.words}: is for {TASKS[held_out.kind]}, {here}; name a run of this data")
+    known = [row for row in held_out.rows if row["file"] in labelled]
+    if held_out.rows and not known:
+        raise DataError(
+            f"{held_out.words}: none of its {len(held_out.rows):,} examples is in {workspace.RECORDS.as_posix()}; "
+            "name a run of this data"
+        )
+    rows = [row for row in known if labelled.is_same(row)]
+    found = _judge(rows, held_out)
+    remarks = _count_left_out(held_out, known, rows)
+    if isinstance(found, str):
+        remarks.append(f"no statement: {found}")
+        findings = None
+    else:
+        findings = found
+        remarks += found.silences
+    ranks = {file: -place for place, file in enumerate(findings.ranking)} if findings else {}
+    twins = find_twins(labelled, {file: len(ranks) + rank for file, rank in ranks.items()})
+    every = _merge(twins, findings.suspects if findings else ())
+    marked = read_right()
+    right = {
+        file for file in {one.file for one in every} if file in marked and marked[file] == labelled.digest(file)
+    }  # fmt: skip
+    if right:
+        plural = "example is" if len(right) == 1 else "examples are"
+        remarks.append(f"{len(right):,} {plural} left out, whose labels are right by {FILE.as_posix()}")
+    suspects = tuple(one for one in every if one.file not in right)
+    return Listing(held_out, labelled, suspects, {row["file"]: row for row in rows}, findings, tuple(remarks))
+
+
+def _judge(rows: Sequence[Row], held_out: HeldOut) -> Findings | str:
+    what = "held-out clips or images" if "folds" in held_out.words else "validation images"
+    if few := too_few(rows, what):
+        return f"{few}; `bakeoff suspects --folds 5` judges every example"
+    if held_out.kind == "boxes":
+        return find_wrong_boxes(rows)
+    return find_wrong_classes(rows) if held_out.kind == "one label" else find_wrong_labels(rows, held_out.classes)
+
+
+def _count_left_out(held_out: HeldOut, known: Sequence[Row], same: Sequence[Row]) -> list[str]:
+    remarks = []
+    if gone := len(held_out.rows) - len(known):
+        remarks.append(f"{gone:,} examples are not in {workspace.RECORDS.as_posix()} any more")
+    if changed := len(known) - len(same):
+        remarks.append(f"{changed:,} examples have another label now than the models were judged by")
+    return remarks
+
+
+def _merge(twins: Sequence[Suspect], others: Sequence[Suspect]) -> list[Suspect]:
+    """Put both in one order; an example that is suspected for two reasons has both."""
+    reasons = {one.file: one.why for one in others if one.true_box is None and one.given is None}
+    both = [replace(one, why=f"{one.why}; {reasons[one.file]}") if one.file in reasons else one for one in twins]
+    doubled = {one.file for one in twins} & reasons.keys()
+    return sorted([*both, *(one for one in others if one.file not in doubled)], key=lambda one: -one.strength)

@@ -1,0 +1,75 @@
+"""Suspects as files: a table, and labels in Pascal VOC or COCO with what the models propose."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from bakeoff.errors import DataError
+from bakeoff.files import write_whole
+from bakeoff.intake.proposals import Place, Proposed, Scene
+from bakeoff.suspects.boxes import BADLY_PLACED, DOUBLED, MISSING, SUPERFLUOUS, SWAPPED, WRONG_CLASS
+from bakeoff.suspects.labelled import SIDES
+from bakeoff.suspects.listing import Listing
+from bakeoff.suspects.suspect import Row, Suspect
+
+COLUMNS = ("rank", "name", "kind", "strength", "label", "proposal", "why", *(f"label_{side}" for side in SIDES),
+           *(f"proposal_{side}" for side in SIDES))  # fmt: skip
+
+
+def write_table(file: Path, listing: Listing) -> None:
+    """Write a row for each suspect; boxes are in pixels."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for rank, one in enumerate(listing.suspects, start=1):
+        row = listing.rows.get(one.file, {})
+        table.writerow(
+            (rank, one.file, one.kind, f"{one.strength:.4f}", one.label, one.proposal, one.why,
+             *_corners(row, "truth", one.true_box), *_corners(row, "prediction", one.given))
+        )  # fmt: skip
+    write_whole(file, text.getvalue())
+
+
+def _corners(row: Row, key: str, place: int | None) -> Sequence[object]:
+    return [""] * len(SIDES) if place is None else [round(row[key][place][side], 1) for side in SIDES]
+
+
+def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
+    """Write the boxes of each suspected picture as they would be; return of how many pictures.
+
+    Raises DataError if the suspects are no boxes, or if earlier proposals are there.
+    """
+    if listing.held_out.kind != "boxes":
+        raise DataError(f"--as {format_name}: is for boxes, these examples have labels; --csv has the proposals")
+    folder.mkdir(parents=True, exist_ok=True)
+    place = Place(folder, format_name, listing.labelled.manifest.classes)
+    by_file: dict[str, list[Suspect]] = {}
+    for one in listing.suspects:
+        if one.file in listing.rows:
+            by_file.setdefault(one.file, []).append(one)
+    scenes = [_mend(listing, file, found) for file, found in by_file.items()]
+    if scenes:
+        place.write(scenes, listing.held_out.model)
+    return len(scenes)
+
+
+def _mend(listing: Listing, file: str, found: Sequence[Suspect]) -> Scene:
+    """Return the picture's boxes, with those of the predictions in the place of what is doubted."""
+    row, features = listing.rows[file], listing.labelled.features(file)
+    boxes: list[Proposed | None] = [_box(box, 1.0) for box in row["truth"]]
+    for one in found:
+        given = None if one.given is None else _box(row["prediction"][one.given], row["prediction"][one.given]["score"])
+        if one.kind == MISSING:
+            boxes.append(given)
+        elif one.kind in (SUPERFLUOUS, DOUBLED) and one.true_box is not None:
+            boxes[one.true_box] = None
+        elif one.kind in (WRONG_CLASS, SWAPPED, BADLY_PLACED) and one.true_box is not None:
+            boxes[one.true_box] = given
+    width, height = (features[f"image/{side}"][0] for side in ("width", "height"))
+    return Scene(PurePosixPath(file), width, height, tuple(box for box in boxes if box is not None))
+
+
+def _box(box: Row, score: float) -> Proposed:
+    ymin, xmin, ymax, xmax = (round(box[side], 2) for side in SIDES)
+    return Proposed(box["label"], round(score, 4), xmin, ymin, xmax, ymax)
