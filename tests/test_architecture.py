@@ -20,7 +20,7 @@ LAYERS = (
     {"cli"},
     {"web"},
     {"stages"},
-    {"elsewhere", "judging"},
+    {"elsewhere", "judging", "learning_curve"},
     {"compare", "intake", "pipeline_import", "reproduce", "robot", "sweep"},
     {"effects", "planning", "predict", "zoo"},
     {"runs"},
@@ -45,7 +45,7 @@ ONLY_IN = {
     "sklearn": {"sources"},
     "jinja2": {"pages"},
     "ray": {"elsewhere"},
-    "scipy": {"effects", "metrics"},
+    "scipy": {"effects", "learning_curve", "metrics"},
     "starlette": {"web"},
     "uvicorn": {"tracking", "web"},
 }
