@@ -20,7 +20,7 @@ LAYERS = (
     {"cli"},
     {"web"},
     {"stages"},
-    {"elsewhere", "judging", "learning_curve"},
+    {"elsewhere", "judging", "labelling", "learning_curve"},
     {"compare", "intake", "pipeline_import", "reproduce", "robot", "sweep"},
     {"effects", "planning", "predict", "zoo"},
     {"runs"},
