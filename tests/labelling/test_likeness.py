@@ -9,11 +9,11 @@ from bakeoff.building.images import check_image
 from bakeoff.labelling.likeness import Known
 
 
-def make_jpeg(seed: int, side: int = 96, quality: int = 90) -> bytes:
+def make_jpeg(seed: int, side: int = 288, quality: int = 90) -> bytes:
     """Coarse noise, which differs from seed to seed as photographs do."""
     draw = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), np.uint8)
     buffer = io.BytesIO()
-    Image.fromarray(draw).resize((side, side), Image.Resampling.BICUBIC).save(buffer, "JPEG", quality=quality)
+    Image.fromarray(draw).resize((side, side), Image.Resampling.NEAREST).save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
 
@@ -25,7 +25,7 @@ def test_a_picture_saved_again_smaller_is_known_and_another_is_not() -> None:
     known = Known()
     assert find(known, make_jpeg(0)) is None
     known.add("first.jpg", make_jpeg(0))
-    assert find(known, make_jpeg(0, side=72, quality=60)) == "first.jpg"
+    assert find(known, make_jpeg(0, side=144, quality=60)) == "first.jpg"
     assert find(known, make_jpeg(1)) is None
 
 

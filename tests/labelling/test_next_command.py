@@ -23,10 +23,10 @@ LABELS = ("dark", "light")
 Run = Callable[..., tuple[int, str, str]]
 
 
-def draw_picture(file: Path, seed: int, side: int = 64) -> Path:
+def draw_picture(file: Path, seed: int, side: int = 288) -> Path:
     drawn = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), np.uint8)
     file.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(drawn).resize((side, side), Image.Resampling.BICUBIC).save(file)
+    Image.fromarray(drawn).resize((side, side), Image.Resampling.NEAREST).save(file)
     return file
 
 
@@ -37,14 +37,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "dvc.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     known = [draw_picture(tmp_path / f"known/{seed}.png", seed) for seed in (0, 1)]
-    records = [Record(file.name, (file.read_bytes(),), 64, 64, labels=("dark",)) for file in known]
+    records = [Record(file.name, (file.read_bytes(),), 288, 288, labels=("dark",)) for file in known]
     folder = tmp_path / "data/records"
     folder.mkdir(parents=True)
     split = write_split(Listed(LABELS, tuple(records)), TRAIN, folder)
     Manifest("classification", LABELS, {"train": split, "validation": split}).write(folder)
-    draw_picture(tmp_path / "new/seen.png", 0, side=80)
+    draw_picture(tmp_path / "new/seen.png", 0, side=144)
     draw_picture(tmp_path / "new/deep/a.png", 10)
-    draw_picture(tmp_path / "new/a_again.png", 10, side=48)
+    draw_picture(tmp_path / "new/a_again.png", 10, side=144)
     draw_picture(tmp_path / "new/b.png", 11)
     (tmp_path / "new/broken.jpg").write_bytes(b"no picture")
     return tmp_path
@@ -83,7 +83,8 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     assert all(0.9 < float(row["uncertainty"]) <= 1 and row["answer"].split()[0] in LABELS for row in rows)
     copied = {file.name for file in (workspace / "data/next/new/images").iterdir()}
     assert copied == {"a_again.png", "b.png"}
-    assert Image.open(workspace / "data/next/new/contact.jpg").width > 400
+    with Image.open(workspace / "data/next/new/contact.jpg") as sheet:
+        assert sheet.width > 400
     for words, message in REFUSED.items():
         code, _, errors = run_bakeoff(monkeypatch, capsys, "next", *words)
         assert code == 2 and message in errors

@@ -67,7 +67,7 @@ def draw_curve(points: Points, curves: Curves | None) -> Element:
         outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *lower[::-1]])
         rows.append(draw("polygon", points=outline, class_="band"))
         middle = [place(examples, measure.value(one.middle)) for examples, one in told]
-        rows.append(draw_polyline(middle, class_="line c0"))
+        rows.append(draw_polyline(middle, class_="line strong"))
         now = FRAME.x(across.share(levels[-1].examples))
         rows.append(draw_line(now, FRAME.y(0), now, FRAME.y(1), class_="tick"))
         rows.append(draw_text(now + 6, FRAME.y(1) + 12, "foretold"))
