@@ -10,11 +10,12 @@ import pytest
 from bakeoff.compare.contender import SUCCEEDED, Contender
 from bakeoff.errors import WorkspaceError
 from bakeoff.learning_curve.fit import Interval
-from bakeoff.learning_curve.more_steps import Rise, measure_rise
+from bakeoff.learning_curve.more_steps import Rise, find_rise, measure_rise
 from bakeoff.learning_curve.networks import choose_network
 from bakeoff.learning_curve.page import write_page
 from bakeoff.learning_curve.points import Measure, Point, Points, choose_measure
 from bakeoff.learning_curve.statement import describe_limits, state
+from bakeoff.tracking.journal import Journal
 
 ACCURACY = Measure("accuracy", is_share=True)
 SHARES = (0.12, 0.25, 0.5, 1.0)
@@ -86,6 +87,20 @@ def test_a_run_that_still_rose_is_told_from_one_that_had_ended() -> None:
     assert "which chance explains" in state(make_points(), over, None).more_steps
     few = measure_rise([[(100, 0.5), (400, 0.6)]], 400, ACCURACY)
     assert few.why_not.startswith("1 looks at validation in the second half of a run, 4 are needed")
+
+
+def test_the_rise_is_read_from_the_journals_of_the_longest_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    points = make_points()
+    for point in points.whole:
+        journal = Journal(point.run.run_id)
+        for step in range(20, 201, 20):
+            journal.metrics(step, {"validation/accuracy": 0.5 + step / 1000 + point.seed / 100})
+        journal.close()
+    found = find_rise(points)
+    assert found.change and found.seeds == 3 and found.change.middle == pytest.approx(0.1)
 
 
 def test_another_network_is_held_against_the_same_seeds() -> None:

@@ -30,10 +30,10 @@ class Rise:
 
 def find_rise(points: Points) -> Rise:
     """Look at the runs on the largest share that took the most steps."""
-    steps = {point: int(point.run.params["derived.steps"]) for point in points.whole}
-    most = max(steps.values())
-    histories = [read_history(point.run.reused_from or point.run.run_id, points.measure) for point in points.whole
-                 if steps[point] == most]  # fmt: skip
+    steps = [int(point.run.params["derived.steps"]) for point in points.whole]
+    most = max(steps)
+    longest = [point for point, own in zip(points.whole, steps, strict=True) if own == most]
+    histories = [read_history(point.run.reused_from or point.run.run_id, points.measure) for point in longest]
     return measure_rise(histories, most, points.measure)
 
 
