@@ -20,7 +20,7 @@ LAYERS = (
     {"cli"},
     {"web"},
     {"stages"},
-    {"suspects"},
+    {"labelling", "learning_curve", "suspects"},
     {"elsewhere", "judging"},
     {"compare", "intake", "pipeline_import", "reproduce", "robot", "sweep"},
     {"effects", "planning", "predict", "zoo"},
@@ -46,7 +46,7 @@ ONLY_IN = {
     "sklearn": {"sources"},
     "jinja2": {"pages"},
     "ray": {"elsewhere"},
-    "scipy": {"effects", "metrics"},
+    "scipy": {"effects", "learning_curve", "metrics"},
     "starlette": {"web"},
     "uvicorn": {"tracking", "web"},
 }

@@ -15,8 +15,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 COMPOSING = ("config", "pipeline_config")
 ACCOMPANYING = (
-    "cli", "compare", "effects", "elsewhere", "intake", "judging", "multirun", "pipeline_import", "planning", "predict",
-    "reproduce", "robot", "runs", "suspects", "sweep", "tracking", "web", "zoo",
+    "cli", "compare", "effects", "elsewhere", "intake", "judging", "labelling", "learning_curve", "multirun",
+    "pipeline_import", "planning", "predict", "reproduce", "robot", "runs", "suspects", "sweep", "tracking", "web",
+    "zoo",
 )  # fmt: skip
 GROUND = (
     "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",

@@ -140,6 +140,17 @@ def test_an_option_warms_up_for_a_fortieth_of_a_run_of_any_length(
     assert as_tree(run)["lr"]["warmup_steps"] == warmup
 
 
+def test_a_share_of_the_training_set_is_what_an_epoch_is(render: Render) -> None:
+    run = load(render({"train": "train: {use: demo, epochs: 4, batch_size: 16, share: 0.25}"}))
+    assert (run.derived.train_examples, run.derived.left_out_examples, run.derived.validation_examples) == (
+        150,
+        450,
+        600,
+    )
+    assert run.derived.steps == 38  # 4 * 150 / 16 = 37.5
+    fitting_manifest(Path("records"), run.derived)
+
+
 def test_epochs_take_the_place_of_an_options_steps(render: Render) -> None:
     run = load(render({"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"}))
     assert (run.train.steps, run.train.epochs, run.derived.steps) == (None, 2.5, 47)

@@ -33,7 +33,7 @@ def changed(tree: dict[str, Any], key: str, value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "key",
     ["seed", "model.width", "lr.peak", "optimizer.beta_1", "train.steps", "train.log_every_steps", "train.ema_decay",
-     "train.best_by", "train.max_minutes", "train.early_stopping.patience",
+     "train.best_by", "train.share", "train.max_minutes", "train.early_stopping.patience",
      "derived.train_examples", "derived.num_classes", "train.augment.turn.mirror"],
 )  # fmt: skip
 def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> None:

@@ -14,12 +14,14 @@ from bakeoff.cli import (
     compare,
     completion,
     continuing,
+    curve,
     doctor,
     drift,
     evaluate,
     frames,
     import_data,
     measure,
+    next_labels,
     predict,
     propose,
     queue,
@@ -84,10 +86,11 @@ def take_option(words: list[str], option: str) -> tuple[list[str], str | None]:
 
 # In the order of --help; each adds a command and says what it runs.
 COMMANDS = (
-    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, budget.add_to, predict.add_to,
-    measure.add_to, evaluate.add_to, drift.add_to, status.add_to, stop.add_stop, stop.add_clean, compare.add_to,
-    better.add_to, reproduce.add_to, continuing.add_to, track.add_track, weights.add_to, import_data.add_to,
-    frames.add_to, propose.add_to, suspects.add_to, import_config.add_to, ui.add_to, web.add_to, doctor.add_to,
+    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, budget.add_to, curve.add_to,
+    predict.add_to, measure.add_to, evaluate.add_to, drift.add_to, status.add_to, stop.add_stop, stop.add_clean,
+    compare.add_to, better.add_to, reproduce.add_to, continuing.add_to, track.add_track, weights.add_to,
+    import_data.add_to, frames.add_to, propose.add_to, suspects.add_to, next_labels.add_to, import_config.add_to,
+    ui.add_to, web.add_to, doctor.add_to,
 )  # fmt: skip
 
 

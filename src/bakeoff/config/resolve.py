@@ -8,6 +8,7 @@ from bakeoff.config.checks import Records, check
 from bakeoff.config.facts import Facts, stated_limits
 from bakeoff.errors import OutOfRange
 from bakeoff.input.memory import Buffers, Limits, Load, Memory, buffers
+from bakeoff.input.share import count_share
 from bakeoff.lr import batch_factor
 from bakeoff.lr.schedule import Schedule
 from bakeoff.networks.network import Network
@@ -51,15 +52,16 @@ def resolve(
             _note_nothing_fits(draft, error.least_bytes, limits, problems)
             return None
         if choice and draft.train:
+            because = choice.in_words(limits.bytes, _count_examples(draft.train, manifest))
             draft = replace(draft, train=replace(draft.train, batch_size=choice.batch_size))
-            because = choice.in_words(limits.bytes, manifest.splits[TRAIN].examples)
             load = choice.measured(load)
     if draft.train and manifest:
-        cut, said = _cut_batches(draft.train, manifest.splits[TRAIN].examples, problems)
+        cut, said = _cut_batches(draft.train, _count_examples(draft.train, manifest), problems)
         draft, because = replace(draft, train=cut), said or because
-    spans = _spans(draft.train, draft.lr, manifest.splits[TRAIN].examples, problems) if draft.train and manifest else []
-    if draft.train and draft.lr and manifest and spans:
-        draft = _with_schedules(draft, draft.train, draft.lr, spans, manifest.splits[TRAIN].examples, problems)
+    examples = _count_examples(draft.train, manifest) if draft.train and manifest else 0
+    spans = _spans(draft.train, draft.lr, examples, problems) if draft.train and manifest else []
+    if draft.train and draft.lr and spans:
+        draft = _with_schedules(draft, draft.train, draft.lr, spans, examples, problems)
     held = None
     if draft.memory and manifest and limits and load and spans:
         largest = max(span.batch_size for span in spans) // (draft.train.workers if draft.train else 1)  # on a machine
@@ -73,7 +75,7 @@ def resolve(
 def _derive(
     train: Train, manifest: Manifest, spans: list[Span], parameters: int, because: str, limits: Limits, held: Buffers
 ) -> Derived:
-    last, examples = spans[-1], manifest.splits[TRAIN].examples
+    last, examples = spans[-1], _count_examples(train, manifest)
     taken = last.first_example + last.steps * last.batch_size * train.accumulate_batches
     return Derived(
         task=manifest.task,
@@ -94,7 +96,13 @@ def _derive(
         memory_parts=held.parts,
         device_budget_bytes=limits.device_bytes,
         device_estimate_bytes=held.device_bytes,
+        left_out_examples=manifest.splits[TRAIN].examples - examples,
     )
+
+
+def _count_examples(train: Train, manifest: Manifest) -> int:
+    """Return how many training examples the run learns from; they are what an epoch is."""
+    return count_share(manifest.splits[TRAIN].examples, train.share)
 
 
 def _note_nothing_fits(draft: Draft, least: int | None, limits: Limits, problems: Problems) -> None:

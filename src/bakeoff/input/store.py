@@ -70,9 +70,14 @@ class Store:
         split: Split,
         on_bad_record: OnBadRecord = "error",
         noticed: Callable[[int, str], object] | None = None,
+        only: np.ndarray | None = None,
     ) -> None:
-        """`noticed` is called with a damaged example and what is wrong with it, if such are left out."""
-        self.examples = split.examples
+        """`noticed` is called with a damaged example and what is wrong with it, if such are left out.
+
+        With `only` the store holds no more than these of the split's examples, which it numbers from 0.
+        """
+        self.examples = split.examples if only is None else len(only)
+        self._only = only
         self.bad: dict[int, str] = {}  # examples that were left out, and why
         self.failed: str | None = None  # why one could not be read; no error, which would hold this very store
         self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
@@ -87,7 +92,7 @@ class Store:
 
     def read(self, examples: np.ndarray) -> list[bytes | None]:
         """None for a damaged one, if such are left out."""
-        return [self._checked(int(example)) for example in examples]
+        return [self._checked(int(example)) for example in (examples if self._only is None else self._only[examples])]
 
     def failure(self, said: str) -> DataError:
         """To be raised, and remembered for `plain_errors_of`."""

@@ -28,7 +28,7 @@ def feature_network(model: Network, network: keras.Model) -> keras.Model:
     own = {id(paths[path]) for path in select(list(paths), (BACKBONE,), model.parts)}
     last = next(layer for layer in reversed(network.layers) if id(layer) in own and len(layer.output.shape) > 2)
     maps = last.output
-    return keras.Model(network.input, keras.ops.mean(maps, axis=tuple(range(1, len(maps.shape) - 1))))
+    return keras.Model(network.inputs[0], keras.ops.mean(maps, axis=tuple(range(1, len(maps.shape) - 1))))
 
 
 def pooled_features(network: keras.Model, images: np.ndarray) -> np.ndarray:

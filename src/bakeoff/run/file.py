@@ -64,8 +64,9 @@ def fitting_manifest(records: Path, derived: Derived) -> Manifest:
             f"models/config/run.yaml: was rendered for {derived.num_classes} classes and {derived.task}, "
             f"{records.as_posix()} has {len(manifest.classes)} and {manifest.task}; run `dvc repro`"
         )
-    for key, split in (("train_examples", TRAIN), ("validation_examples", VALIDATION)):
-        rendered_for, there = getattr(derived, key), manifest.splits[split].examples
+    trained_on = derived.train_examples + derived.left_out_examples
+    for rendered_for, split in ((trained_on, TRAIN), (derived.validation_examples, VALIDATION)):
+        there = manifest.splits[split].examples
         if rendered_for != there:
             raise ConfigError(
                 f"models/config/run.yaml: was rendered for {rendered_for} {split} examples, "

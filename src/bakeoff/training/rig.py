@@ -16,6 +16,7 @@ from bakeoff.input.augment import Augment
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
 from bakeoff.input.shape import Shape
+from bakeoff.input.share import draw_share
 from bakeoff.input.store import BadRecords, Store
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.records.manifest import Manifest
@@ -54,8 +55,9 @@ class Rig:
         task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
         bad = bad or BadRecords()
+        only = {TRAIN: draw_share(manifest.splits[TRAIN].examples, run.train.share, run.seed)}
         examples, held_out = (
-            Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split))
+            Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split), only.get(split))
             for split in (TRAIN, VALIDATION)
         )
         headline = choose_headline(task, run.train.best_by)

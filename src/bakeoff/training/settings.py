@@ -110,6 +110,7 @@ class Train:
     batch_size: int | Literal["auto"]  # auto: the largest that fits memory.budget, found by trying
     steps: int | None = None  # either these
     epochs: float | None = None  # or these
+    share: float = 1.0  # of the training examples that it learns from; a larger share holds a smaller one of its seed
     phases: tuple[Phase, ...] = ()  # each with its own length or an equal share of the run's
     init: Init = field(default_factory=Init)
     trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
@@ -155,6 +156,7 @@ class Train:
             require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
         if not self.phases or not any(own):
             require_length(self.steps, self.epochs)
+        require(0 < self.share <= 1, "share", self.share, "above 0 and at most 1")
         require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
         for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")

@@ -67,6 +67,7 @@ class Derived:
     memory_parts: Parts  # what the estimate is the sum of, in bytes
     device_budget_bytes: int  # 0: the network is in the process's own memory
     device_estimate_bytes: int
+    left_out_examples: int = 0  # of the training set, by train.share; train_examples are the others
 
 
 class Variant(Protocol):

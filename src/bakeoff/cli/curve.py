@@ -1,0 +1,133 @@
+"""`bakeoff curve`: the same variant on shares of its training set, and what more data would bring."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff import workspace
+from bakeoff.cli.columns import say_wrapped
+from bakeoff.cli.predict import from_here
+from bakeoff.cli.sweep import add_rule_options, run_sweep
+from bakeoff.cli.terminal import say_columns
+from bakeoff.errors import WorkspaceError
+from bakeoff.progress import say
+
+if TYPE_CHECKING:
+    from bakeoff.learning_curve.points import Points
+    from bakeoff.learning_curve.statement import Statement
+    from bakeoff.sweep.manifest import Manifest
+
+SHARES = "0.12,0.25,0.5,1"
+SEEDS = 3
+PAGE = "curve.html"
+OF_A_SEARCH = dict.fromkeys(("search", "trials", "metric", "direction", "search_seed", "no_pruning"))
+
+
+def add_to(commands: Any) -> None:
+    curve = commands.add_parser("curve", help="how much more data would bring, by training on shares of them")
+    add = curve.add_argument
+    add("overrides", nargs="*", metavar="CHANGE", help="changes that all of its runs have, such as model=ssd_tiny")
+    add("--shares", default=SHARES, metavar="LIST", help=f"of the training set, the whole last ({SHARES})")
+    add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs of each share, the same seeds for all ({SEEDS})")
+    add(
+        "--same", choices=("steps", "epochs"), default="steps",
+        help="what all shares have in common: steps, so that only the data differ, or epochs (steps)",
+    )  # fmt: skip
+    add("--show", nargs="?", const="", metavar="ID", help="what the last sweep says, or this one; train nothing")
+    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one")
+    add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
+    curve.add_path("--html", type=from_here, metavar="FILE", help=f"write the page here (the sweep's folder, {PAGE})")
+    add("--json", action="store_true", help="the same for scripts")
+    add("--dry-run", action="store_true", help="say what would run, and run nothing")
+    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
+    add("--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed")
+    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
+    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
+    add_rule_options(curve)
+    curve.set_defaults(run=show_curve)
+
+
+def show_curve(arguments: argparse.Namespace) -> None:
+    from bakeoff.sweep.manifest import find_manifest
+
+    if arguments.show is not None and arguments.resume is not None:
+        raise WorkspaceError("--show: must stand without --resume")
+    if arguments.show is None:
+        _train(arguments)
+        if arguments.dry_run:
+            return
+    _show(find_manifest(arguments.show or arguments.resume or None), arguments)
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    """Run the sweep, or what is left of it. Leaves with its exit code if some runs are not done."""
+    words: list[str] = []
+    if arguments.resume is None:
+        words = [*arguments.overrides, *_make_words(arguments)]
+    elif arguments.overrides:
+        raise WorkspaceError("--resume: must stand without changes, for the sweep has its own")
+    until = None if arguments.resume is not None else "evaluate"  # what is exported says nothing of the data
+    asked = {"overrides": words, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
+    run_sweep(argparse.Namespace(**(vars(arguments) | asked)))
+
+
+def _make_words(arguments: argparse.Namespace) -> list[str]:
+    from bakeoff.config.variant import read_variant
+    from bakeoff.learning_curve.shares import make_words, read_shares
+
+    shares = read_shares(arguments.shares)
+    variant = read_variant(
+        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.overrides
+    )
+    return make_words(variant.whole(), shares, arguments.seeds, arguments.same)
+
+
+def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+    from bakeoff.compare.gather import gather
+    from bakeoff.learning_curve.more_steps import find_rise
+    from bakeoff.learning_curve.networks import find_network
+    from bakeoff.learning_curve.page import write_page
+    from bakeoff.learning_curve.points import gather_points
+    from bakeoff.learning_curve.statement import describe_limits, state
+
+    gathered = gather()
+    for remark in gathered.remarks:
+        print(f"warning: {remark}", file=sys.stderr)
+    points = gather_points(manifest, gathered, arguments.metric)
+    statement, remarks = state(points, find_rise(points), find_network(points, gathered)), describe_limits(points)
+    page = Path(arguments.html) if arguments.html else manifest.folder / PAGE
+    write_page(page, manifest.id, points, statement, remarks)
+    if arguments.json:
+        print(json.dumps(_as_tree(manifest, points, statement), indent=1))
+        return
+    measure = points.measure
+    rows = [
+        (f"{level.examples:,}", str(len(level.errors)), f"{measure.value(level.mean):.3f}",
+         f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–")
+        for level in points.levels if (values := [measure.value(error) for error in level.errors])
+    ]  # fmt: skip
+    say_columns([("training examples", "seeds", measure.name, "of the seeds"), *rows])
+    for sentence in statement.sentences:
+        say_wrapped(sentence)
+    for remark in remarks:
+        print(f"warning: {remark}", file=sys.stderr)
+    say(f"the curve: {os.path.relpath(page)}")
+
+
+def _as_tree(manifest: "Manifest", points: "Points", statement: "Statement") -> dict[str, Any]:
+    measure, last = points.measure, points.levels[-1]
+    twice = statement.curves.foretell(2 * last.examples) if statement.curves else None
+    ends = sorted(map(measure.value, (twice.low, twice.high))) if twice else None
+    return {
+        "version": 1, "sweep": manifest.id, "metric": measure.name,
+        "points": [
+            {"share": one.share, "seed": one.seed, "examples": one.examples, "value": one.value, "run": one.run.run_id}
+            for one in points.points
+        ],
+        "twice_the_data": {"examples": 2 * last.examples, "value": measure.value(twice.middle), "interval": ends}
+        if twice else None,
+        "sentences": statement.sentences,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pictures without a label -> those whose labels would teach a run's network most."""

@@ -1,0 +1,39 @@
+"""Pictures by their look: whether one is a picture that is known already, saved again, resized or made lighter.
+
+Hashes find candidates, and pixels decide: most near hashes of photographs of one kind are near by chance.
+"""
+
+import numpy as np
+
+from bakeoff.building.alike import Picture, look_alike, open_picture
+from bakeoff.building.images import FLAT, NEAR, check_image
+from bakeoff.quiet import quiet_pillow
+
+
+class Known:
+    """Pictures that were seen, each with a name."""
+
+    def __init__(self) -> None:
+        self._hashes: list[int] = []
+        self._names: list[str] = []
+        self._encoded: list[bytes] = []
+
+    def add(self, name: str, encoded: bytes, likeness: int | None = None) -> None:
+        """Keep a picture. Its hash is counted unless it is given."""
+        self._hashes.append(check_image(encoded, None).likeness if likeness is None else likeness)
+        self._names.append(name)
+        self._encoded.append(encoded)
+
+    def find(self, encoded: bytes, likeness: int) -> str | None:
+        """Return the name of a known picture that looks the same; None if there is none."""
+        if likeness in FLAT or not self._hashes:
+            return None
+        near = np.bitwise_count(np.array(self._hashes, np.uint64) ^ np.uint64(likeness)) <= NEAR
+        places = np.flatnonzero(near)
+        own = _open(encoded) if len(places) else None
+        return next((self._names[at] for at in places if own and look_alike(own, _open(self._encoded[at]))), None)
+
+
+def _open(encoded: bytes) -> Picture:
+    with quiet_pillow():
+        return open_picture(encoded)

@@ -1,0 +1,103 @@
+"""A folder of pictures and a run -> what the run's network makes of each, without those that teach nothing new."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from bakeoff.building import images
+from bakeoff.errors import DataError, one_line
+from bakeoff.input.store import Store
+from bakeoff.intake.proposals import Scene
+from bakeoff.labelling.likeness import Known
+from bakeoff.labelling.scenes import make_scene
+from bakeoff.labelling.uncertainty import measure_uncertainty
+from bakeoff.predict.choice import Trained
+from bakeoff.predict.features import Looker
+from bakeoff.predict.model import opened
+from bakeoff.predict.sources import decode_stored
+from bakeoff.records.manifest import Manifest
+from bakeoff.records.record import TRAIN
+from bakeoff.records.wire import decode_features
+
+MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    name: PurePosixPath  # relative to the folder
+    uncertainty: float
+    features: np.ndarray
+    scene: Scene  # what a detector proposes
+    answer: str  # in words
+
+
+@dataclass
+class Pool:
+    candidates: list[Candidate] = field(default_factory=list)
+    trained: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))  # features
+    repeated: list[tuple[PurePosixPath, str]] = field(default_factory=list)  # a picture, and what it looks like
+    failures: list[str] = field(default_factory=list)
+
+    def known(self) -> np.ndarray:
+        """Return the features of the training set, in as many columns as those of the candidates."""
+        return self.trained if self.trained.size else np.empty((0, len(self.candidates[0].features)), np.float32)
+
+
+class Watcher:
+    """The network of a run, which answers about pictures and gives their features."""
+
+    def __init__(self, trained: Trained) -> None:
+        self.model, self._looker = opened(trained), Looker(trained)
+
+    def features(self, pixels: np.ndarray) -> np.ndarray:
+        return self._looker.look([pixels])[1][0]
+
+
+def read_pool(
+    folder: Path, names: list[PurePosixPath], watcher: Watcher, known: Known, *, min_score: float, advance: Advance
+) -> Pool:
+    """Look at each picture. One that cannot be read is named; one that is known, or was seen before, is left out."""
+    pool = Pool()
+    for name in names:
+        advance()
+        try:
+            data = images.read_image(folder / name)
+            checked = images.check_image(data, None)
+            if (like := known.find(data, checked.likeness)) is not None:
+                pool.repeated.append((name, like))
+                continue
+            pixels = decode_stored(images.encode_stored(data, checked, None))
+        except (images.Refused, DataError, OSError, ValueError) as error:
+            pool.failures.append(f"{name}: {one_line(error)}")
+            continue
+        known.add(str(name), data, checked.likeness)
+        answer = watcher.model.answer(pixels)
+        scene, words = make_scene(name, pixels, answer, watcher.model.labels, min_score)
+        pool.candidates.append(
+            Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, words)
+        )
+    return pool
+
+
+def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Known, advance: Advance) -> np.ndarray:
+    """Make the pictures of the training set known. Return the features of at most MOST_TRAINED of them."""
+    store = Store(records, manifest.splits[TRAIN], "skip")
+    wanted = set(np.linspace(0, store.examples - 1, min(MOST_TRAINED, store.examples)).round().astype(int).tolist())
+    features = []
+    for number, name, encoded in _list_training(store):
+        advance()
+        known.add(name, encoded)
+        if number in wanted:
+            features.append(watcher.features(decode_stored(encoded)))
+    return np.array(features, np.float32)
+
+
+def _list_training(store: Store) -> Iterator[tuple[int, str, bytes]]:
+    for number in range(store.examples):
+        [data] = store.read(np.array([number]))
+        found = decode_features(data).get("image/encoded") if data else None
+        if data and found and isinstance(found[0], bytes):
+            yield number, f"training example {store.names(np.array([number]))[0]}", found[0]

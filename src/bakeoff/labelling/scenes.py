@@ -1,0 +1,31 @@
+"""What a network answers about a picture -> boxes to correct, and words for a list."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from bakeoff.intake.proposals import Proposed, Scene
+from bakeoff.predict.answers import image_row, rows_of
+
+NAMED = 3
+
+
+def make_scene(
+    name: PurePosixPath, pixels: np.ndarray, answer: Mapping[str, Any], labels: Sequence[str], min_score: float
+) -> tuple[Scene, str]:
+    """Return the boxes from a score on, none of a classifier; and the answer, such as `cat 0.61, dog 0.30`."""
+    image = image_row(1, name.name, pixels)
+    rows = rows_of(dict(answer), tuple(labels), image)
+    boxes = []
+    for row in rows:
+        if "bbox" not in row or row["score"] < min_score:
+            continue
+        left, top, width, height = row["bbox"]
+        if width > 0 and height > 0:
+            right, bottom = round(left + width, 2), round(top + height, 2)
+            boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
+    best = sorted(rows, key=lambda row: -row["score"])[:NAMED]
+    words = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
+    return Scene(name, image["width"], image["height"], tuple(boxes)), words or "nothing"

@@ -1,0 +1,69 @@
+"""The history of the longest runs -> whether their number still rose at the end, against its own noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+from scipy import stats
+
+from bakeoff import workspace
+from bakeoff.compare.contender import VALIDATION
+from bakeoff.learning_curve.fit import Interval
+from bakeoff.learning_curve.points import Measure, Points
+from bakeoff.tracking.journal import entries_of
+
+LEAST_LOOKS = 4  # in the second half of a run
+QUANTILE = 0.975
+History = list[tuple[int, float]]  # step, value
+
+
+@dataclass(frozen=True)
+class Rise:
+    """By how much the number rises in as many steps as the second half of the run has, or why that is not known."""
+
+    steps: int
+    seeds: int
+    change: Interval | None = None
+    why_not: str = ""
+
+
+def find_rise(points: Points) -> Rise:
+    """Look at the runs on the largest share that took the most steps."""
+    steps = [int(point.run.params["derived.steps"]) for point in points.whole]
+    most = max(steps)
+    longest = [point for point, own in zip(points.whole, steps, strict=True) if own == most]
+    histories = [read_history(point.run.reused_from or point.run.run_id, points.measure) for point in longest]
+    return measure_rise(histories, most, points.measure)
+
+
+def read_history(run_id: str, measure: Measure) -> History:
+    """Return the looks at validation that a run told its journal of."""
+    name = f"{VALIDATION}{measure.name}"
+    found = {
+        entry["step"]: float(entry["values"][name])
+        for entry in entries_of(workspace.journals() / run_id, "metrics") if name in entry["values"]
+    }  # fmt: skip
+    return sorted(found.items())
+
+
+def measure_rise(histories: Sequence[History], steps: int, measure: Measure) -> Rise:
+    """Put a line through the second half of each run; several seeds tell its noise, or else the looks themselves."""
+    seeds = len(histories)
+    late = [[(step, value) for step, value in history if step > steps / 2] for history in histories]
+    if not late or min(map(len, late)) < LEAST_LOOKS:
+        fewest = min(map(len, late), default=0)
+        return Rise(
+            steps, seeds,
+            why_not=f"{fewest} looks at validation in the second half of a run, {LEAST_LOOKS} are needed "
+            "(train.validate_every_steps)",
+        )  # fmt: skip
+    lines = [stats.linregress(*zip(*history, strict=True)) for history in late]
+    sign = 1 if measure.is_share else -1
+    slopes = [sign * line.slope * steps / 2 for line in lines]
+    if seeds > 1:
+        half = stats.t.ppf(QUANTILE, seeds - 1) * stdev(slopes) / np.sqrt(seeds)
+    else:
+        half = stats.t.ppf(QUANTILE, len(late[0]) - 2) * lines[0].stderr * steps / 2
+    middle = fmean(slopes)
+    return Rise(steps, seeds, Interval(middle, float(middle - half), float(middle + half)))
