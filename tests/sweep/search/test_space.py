@@ -26,7 +26,7 @@ CONF = ROOT / "conf"
         ("lr.peak=range(0.5,1.75,0.5)", Steps("lr.peak", ("0.5", "1.0", "1.5"))),
         ("lr=cosine,exponential", Choice("lr", ("cosine", "exponential"))),
         ("lr=shuffle(cosine,exponential,cosine)", Choice("lr", ("cosine", "exponential"))),
-        ("experiment=glob(demo_*)", Choice("experiment", ("demo_clips", "demo_images"))),
+        ("experiment=glob(demo_*)", Choice("experiment", ("demo_clips", "demo_images", "demo_points"))),
         ("+model.aspect_ratios=[0.7],[0.5,1]", Choice("+model.aspect_ratios", ("[0.7]", "[0.5,1]"))),
     ],
 )
