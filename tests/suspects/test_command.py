@@ -150,7 +150,7 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
     few = {name(number): (CLASSES[number % 2], CLASSES[number % 2]) for number in range(12)}
     tell_classes("cccc3333", few, CLASSES)
     said = bakeoff("suspects", "cccc")
-    remedy = "`bakeoff suspects --folds 5` judges every example"
+    remedy = "runs of folds, which data.split.fold makes, judge every example"
     assert said.code == 0
     assert said.out.splitlines()[1:] == [f"  no statement: 12 validation images, at least 30 are needed; {remedy}"]
     alone = {name(number): (CLASSES[0], CLASSES[0]) for number in range(0, PICTURES, 1) if number % 2 == 0}
@@ -165,12 +165,12 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
         (["ffff"], "is for detection, data/records is for classification; name a run of this data"),
         (["abcd"], "none of its 40 examples is in data/records; name a run of this data"),
         (["zzzz"], "zzzz: "),
-        ([], "nothing has been trained here; run `dvc repro`, name a run, or train --folds 5"),
+        ([], "nothing has been trained here; run `dvc repro`, or name a run"),
         (["--right", "dog/004.jpg"], "dog/004.jpg: no example of data/records has this name; is it cat/004.jpg?"),
         (["aaaa", "--as", "voc", "--out", "x"], "--as voc: is for boxes, these examples have labels; --csv has"),
         (["aaaa", "--as", "voc"], "--as and --out: must be given together, a format and the folder for it"),
         (["aaaa", "--count", "0"], "--count: must be 1 or more, got 0"),
-        (["aaaa", "--folds", "5"], "--folds: trains the variant of params.yaml, so name no run, got aaaa"),
+        (["cccc", "eeee"], "was judged 2 times; several runs must be folds (data.split.fold)"),
     ):
         said = bakeoff("suspects", *words)
         assert said.code != 0 and message in said.err and len(said.err.splitlines()) == 1, (words, said)

@@ -4,15 +4,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli import sweeps
 from bakeoff.cli.columns import say_fitted
-from bakeoff.cli.multirun import run_multirun
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
-    from bakeoff.suspects.held_out import HeldOut
     from bakeoff.suspects.listing import Listing
 
 FORMATS = ("voc", "coco")
@@ -22,10 +19,12 @@ SAID, SHOWN = 10, 100
 def add_to(commands: Any) -> None:
     command = commands.add_parser("suspects", help="examples whose label is probably wrong, as a page and as tables")
     add = command.add_argument
-    add("which", nargs="?", metavar="RUN", help=f"{RUN}; or a sweep of folds; default: what this workspace trained")
-    add("--folds", type=int, metavar="N", help="train N models, each on all parts of the data but one, as a sweep")
-    add("-j", "--jobs", type=int, metavar="N", help="so many folds side by side (1)")
-    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
+    add(
+        "which",
+        nargs="*",
+        metavar="RUN",
+        help=f"{RUN}; several if they are folds; default: what this workspace trained",
+    )
     add("--count", type=int, default=SHOWN, metavar="N", help=f"show so many on the page ({SHOWN})")
     command.add_path("--html", metavar="FILE", type=Path, help="write a page with the pictures, which needs no network")
     command.add_path("--csv", metavar="FILE", type=Path, help="write a row for each suspect")
@@ -44,13 +43,11 @@ def show_suspects(arguments: argparse.Namespace) -> None:
         count = mark_right(arguments.right, Labelled())
         say(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
         return
-    held_out = _read(arguments)
-    if held_out is None:
-        return
+    from bakeoff.suspects.held_out import read_held_out
     from bakeoff.suspects.labelled import Labelled
     from bakeoff.suspects.listing import list_suspects
 
-    listing = list_suspects(held_out, Labelled())
+    listing = list_suspects(read_held_out(arguments.which), Labelled())
     _say(listing)
     _write(arguments, listing)
 
@@ -60,20 +57,6 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--count: must be 1 or more, got {arguments.count}")
     if (arguments.format is None) != (arguments.out is None):
         raise WorkspaceError("--as and --out: must be given together, a format and the folder for it")
-    if arguments.folds is not None and arguments.which:
-        raise WorkspaceError(f"--folds: trains the variant of params.yaml, so name no run, got {arguments.which}")
-
-
-def _read(arguments: argparse.Namespace) -> "HeldOut | None":
-    from bakeoff.suspects.held_out import read_folds, read_held_out, words_of_folds
-
-    if arguments.folds is None:
-        return read_held_out(arguments.which)
-    said = {"until": "evaluate", "yes": arguments.yes, "note": f"{arguments.folds} folds for `bakeoff suspects`"}
-    said |= {} if arguments.jobs is None else {"jobs": arguments.jobs}
-    manifest = run_multirun(words_of_folds(arguments.folds), said)
-    sweeps.finish(manifest)
-    return None if manifest is None else read_folds(manifest)
 
 
 def _say(listing: "Listing") -> None:
