@@ -29,7 +29,7 @@ from bakeoff.sources.dataset import Dataset, Merged, Part, part_folders
 # Every group of a variant and the classes that its settings can be.
 KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
 DEFAULT, DERIVED = "default", "derived"
-LATER = ("test", "validation_path", "classes", "skip_supercategories", "dated")  # keys of `data`, or how they begin
+LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated")  # keys of `data`, or how they begin
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ Fact = np.ndarray  # (examples,) float64 or text
 Facts = Mapping[str, Fact]
 GROUP, OBJECTS, BOX_SIZE = "group", "objects", "box size"
 MEANINGS = {
-    GROUP: "the film or the group that the example's name says (evaluate.group, else data.split.group)",
+    GROUP: "the film or the group that the example's name says (evaluate.group)",
     "brightness": "the mean of red, green and blue, 0 to 255",
     "sharpness": "the variance of the Laplacian at the network's input size over the variance of the picture; blurred "
     "pictures have little",

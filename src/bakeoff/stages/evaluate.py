@@ -50,7 +50,7 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     history = read_history(trained)
     if settings.slices.table is not None:  # before an evaluation that may take long
         require_matches(settings.slices, read_table(settings.slices), store.names(np.arange(store.examples)))
-    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, history, augmented, _group(run))
+    evaluation = Evaluation(about, task, answer, store, shape, manifest, split, history, augmented, settings.group)
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:
@@ -58,12 +58,6 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
         copy.metrics(state["step"], told, revised=True, weights=settings.weights)
         copy.folder(out, "evaluation", tell_page(out, state))
     return evaluation.headline_first(metrics)
-
-
-def _group(run: Run) -> str | None:
-    """Return the pattern by which the data were split into groups, if they were."""
-    split = run.data.get("split")
-    return split.get("group") if isinstance(split, Mapping) else None
 
 
 def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
