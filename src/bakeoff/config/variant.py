@@ -29,7 +29,8 @@ from bakeoff.sources.dataset import Dataset, Merged, Part, part_folders
 # Every group of a variant and the classes that its settings can be.
 KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
 DEFAULT, DERIVED = "default", "derived"
-LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated")  # keys of `data`, or how they begin
+# Keys of `data` that came later, or how they begin.
+LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated")
 
 
 @dataclass(frozen=True)
