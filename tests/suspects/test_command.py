@@ -10,7 +10,9 @@ import pytest
 from bakeoff.sources.dataset import Split
 from bakeoff.sources.folders import ImageFolders
 from bakeoff.sources.voc import PascalVoc
+from bakeoff.sweep.manifest import JobState
 from drawing import encoded, voc, write
+from made_sweeps import ID, sweep, sweep_job
 from told_predictions import make_records, tell_boxes, tell_classes
 from told_runs import Bakeoff
 
@@ -150,7 +152,7 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
     few = {name(number): (CLASSES[number % 2], CLASSES[number % 2]) for number in range(12)}
     tell_classes("cccc3333", few, CLASSES)
     said = bakeoff("suspects", "cccc")
-    remedy = "runs of folds, which data.split.fold makes, judge every example"
+    remedy = "`--folds 5` judges every example"
     assert said.code == 0
     assert said.out.splitlines()[1:] == [f"  no statement: 12 validation images, at least 30 are needed; {remedy}"]
     alone = {name(number): (CLASSES[0], CLASSES[0]) for number in range(0, PICTURES, 1) if number % 2 == 0}
@@ -170,6 +172,11 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
         (["aaaa", "--as", "voc", "--out", "x"], "--as voc: is for boxes, these examples have labels; --csv has"),
         (["aaaa", "--as", "voc"], "--as and --out: must be given together, a format and the folder for it"),
         (["aaaa", "--count", "0"], "--count: must be 1 or more, got 0"),
+        (["--folds", "1"], "--folds: must be 2 to 100, got 1"),
+        (["--folds", "5", "--sweep"], "--sweep: must stand without --folds"),
+        (["aaaa", "--resume"], "--resume: must stand without runs, got aaaa"),
+        (["aaaa", "--dry-run"], "--dry-run: must stand with --folds or --resume"),
+        (["--sweep"], "no sweep has begun here yet"),
         (["cccc", "eeee"], "was judged 2 times; several runs must be folds (data.split.fold)"),
     ):
         said = bakeoff("suspects", *words)
@@ -179,3 +186,13 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
 def test_a_file_of_marks_that_was_spoiled_is_named_with_its_line(images: Path, bakeoff: Bakeoff) -> None:
     write(images / "data/right_labels.csv", "name,digest\ncat/004.jpg\n")
     assert "data/right_labels.csv:2: must be name,digest, got cat/004.jpg" in bakeoff("suspects", "aaaa").err
+
+
+def test_a_sweep_must_be_over_folds_and_done(images: Path, bakeoff: Bakeoff) -> None:
+    one, two = (sweep_job(number, points=((f"+data.split.fold={number}/2",),)) for number in (1, 2))
+    sweep(one.in_state(JobState.DONE), two).write()
+    left = f"{ID}: must be done, 1 of 2 jobs are not; `bakeoff suspects --resume {ID}` goes on"
+    assert bakeoff("suspects", "--sweep", ID).err == f"{left}\n"
+    sweep(sweep_job(1, state=JobState.DONE)).write()
+    other = f"{ID}: must be a sweep over data.split.fold, got seed=1; `--folds 5` trains one"
+    assert bakeoff("suspects", "--sweep").err == f"{other}\n"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.columns import say_wrapped
+from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.predict import from_here
-from bakeoff.cli.sweep import add_rule_options, run_sweep
 from bakeoff.cli.terminal import say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SHARES = "0.12,0.25,0.5,1"
 SEEDS = 3
 PAGE = "curve.html"
-OF_A_SEARCH = dict.fromkeys(("search", "trials", "metric", "direction", "search_seed", "no_pruning"))
 
 
 def add_to(commands: Any) -> None:
@@ -37,16 +36,10 @@ def add_to(commands: Any) -> None:
         help="what all shares have in common: steps, so that only the data differ, or epochs (steps)",
     )  # fmt: skip
     add("--show", nargs="?", const="", metavar="ID", help="what the last sweep says, or this one; train nothing")
-    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one")
     add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
     curve.add_path("--html", type=from_here, metavar="FILE", help=f"write the page here (the sweep's folder, {PAGE})")
     add("--json", action="store_true", help="the same for scripts")
-    add("--dry-run", action="store_true", help="say what would run, and run nothing")
-    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
-    add("--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed")
-    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
-    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
-    add_rule_options(curve)
+    add_sweep_options(curve)
     curve.set_defaults(run=show_curve)
 
 
@@ -56,22 +49,10 @@ def show_curve(arguments: argparse.Namespace) -> None:
     if arguments.show is not None and arguments.resume is not None:
         raise WorkspaceError("--show: must stand without --resume")
     if arguments.show is None:
-        _train(arguments)
+        train_or_resume(arguments, arguments.overrides, lambda: _make_words(arguments))
         if arguments.dry_run:
             return
     _show(find_manifest(arguments.show or arguments.resume or None), arguments)
-
-
-def _train(arguments: argparse.Namespace) -> None:
-    """Run the sweep, or what is left of it. Leaves with its exit code if some runs are not done."""
-    words: list[str] = []
-    if arguments.resume is None:
-        words = [*arguments.overrides, *_make_words(arguments)]
-    elif arguments.overrides:
-        raise WorkspaceError("--resume: must stand without changes, for the sweep has its own")
-    until = None if arguments.resume is not None else "evaluate"  # what is exported says nothing of the data
-    asked = {"overrides": words, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
-    run_sweep(argparse.Namespace(**(vars(arguments) | asked)))
 
 
 def _make_words(arguments: argparse.Namespace) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.columns import say_fitted
+from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("voc", "coco")
 SAID, SHOWN = 10, 100
+OF_A_SWEEP = (
+    "dry_run", "yes", "as_begun", "note", "person", "on", "jobs", "follow", "quiet", "fail_fast", "retries",
+)  # fmt: skip
 
 
 def add_to(commands: Any) -> None:
@@ -23,14 +27,18 @@ def add_to(commands: Any) -> None:
         "which",
         nargs="*",
         metavar="RUN",
-        help=f"{RUN}; several if they are folds; default: what this workspace trained",
+        help=f"{RUN}; several if they are folds; default: what this workspace trained. With --folds: changes of the "
+        "variant, such as train.steps=500",
     )
+    add("--folds", type=int, metavar="N", help="train N models first, as a sweep; each judges a part that the rest had")
+    add("--sweep", nargs="?", const="", metavar="ID", help="judge by the folds of the last sweep, or of this one")
     add("--count", type=int, default=SHOWN, metavar="N", help=f"show so many on the page ({SHOWN})")
     command.add_path("--html", metavar="FILE", type=Path, help="write a page with the pictures, which needs no network")
     command.add_path("--csv", metavar="FILE", type=Path, help="write a row for each suspect")
     add("--as", dest="format", choices=FORMATS, help="write boxes as they would be, to --out; labels of yours stay")
     command.add_path("--out", metavar="FOLDER", type=Path, help="the folder for --as")
     add("--right", nargs="+", metavar="NAME", help="remember that the labels of these examples are right as they are")
+    add_sweep_options(command)
     command.set_defaults(run=show_suspects)
 
 
@@ -43,20 +51,53 @@ def show_suspects(arguments: argparse.Namespace) -> None:
         count = mark_right(arguments.right, Labelled())
         say(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
         return
+    if arguments.folds is not None or arguments.resume is not None:
+        from bakeoff.sweep.folds import make_words
+
+        train_or_resume(arguments, arguments.which, lambda: make_words(arguments.folds))
+        if arguments.dry_run:
+            return
     from bakeoff.suspects.held_out import read_held_out
     from bakeoff.suspects.labelled import Labelled
     from bakeoff.suspects.listing import list_suspects
 
-    listing = list_suspects(read_held_out(arguments.which), Labelled())
+    listing = list_suspects(read_held_out(_find_runs(arguments)), Labelled())
     _say(listing)
     _write(arguments, listing)
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
+    whose = [name for name in ("folds", "sweep", "resume", "right") if getattr(arguments, name) is not None]
+    if len(whose) > 1:
+        raise WorkspaceError(f"--{whose[1]}: must stand without --{whose[0]}")
+    if arguments.which and whose and whose != ["folds"]:
+        raise WorkspaceError(f"--{whose[0]}: must stand without runs, got {' '.join(arguments.which)}")
+    alone = [name for name in OF_A_SWEEP if getattr(arguments, name)]
+    if alone and arguments.folds is None and arguments.resume is None:
+        raise WorkspaceError(f"--{alone[0].replace('_', '-')}: must stand with --folds or --resume")
     if arguments.count < 1:
         raise WorkspaceError(f"--count: must be 1 or more, got {arguments.count}")
     if (arguments.format is None) != (arguments.out is None):
         raise WorkspaceError("--as and --out: must be given together, a format and the folder for it")
+
+
+def _find_runs(arguments: argparse.Namespace) -> list[str]:
+    """Return the runs that the user names, or those of a sweep over folds."""
+    if arguments.folds is None and arguments.resume is None and arguments.sweep is None:
+        return list(arguments.which)
+    from bakeoff.sweep.folds import FOLD
+    from bakeoff.sweep.manifest import find_manifest
+
+    manifest = find_manifest(arguments.sweep or arguments.resume or None)
+    others = [job.name for job in manifest.jobs if FOLD not in job.varied]
+    if others:
+        raise WorkspaceError(f"{manifest.id}: must be a sweep over {FOLD}, got {others[0]}; `--folds 5` trains one")
+    if manifest.unfinished:
+        raise WorkspaceError(
+            f"{manifest.id}: must be done, {manifest.unfinished} of {manifest.expected} jobs are not; "
+            f"`bakeoff suspects --resume {manifest.id}` goes on"
+        )
+    return [job.experiment for job in manifest.jobs]
 
 
 def _say(listing: "Listing") -> None:

@@ -62,7 +62,7 @@ def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
 
 def _judge(rows: Sequence[Row], held_out: HeldOut) -> Findings | str:
     if few := too_few(rows, "validation images"):
-        return f"{few}; runs of folds, which data.split.fold makes, judge every example"
+        return f"{few}; `--folds 5` judges every example"
     if held_out.kind == "boxes":
         return find_wrong_boxes(rows)
     return find_wrong_classes(rows) if held_out.kind == "one label" else find_wrong_labels(rows, held_out.classes)

@@ -25,8 +25,8 @@ RECORDS_STAGE = "build_records"
 
 def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
-    if is_far() and not has_needed_files(dvc.cache(Path.cwd())):
-        if code := dvc.run_here("fetch", "--quiet", *needed_files()):
+    if is_far() and not has_needed_files(dvc.cache(Path.cwd()), stages):
+        if code := dvc.run_here("fetch", "--quiet", *needed_files(stages)):
             return code
     if code := dvc.run_here("checkout", "--quiet", "--force", "--allow-missing"):
         return code
@@ -34,19 +34,22 @@ def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     return dvc.run_here("repro", "--single-item", *stages)
 
 
-def needed_files() -> list[str]:
-    """Return what DVC fetches for the stages of a job: the records, and weights that it keeps."""
-    return [RECORDS_STAGE, *(path.as_posix() for path in sorted(workspace.WEIGHTS.rglob("*.dvc")))]
+def needed_files(stages: Sequence[str] = ()) -> list[str]:
+    """Return what DVC fetches for a job: the weights that it keeps, and the records, or the data to build them."""
+    needed = [*workspace.WEIGHTS.rglob("*.dvc")]
+    if RECORDS_STAGE in stages:
+        return [path.as_posix() for path in sorted([*needed, *workspace.RAW.rglob("*.dvc")])]
+    return [RECORDS_STAGE, *(path.as_posix() for path in sorted(needed))]
 
 
-def has_needed_files(cache: Path) -> bool:
+def has_needed_files(cache: Path, stages: Sequence[str] = ()) -> bool:
     """Say whether an earlier job has brought them to this node. To ask DVC would load its client of the remote."""
-    records, *weights = needed_files()
-    outs = list(read_mapping(LOCK)["stages"].get(records, {}).get("outs", ()))
-    if not outs:
-        return False
-    for file in weights:
-        outs += read_mapping(Path(file))["outs"]
+    outs = []
+    for name in needed_files(stages):
+        found = read_mapping(LOCK)["stages"].get(name, {}) if name == RECORDS_STAGE else read_mapping(Path(name))
+        if not found.get("outs"):
+            return False
+        outs += found["outs"]
     return all(dvc.is_cached(str(out.get("md5", "")), cache) for out in outs)
 
 

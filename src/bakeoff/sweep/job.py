@@ -156,7 +156,7 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
 
 
 def make_experiment(job: SweepJob, clone: Path) -> list[str]:
-    """Return the command. The records are what they were when the sweep was planned: no job builds them again."""
+    """Return the command. The records are what they were when the sweep was planned, but for a fold's own."""
     changes = [part for option in job.options for part in ("-S", option)]
     return [sys.executable, "-m", "bakeoff.sweep.experiment", str(clone), job.experiment, *changes, "--", *job.stages]
 

@@ -179,7 +179,8 @@ class Multirun:
         return Point(tuple(plain), tuple(word for word in plain if self._fixed.get(key_of(word)) is None))
 
     def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
-        jobs = preflight(points, until=self._settings.until, cores=cores_of_each(self._settings.jobs or 1))
+        cores = cores_of_each(self._settings.jobs or 1)
+        jobs = preflight(points, until=self._settings.until, cores=cores, folds=True)
         require_minutes(minutes_of(jobs), manifest.person if manifest else self._settings.person)
         self._door.show(jobs, len(points), self._settings, ask=manifest is None)
         if self._settings.dry_run:

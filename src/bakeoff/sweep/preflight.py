@@ -22,6 +22,7 @@ from bakeoff.planning.whole import TRAIN
 from bakeoff.progress import progress
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import read_mapping
+from bakeoff.sweep.folds import find_fold, is_same_data
 from bakeoff.sweep.manifest import Manifest, SweepJob
 from bakeoff.sweep.parameters import set_options
 from bakeoff.sweep.points import Point
@@ -44,23 +45,29 @@ class Job:
     options: tuple[str, ...]  # of `dvc exp run -S`
     stages: dict[str, str]  # what each would do
     warnings: tuple[str, ...]
+    fold: str | None  # if its records are not the workspace's, but those of this fold
     estimate: Estimate = NOTHING
 
 
-def preflight(points: Sequence[Point], *, until: str | None = None, cores: int | None = None) -> list[Job]:
-    """Raises ConfigError with all the mistakes of all points. Times are for jobs of so many cores each."""
+def preflight(
+    points: Sequence[Point], *, until: str | None = None, cores: int | None = None, folds: bool = False
+) -> list[Job]:
+    """Raises ConfigError with all the mistakes of all points. Times are for jobs of so many cores each.
+
+    With `folds` points may differ in data.split.fold.
+    """
     require_capturable()
     known = read_known()
     if until is not None and until not in known.stages:
         raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
     now = read_mapping(workspace.PARAMS)
     mistakes: dict[str, list[Point]] = {}
-    jobs: dict[str, Job] = {}  # by run.yaml
+    jobs: dict[str, Job] = {}  # by run.yaml and fold
     with progress("sweep: reading", len(points), "points") as bar:
         for point in points:
             try:
-                job = _plan_job(len(jobs) + 1, point, now, known, until)
-                same = json.dumps(as_tree(job.run), sort_keys=True)
+                job = _plan_job(len(jobs) + 1, point, now, known, until, folds)
+                same = json.dumps([job.fold, as_tree(job.run)], sort_keys=True)
                 jobs[same] = replace(jobs[same], points=(*jobs[same].points, point)) if same in jobs else job
             except BakeoffError as error:
                 for line in str(error).splitlines():
@@ -76,7 +83,8 @@ def _estimated(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job
     found, made = [], set[tuple[str, str]]()
     for job in jobs:
         files = {workspace.RUN.as_posix(): as_tree(job.run)}
-        asked = {stage: (stage, asked_of(stage, known, files)) for stage in job.stages if stage not in BY_PARAMS}
+        mark = "" if job.fold is None else f"{job.fold} "
+        asked = {stage: (stage, mark + asked_of(stage, known, files)) for stage in job.stages if stage not in BY_PARAMS}
         stages = {
             stage: CACHED if outcome == RUNS and asked.get(stage) in made else outcome
             for stage, outcome in job.stages.items()
@@ -87,29 +95,31 @@ def _estimated(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job
     return found
 
 
-def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None) -> Job:
+def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None, folds: bool) -> Job:
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=point.overrides
     )
     wanted: dict[str, Any] = variant.composed.said[0].document.values
-    if wanted.get("data") != now.get("data"):  # what else is wrong would be said of other records
-        raise ConfigError(
+    data, own = wanted.get("data"), now.get("data")
+    if data != own and not (folds and find_fold(data) and is_same_data(data, own)):
+        raise ConfigError(  # and no more, for what else is wrong would be said of other records
             "data: must be the same for every point, since their results are compared; "
             "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
         )
     check_best_by(variant)
     run = variant.whole()
     assert run.derived is not None
-    files = {workspace.PARAMS.as_posix(): wanted, workspace.RUN.as_posix(): as_tree(run)}
+    # A fold is planned with the workspace's records, too: they hold the same examples, of which others are validation.
+    files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): as_tree(run)}
     if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
         raise WorkspaceError(
             f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before points are planned with them; "
             f"run `dvc repro {RECORDS_STAGE}`"
         )
-    stages = stages_ahead(files, known, until=until)
+    stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
     return Job(
         number, (point,), run, run.derived, tuple(set_options(now, wanted)), stages,
-        tuple(variant.problems.warnings),
+        tuple(variant.problems.warnings), find_fold(data) if data != own else None,
     )  # fmt: skip
 
 
@@ -152,7 +162,7 @@ def begin(
 def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
     """Write the manifest with these jobs, under the numbers after those that it has."""
     more = [
-        sweep_job(manifest.id, number, job.points, job.run, job.options, stages_of(job))
+        sweep_job(manifest.id, number, job.points, job.run, job.options, stages_of(job), job.fold)
         for number, job in enumerate(jobs, len(manifest.jobs) + 1)
     ]
     manifest = manifest.with_more(more)
@@ -173,10 +183,12 @@ def _new_folder(sweeps: Path) -> Path:
 
 
 def sweep_job(
-    sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str]
-) -> SweepJob:
+    sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str],
+    fold: str | None = None,
+) -> SweepJob:  # fmt: skip
     assert run.derived is not None
     training = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
+    training |= {} if fold is None else {"fold": fold}
     return SweepJob(
         number=number,
         experiment=f"{sweep}-{number}",
@@ -194,8 +206,8 @@ def sweep_job(
 
 
 def stages_of(job: Job) -> tuple[str, ...]:
-    """Return those that it runs by itself."""
-    return tuple(stage for stage in job.stages if stage != RECORDS_STAGE) or (RECORDS_STAGE,)
+    """Return those that it runs by itself. It builds records only if they are of a fold."""
+    return tuple(stage for stage in job.stages if stage != RECORDS_STAGE or job.fold) or (RECORDS_STAGE,)
 
 
 def digest_of(tree: Mapping[str, Any]) -> str:

@@ -1,0 +1,36 @@
+"""A sweep that a command makes by itself to answer a question: `bakeoff curve`, `bakeoff suspects --folds`."""
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from bakeoff.cli.parser import Parser
+from bakeoff.cli.sweep import add_rule_options, run_sweep
+from bakeoff.errors import WorkspaceError
+
+OF_A_SEARCH = dict.fromkeys(("search", "trials", "metric", "direction", "search_seed", "no_pruning"))
+
+
+def add_sweep_options(command: Parser) -> None:
+    add = command.add_argument
+    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one")
+    add("--dry-run", action="store_true", help="say what would run, and run nothing")
+    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
+    add("--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed")
+    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
+    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
+    add_rule_options(command)
+
+
+def train_or_resume(
+    arguments: argparse.Namespace, changes: Sequence[str], make_words: Callable[[], Sequence[str]]
+) -> None:
+    """Run a sweep of the words with the user's changes, or what is left of one. Leaves with its exit code if some runs
+    are not done."""
+    words: list[str] = []
+    if arguments.resume is None:
+        words = [*changes, *make_words()]
+    elif changes:
+        raise WorkspaceError("--resume: must stand without changes, for the sweep has its own")
+    until = None if arguments.resume is not None else "evaluate"  # no answer is in an export
+    asked = {"overrides": words, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
+    run_sweep(argparse.Namespace(**(vars(arguments) | asked)))
