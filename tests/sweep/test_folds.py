@@ -65,18 +65,25 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
     ("words", "message"),
     [
         (
-            ("+data.split.fold=1/2,2/2",),
+            (
+                "sweep",
+                "+data.split.fold=1/2,2/2",
+            ),
             "data.split.fold: must be null unless split.by is fraction or given_test, and ",
         ),
-        (("+data.split.fold=3/2", "+data.split.test=0"), "data.split.fold: must be K/N, the K-th of 2 to 100 parts"),
         (
-            ("+data.split.fold=1/2", "+data.split.test=0", "data.max_side=64,32"),
+            ("sweep", "+data.split.fold=3/2", "+data.split.test=0"),
+            "data.split.fold: must be K/N, the K-th of 2 to 100 parts",
+        ),
+        (
+            ("sweep", "+data.split.fold=1/2", "+data.split.test=0", "data.max_side=64,32"),
             "data: must be the same for every point, since their results are compared; ",
         ),
         (
-            ("+data.split.fold=1/2,2/2", "+data.split.test=0", "--search", "random", "--trials", "2"),
+            ("sweep", "+data.split.fold=1/2,2/2", "+data.split.test=0", "--search", "random", "--trials", "2"),
             "data: must be the same for every point, since their results are compared; ",
         ),
+        (("suspects", "--folds", "2", "lr=cosin"), "command line: In 'params': Could not find 'lr/cosin'"),
     ],
 )
 def test_what_is_no_fold_is_refused(
@@ -85,7 +92,7 @@ def test_what_is_no_fold_is_refused(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(pictures.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    code, _, errors = run_bakeoff(monkeypatch, capsys, "sweep", "--dry-run", *words)
+    code, _, errors = run_bakeoff(monkeypatch, capsys, *words, "--dry-run")
     assert code == 2 and message in errors
 
 

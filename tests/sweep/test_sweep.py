@@ -121,6 +121,14 @@ def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Worksp
     ]
 
 
+def test_drawn_data_have_no_folds(
+    built: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built.folder)
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "suspects", "--folds", "2", "--dry-run")
+    assert (code, errors) == (2, "--folds: must be for data with data.split, the variant has digit_scenes\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

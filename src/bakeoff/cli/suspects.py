@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bakeoff import workspace
 from bakeoff.cli.columns import say_fitted
 from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.terminal import RUN
@@ -52,9 +53,7 @@ def show_suspects(arguments: argparse.Namespace) -> None:
         say(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
         return
     if arguments.folds is not None or arguments.resume is not None:
-        from bakeoff.sweep.folds import make_words
-
-        train_or_resume(arguments, arguments.which, lambda: make_words(arguments.folds))
+        train_or_resume(arguments, arguments.which, lambda: _make_words(arguments))
         if arguments.dry_run:
             return
     from bakeoff.suspects.held_out import read_held_out
@@ -79,6 +78,20 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--count: must be 1 or more, got {arguments.count}")
     if (arguments.format is None) != (arguments.out is None):
         raise WorkspaceError("--as and --out: must be given together, a format and the folder for it")
+
+
+def _make_words(arguments: argparse.Namespace) -> list[str]:
+    from bakeoff.config.variant import read_variant
+    from bakeoff.sweep.folds import make_words
+
+    words = make_words(arguments.folds)
+    variant = read_variant(
+        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.which
+    )
+    if variant.draft.data is not None and "split" not in variant.draft.data:
+        use = variant.composed.tree["data"].get("kind")
+        raise WorkspaceError(f"--folds: must be for data with data.split, the variant has {use}")
+    return words
 
 
 def _find_runs(arguments: argparse.Namespace) -> list[str]:
