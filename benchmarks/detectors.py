@@ -27,7 +27,7 @@ from typing import Any
 import yaml
 from trials import ONE_THREAD, OWN_DATA, PACE_STEPS, describe_difference, make_workspace, train
 
-HEADLINE, BATCH, CALLS = "mAP_50", 8, 100
+HEADLINE, BATCH, SECONDS = "mAP_50", 8, 10
 PHOTOS = {
     "turn": {"mirror": 0.5}, "crop": {"kind": "ssd"}, "colour": {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3},
 }  # fmt: skip
@@ -43,12 +43,13 @@ network = restore(run.model, run.derived.num_classes, Path("models/train/final.w
 task = Detection(run.model, [str(number) for number in range(run.derived.num_classes)])
 answer = tf.function(lambda images: task.predict(network(images, training=False)))
 images = tf.constant(np.full((1, run.model.input_size, run.model.input_size, 3), 127, np.float32))
-for _ in range(5):
+for _ in range(2):
     answer(images)
-before = time.process_time()
-for _ in range({CALLS}):
+calls, before = 0, time.process_time()
+while time.process_time() - before < {SECONDS}:
     answer(images)
-print({CALLS} / (time.process_time() - before))
+    calls += 1
+print(calls / (time.process_time() - before))
 """
 
 
@@ -70,6 +71,7 @@ class Bench:
     folder: Path  # a workspace for each seed is made in it
     photos: Path | None
     max_side: int
+    pace_steps: tuple[int, int]  # of two trainings; what the second takes on top is the steps alone
 
     def params(self, contender: Contender, seed: int, steps: int) -> dict[str, Any]:
         """Return a params.yaml."""
@@ -92,7 +94,7 @@ class Bench:
 
     def workspace(self, contender: Contender, seed: int) -> Path:
         place = self.folder / f"seed{seed}"
-        make_workspace(place, self.photos, self.params(contender, seed, PACE_STEPS[0]))
+        make_workspace(place, self.photos, self.params(contender, seed, self.pace_steps[0]))
         return place
 
     def train(self, contender: Contender, seed: int, steps: int) -> tuple[float, float, float]:
@@ -110,8 +112,8 @@ class Bench:
 
     def measure_pace(self, contender: Contender, seed: int) -> float:
         """Return steps per second of one thread's processor time."""
-        (_, few, _), (_, many, _) = (self.train(contender, seed, steps) for steps in PACE_STEPS)
-        return (PACE_STEPS[1] - PACE_STEPS[0]) / (many - few)
+        (_, few, _), (_, many, _) = (self.train(contender, seed, steps) for steps in self.pace_steps)
+        return (self.pace_steps[1] - self.pace_steps[0]) / (many - few)
 
 
 def measure_answers(place: Path) -> float:
@@ -127,7 +129,8 @@ def main() -> None:
     arguments = parse_arguments()
     with TemporaryDirectory() as temporary:
         photos = arguments.folder.resolve() if arguments.folder else None
-        bench = Bench((arguments.keep or Path(temporary)).resolve(), photos, arguments.max_side)
+        keep = (arguments.keep or Path(temporary)).resolve()
+        bench = Bench(keep, photos, arguments.max_side, tuple(arguments.pace_steps))
         contenders = [Contender.read(text) for text in arguments.contenders]
         given = dict(zip(arguments.contenders, arguments.pace or [], strict=bool(arguments.pace)))
         paces = {one.name: given.get(one.name) or bench.measure_pace(one, arguments.seeds[0]) for one in contenders}
@@ -142,7 +145,7 @@ def compare(
     answers: dict[str, list[float]] = {one.name: [] for one in contenders}
     for seed in seeds:
         for one in contenders:
-            headline, _, a_second = bench.train(one, seed, round(minutes * 60 * paces[one.name]))
+            headline, _, a_second = bench.train(one, seed, max(1, round(minutes * 60 * paces[one.name])))
             rows[one.name].append(headline)
             answers[one.name].append(a_second)
         told = ", ".join(f"{name} {values[-1]:.3f}" for name, values in rows.items())
@@ -151,12 +154,12 @@ def compare(
     print(f"{HEADLINE} after {minutes:g} minutes; images a second of one thread, trained and answered")
     print("| contender | steps | mAP_50 | difference (95 %) | trained | answered |\n|---|---|---|---|---|---|")
     for one in contenders:
-        values, steps = rows[one.name], round(minutes * 60 * paces[one.name])
+        values, steps = rows[one.name], max(1, round(minutes * 60 * paces[one.name]))
         differences = [value - other for value, other in zip(values, first, strict=True)]
         difference = "" if one is contenders[0] else describe_difference(differences)
         print(
             f"| {one.name} | {steps:,} | {statistics.fmean(values):.3f} | {difference} | "
-            f"{paces[one.name] * BATCH:.0f} | {statistics.median(answers[one.name]):.0f} |"
+            f"{paces[one.name] * BATCH:.3g} | {statistics.median(answers[one.name]):.3g} |"
         )
 
 
@@ -167,6 +170,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2, 5])
     parser.add_argument("--pace", type=float, nargs="+", help="steps a second of each contender, not measured")
+    parser.add_argument("--pace-steps", type=int, nargs=2, default=PACE_STEPS, help="fewer for large networks")
     parser.add_argument("--max-side", type=int, default=256, help="larger photographs are resized for the records")
     parser.add_argument("--keep", type=Path, help="a folder that keeps the trainings")
     return parser.parse_args()
