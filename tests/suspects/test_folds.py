@@ -1,35 +1,16 @@
 """Suspects of folds: each of the models judges what it did not train on."""
 
 import csv
-import io
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
+from coloured import SMALL, coloured
 from drawing import write
 from workspace_copy import tiny_workspace
 
 EACH = 24  # pictures of a class
-LINES = {
-    "experiment": "experiment: demo_images",
-    "data": "data: {use: image_folders, path: data/raw/set, split: {test: 0.1}}",
-    "model": "model: {use: cnn_small, input_size: 32}",
-    "lr": "lr: {use: constant, peak: 0.003, warmup_steps: 0}",
-    "optimizer": "optimizer: {use: adam}",
-    "train": "train: {use: smoke, steps: 60, batch_size: 16}",
-    "export": "export: {use: saved_model}",
-}
-
-
-def coloured(label: int, seed: int) -> bytes:
-    """Return a noisy picture, red or blue."""
-    noise = np.random.default_rng(seed).integers(0, 90, (32, 32, 3), np.uint8)
-    noise[..., 2 * label] += 150
-    buffer = io.BytesIO()
-    Image.fromarray(noise).save(buffer, "PNG")
-    return buffer.getvalue()
+LINES = SMALL | {"data": "data: {use: image_folders, path: data/raw/set, split: {test: 0.1}}"}
 
 
 @pytest.mark.slow
