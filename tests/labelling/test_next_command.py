@@ -54,7 +54,8 @@ def save_run(
     settings: Network, folder: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...] = LABELS
 ) -> None:
     """Make a network with its first weights the workspace's run."""
-    weights = folder / "best.weights.h5"
+    weights = folder / "models/train/best.weights.h5"
+    weights.parent.mkdir(parents=True, exist_ok=True)
     settings.build(len(labels)).save_weights(weights)
     trained = Trained(settings, weights, labels, multi_label=False)
     monkeypatch.setattr("bakeoff.predict.choice.find_run", lambda name: (trained, name))
@@ -95,6 +96,9 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     save_run(ClipCnn(input_size=16, frames=2, width=0.25), workspace, monkeypatch)
     errors = run_bakeoff(monkeypatch, capsys, "next", "new", "--out", "x")[2]
     assert errors == "this workspace's run: must be a network of images, is for clips\n"
+    (workspace / "models/train/best.weights.h5").unlink()
+    errors = run_bakeoff(monkeypatch, capsys, "next", "new", "--out", "x")[2]
+    assert errors == "models/train: nothing has been trained here; run `dvc repro`, or say --run\n"
 
 
 REFUSED = {

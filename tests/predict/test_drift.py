@@ -130,7 +130,7 @@ def test_the_command_says_no_difference_of_its_own_world_and_finds_darkened_imag
         return run_bakeoff(monkeypatch, capsys, "drift", *words)
 
     code, out, err = drift("same")
-    assert code == 0 and err == "" and "beside 60 train and 60 validation images of models/train" in out
+    assert code == 0 and err == "" and "beside 60 train and 60 validation images of this workspace's run" in out
     assert "no difference shown: chance explains what differs in" in out
     code, out, err = drift("dark", "--html", "page.html")
     assert code == 0 and f"{workspace}/dark/broken.jpg: passed over, no image: starts with b'no pictu'" in err
@@ -153,4 +153,4 @@ def test_a_run_of_clips_is_refused(
     (workspace / "new").mkdir()
     Image.new("RGB", (9, 9)).save(workspace / "new/a.png")
     said = run_bakeoff(monkeypatch, capsys, "drift", "new")[2]
-    assert said == "models/train: is for clips; drift compares images, so name a run of images\n"
+    assert said == "this workspace's run: is for clips; drift compares images, so name a run of images\n"

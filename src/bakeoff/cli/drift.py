@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
-from bakeoff.errors import WorkspaceError
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
-    from bakeoff.predict.choice import Trained
+    pass
 
 NAMED = 5  # files in a line
 
@@ -34,11 +33,12 @@ def add_to(commands: Any) -> None:
 
 
 def show_drift(arguments: argparse.Namespace) -> None:
+    from bakeoff.predict.choice import find_run_or_own
     from bakeoff.predict.drift_samples import list_images, open_records, require_pictures
 
     folder: Path = arguments.folder
     files = list_images(folder)
-    trained, called = _find(arguments.of_run)
+    trained, called = find_run_or_own(arguments.of_run)
     require_pictures(trained, called)
     stores = open_records(trained, called)
     load_tensorflow()
@@ -75,15 +75,3 @@ def show_drift(arguments: argparse.Namespace) -> None:
     page = arguments.html or workspace.main_workspace() / workspace.IN_FLIGHT / "drift" / f"{folder.name}.html"
     write_drift(page, folder, counted, aspects, foreign)
     say(f"  page: {page}")
-
-
-def _find(run: str | None) -> "tuple[Trained, str]":
-    from bakeoff.predict.choice import WEIGHTS, find_run
-
-    if run is not None:
-        return find_run(run)
-    if not (workspace.TRAINED / WEIGHTS).is_file():
-        raise WorkspaceError(
-            f"{workspace.TRAINED.as_posix()}: nothing has been trained here; run `dvc repro`, or say --run"
-        )
-    return find_run(".")[0], workspace.TRAINED.as_posix()

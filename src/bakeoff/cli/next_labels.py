@@ -17,7 +17,6 @@ from bakeoff.quiet import load_tensorflow
 if TYPE_CHECKING:
     from bakeoff.labelling.likeness import Known
     from bakeoff.labelling.pool import Watcher
-    from bakeoff.predict.choice import Trained
 
 COUNT, MIN_SCORE = 50, 0.5
 FORMATS = ("voc", "coco")
@@ -46,6 +45,7 @@ def add_to(commands: Any) -> None:
 def choose_next(arguments: argparse.Namespace) -> None:
     from bakeoff.intake.tree import Tree
     from bakeoff.labelling.writing import LIST, SHEET, require_empty, write_chosen, write_proposals
+    from bakeoff.predict.choice import find_run_or_own
 
     folder = arguments.folder
     _require_sense(arguments)
@@ -55,7 +55,7 @@ def choose_next(arguments: argparse.Namespace) -> None:
     if not tree.images:
         films = f", but {len(tree.videos)} films; `bakeoff frames` takes pictures of a film" if tree.videos else ""
         raise DataError(f"{folder}: holds no image{films}")
-    trained, called = _find_trained(arguments.of_run)
+    trained, called = find_run_or_own(arguments.of_run)
     if trained.model.task == "video":
         raise WorkspaceError(f"{called}: must be a network of images, is for clips")
     if arguments.format and trained.model.task != "detection":
@@ -104,15 +104,6 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
     if not arguments.folder.is_dir():
         raise DataError(f"{arguments.folder}: no such folder")
-
-
-def _find_trained(run: str | None) -> "tuple[Trained, str]":
-    from bakeoff.predict.choice import find_run
-
-    if run is None:
-        return find_run(str(Path.cwd()))[0], "this workspace's run"
-    trained, called = find_run(run)
-    return trained, f"run {called}"
 
 
 def _look_at_training(watcher: "Watcher", known: "Known") -> np.ndarray:

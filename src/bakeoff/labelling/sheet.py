@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw, ImageFont
 
-from bakeoff.labelling.pool import Candidate
 from bakeoff.predict.sources import read_image
+
+if TYPE_CHECKING:
+    from bakeoff.labelling.pool import Candidate
 
 CELL, WORDS, GAP = 200, 40, 8  # pixels
 COLUMNS = 6
@@ -14,7 +17,7 @@ PAPER, INK, BOX = (255, 255, 255), (28, 31, 36), (207, 106, 8)
 LETTERS = 32  # in a line
 
 
-def draw_sheet(folder: Path, chosen: Sequence[Candidate], file: Path) -> None:
+def draw_sheet(folder: Path, chosen: "Sequence[Candidate]", file: Path) -> None:
     """Write a PNG or JPEG, by the file's name."""
     columns = min(COLUMNS, len(chosen))
     rows = -(-len(chosen) // columns)

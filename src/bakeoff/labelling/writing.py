@@ -5,11 +5,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import DataError
 from bakeoff.intake.proposals import IMAGES, Place
-from bakeoff.labelling.pool import Candidate
 from bakeoff.labelling.sheet import draw_sheet
+
+if TYPE_CHECKING:
+    from bakeoff.labelling.pool import Candidate
 
 LIST, SHEET = "next.csv", "contact.jpg"
 COLUMNS = ("rank", "image", "uncertainty", "distance", "answer")
@@ -20,7 +23,7 @@ def require_empty(out: Path) -> None:
         raise DataError(f"{out}: must be a new or an empty folder; name another one with --out")
 
 
-def write_chosen(folder: Path, chosen: Sequence[tuple[Candidate, float]], out: Path) -> None:
+def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out: Path) -> None:
     """Write the list, the contact sheet and copies of the pictures, under the names that they have in their folder."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / LIST).open("w", encoding="utf-8", newline="") as file:
@@ -36,7 +39,7 @@ def write_chosen(folder: Path, chosen: Sequence[tuple[Candidate, float]], out: P
 
 
 def write_proposals(
-    chosen: Sequence[tuple[Candidate, float]], out: Path, format_name: str, labels: Sequence[str], called: str
+    chosen: "Sequence[tuple[Candidate, float]]", out: Path, format_name: str, labels: Sequence[str], called: str
 ) -> int:
     """Write the boxes of those in which some were found; return how many boxes."""
     scenes = [replace(one.scene, image=PurePosixPath(IMAGES) / one.name) for one, _ in chosen if one.scene.boxes]

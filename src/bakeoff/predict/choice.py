@@ -127,6 +127,18 @@ def trained_in_mlflow(run: Names, target: Target) -> Trained:
     return build_trained(run.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
 
 
+def find_run_or_own(name: str | None) -> tuple[Trained, str]:
+    """Find a run by any name, or without one what this workspace trained; and what to call it."""
+    if name is not None:
+        trained, label = find_run(name)
+        return trained, f"run {label}"
+    if not (workspace.TRAINED / WEIGHTS).is_file():
+        raise WorkspaceError(
+            f"{workspace.TRAINED.as_posix()}: nothing has been trained here; run `dvc repro`, or say --run"
+        )
+    return find_run(".")[0], "this workspace's run"
+
+
 def state_in_mlflow(run: Names, target: Target) -> Mapping[str, Any]:
     """Return what train/state.json of a run holds; nothing if the store does not give it."""
     place = artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
