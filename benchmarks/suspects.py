@@ -29,11 +29,12 @@ SHARES, FIRST = (0.05, 0.10), 50
 COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}
 TASKS: dict[str, dict[str, Any]] = {
     "pascal_voc": {
-        "experiment": "demo", "batch_size": 8, "steps": 1000,
+        "experiment": "demo", "batch_size": 8, "steps": 1500, "lr": {"use": "cosine"},
         "augment": {"turn": {"mirror": 0.5}, "crop": {"kind": "ssd"}, "colour": COLOUR},
     },
     "image_folders": {
         "experiment": "demo_images", "batch_size": 16, "steps": 2400,
+        "lr": {"use": "constant", "peak": 0.001, "warmup_steps": 50},
         "augment": {"crop": {"kind": "single", "min_area": 0.8}, "colour": COLOUR},
     },
 }  # fmt: skip
@@ -46,7 +47,7 @@ def make_params(kind: str, fold: str | None, seed: int) -> dict[str, Any]:
         "experiment": task["experiment"],
         "seed": seed,
         "data": {"use": kind, "path": OWN_DATA, "max_side": 256, "split": {"seed": seed, "fold": fold}},
-        "lr": {"use": "constant", "peak": 0.001, "warmup_steps": 50},
+        "lr": task["lr"],
         "train": {"use": "smoke", "epochs": None, "ema_decay": 0.99, "samples": 0} | train,
         "track": {"use": "none"},
     }

@@ -48,9 +48,12 @@ def test_examples_may_be_asked_for_in_any_order_and_again(split: Split, open_sto
 def test_examples_are_known_by_the_files_that_they_were_made_of(split: Split, open_store: Open, tmp_path: Path) -> None:
     store = open_store(tmp_path, split)
     assert store.names(np.array([10, 3])) == ["r10", "r3"]
+    assert [(one.file, one.height, one.width) for one in store.origins(np.array([3]))] == [("r3", 8.0, 8.0)]
     nameless = tf.train.Example(features=tf.train.Features(feature={})).SerializeToString()
     store.read = lambda examples: [nameless] * len(examples)  # type: ignore[method-assign]
     assert store.names(np.array([10])) == ["no. 10"]
+    [unknown] = store.origins(np.array([10]))
+    assert np.isnan(unknown.height) and np.isnan(unknown.width)
 
 
 @pytest.fixture

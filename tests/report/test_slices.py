@@ -2,17 +2,16 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bakeoff.errors import DataError
+from bakeoff.input.store import Origin
 from bakeoff.metrics.classification import ClassificationScore, answers_of
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.records.wire import encode_features, encode_integers
 from bakeoff.report.chance import Tally, count_right, find_weak, find_worse
 from bakeoff.report.facts import describe_examples, match_rows, measure_picture, read_table, require_matches
 from bakeoff.report.page import write_page
@@ -182,10 +181,9 @@ def test_a_dark_picture_is_no_blurred_one() -> None:
 
 
 def test_sizes_come_from_the_records_and_boxes_from_the_truth() -> None:
-    record = encode_features({"image/height": encode_integers([100]), "image/width": encode_integers([400])})
-    store: Any = SimpleNamespace(read=lambda numbers: [record] * len(numbers))
+    origins = [Origin("film_2/1.png", 100, 400), Origin("x.png", 100, 400)]
     score = DetectionScore(("ant",)).update(true(([0.0, 0.0, 20.0, 80.0], 1)), given()).update(true(), given())
-    facts = describe_examples(store, [0, 1], ["film_2/1.png", "x.png"], [(5, 1), (6, 2)], score.columns(), "^(film_.)/")
+    facts = describe_examples(origins, [(5, 1), (6, 2)], score.columns(), "^(film_.)/")
     assert facts["group"].tolist() == ["film_2", ""] and facts["brightness"].tolist() == [5, 6]
     assert facts["aspect"].tolist() == [4, 4] and facts["picture size"].tolist() == [200, 200]
     assert facts["objects"].tolist() == [1, 0]

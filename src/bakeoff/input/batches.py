@@ -1,6 +1,6 @@
 """From a store of examples to tf.data batches of network inputs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,18 +34,12 @@ def training_batches(
     The batch of a step is the same wherever `steps` starts; step 0 begins with example `first_example` of the stream.
     A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read.
     """
-    parse = choose_parser(shape)
-    mixes = bool(augment.mixes)
+    read, change = _read_and_change(store, shape, order, augment)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
-        place = tf.ensure_shape(place, [2])
-        key = make_key(order.seed, epoch=place[0], example=place[1])
-        partners = Partners(data[1:], parse) if mixes else None
-        example = parse(data[0] if mixes else data)
-        example = distort(example, shape.view, augment=augment, key=key, partners=partners)
+        example = change(place, data)
         return {"image": example["image"]} | encode(example)
 
-    read = make_mixing_reader(store, Draw(order, augment)) if mixes else make_training_reader(store, order)
     start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
     number, count = share
@@ -54,10 +48,35 @@ def training_batches(
         shape, first = replace(shape, batch_size=part), start + number * part
         rows_of_share = tf.data.Dataset.range(len(steps) * part)
         positions = rows_of_share.map(as_written(lambda row: first + row // part * whole + row % part))
-    rows = _prepare(positions, shape, read, prepare, [1 + augment.partners] if mixes else [])
+    rows = _prepare(positions, shape, read, prepare, [1 + augment.partners] if augment.mixes else [])
     has_own_shapes = any(None in spec.shape for spec in tf.nest.flatten(rows.element_spec))
     batched = rows.padded_batch if has_own_shapes else rows.batch  # with zeros
     return batched(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
+
+
+def first_examples(store: Store, shape: Shape, *, order: Order, augment: Augment, count: int) -> Iterator[Example]:
+    """Give the first examples of a training as `training_batches` does, without a graph: a few are sooner there."""
+    read, change = _read_and_change(store, shape, order, augment)
+    for place, data in zip(*read(np.arange(count)), strict=True):
+        yield change(tf.constant(place, tf.int64), tf.constant(data))
+
+
+def _read_and_change(
+    store: Store, shape: Shape, order: Order, augment: Augment
+) -> tuple[Read, Callable[[tf.Tensor, tf.Tensor], Example]]:
+    """Return what reads at positions of the stream, and what makes of that an example as a network gets it."""
+    parse = choose_parser(shape)
+    mixes = bool(augment.mixes)
+
+    def change(place: tf.Tensor, data: tf.Tensor) -> Example:
+        place = tf.ensure_shape(place, [2])
+        key = make_key(order.seed, epoch=place[0], example=place[1])
+        partners = Partners(data[1:], parse) if mixes else None
+        example = parse(data[0] if mixes else data)
+        return distort(example, shape.view, augment=augment, key=key, partners=partners)
+
+    read = make_mixing_reader(store, Draw(order, augment)) if mixes else make_training_reader(store, order)
+    return read, change
 
 
 def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,18 @@ from bakeoff.records.manifest import Shard, Split
 from bakeoff.records.shards import HEAD, TAIL, is_head, is_whole, name_index
 from bakeoff.records.wire import decode_features
 
-NAME = "image/filename"
+NAME, SIZES = "image/filename", ("image/height", "image/width")
 BAD_RECORDS = "bad_records"  # the file that keeps them
 OnBadRecord = Literal["error", "skip"]
 REBUILD = "run `dvc repro --force build_records`"
+
+
+class Origin(NamedTuple):
+    """What an example was made of, as far as its record says."""
+
+    file: str
+    height: float  # NaN where the record does not say
+    width: float
 
 
 class BadRecords:
@@ -101,7 +109,13 @@ class Store:
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
-        return [_find_name(data, number) for number in examples for data in self.read(np.array([number]))]
+        return [origin.file for origin in self.origins(examples)]
+
+    def origins(self, examples: np.ndarray) -> Iterator[Origin]:
+        """Give what they were made of."""
+        for number in examples:
+            [data] = self.read(np.array([number]))
+            yield _find_origin(data, number)
 
     def __del__(self) -> None:
         for file in self._files:
@@ -160,9 +174,13 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
         raise
 
 
-def _find_name(data: bytes | None, number: int) -> str:
-    value = decode_features(data or b"", only=(NAME,)).get(NAME)
-    return (value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else "") or f"no. {number}"
+def _find_origin(data: bytes | None, number: int) -> Origin:
+    found = decode_features(data or b"", only=(NAME, *SIZES))
+    name = found.get(NAME)
+    file = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else ""
+    numbers = [(found.get(key) or [np.nan])[0] for key in SIZES]
+    height, width = (np.nan if isinstance(one, bytes) else float(one) for one in numbers)
+    return Origin(file or f"no. {number}", height, width)
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

@@ -61,14 +61,15 @@ class Evaluation:
         classes = self.manifest.classes
         batches = evaluation_batches(self.store, self.shape)
         score = judge(self.judge, {ANSWERS: self.answer}, batches, watch)[ANSWERS]
-        files = self.store.names(np.array(judged, np.int64))
+        origins = list(self.store.origins(np.array(judged, np.int64)))
+        files = [one.file for one in origins]
         groups = [settings.group_of(file) for file in files]
         intervals = score.intervals(groups, settings.interval_samples)
         metrics = score.result() | ({"interval": intervals} if intervals else {})
         metrics |= {"bad_records": len(self.store.bad)} if self.store.bad else {}
         kind = examples.kind_of(self.manifest.task, self.manifest.multi_label)
         columns, group = score.columns(), settings.group or self.group
-        facts = describe_examples(self.store, judged, files, measured, columns, group) | match_rows(rows, files)
+        facts = describe_examples(origins, measured, columns, group) | match_rows(rows, files)
         together = [replace(settings, group=group).group_of(file) for file in files] if group else None
         side = next(name for name, split in self.manifest.splits.items() if split == self.split)
         slices = judge_slices(columns, score.drawn, facts, together, f"{side} examples")

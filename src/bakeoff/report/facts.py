@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from bakeoff.errors import DataError, choices
-from bakeoff.input.store import Store
+from bakeoff.input.store import Origin
 from bakeoff.metrics.score import Column, Lists
-from bakeoff.records.wire import decode_features
 from bakeoff.run.options import Slices
 
 Fact = np.ndarray  # (examples,) float64 or text
@@ -30,7 +29,6 @@ MEANINGS = {
     OBJECTS: "true boxes in the picture",
     BOX_SIZE: "the mean side of the true boxes, in % of the picture's side",
 }
-SIZES = ("image/height", "image/width")
 SPARSE = 4  # of so many rows and columns one counts for the brightness
 DECIMALS = 1  # of the brightness
 DIGITS = 3  # of what else is measured in a picture
@@ -55,13 +53,12 @@ def measure_picture(image: np.ndarray) -> tuple[float, float]:
 
 
 def describe_examples(
-    store: Store, judged: Sequence[int], files: Sequence[str], measured: Sequence[tuple[float, float]],
-    columns: Mapping[str, Column], group: str | None,
-) -> dict[str, Fact]:  # fmt: skip
+    origins: Sequence[Origin], measured: Sequence[tuple[float, float]], columns: Mapping[str, Column], group: str | None
+) -> dict[str, Fact]:
     """Return all facts but those of a table; `columns` are a score's, `group` is a pattern on the names."""
-    height, width = _read_sizes(store, judged).T
+    height, width = np.array([(one.height, one.width) for one in origins], np.float64).reshape(-1, 2).T
     brightness, sharpness = np.array(measured, np.float64).reshape(-1, 2).T
-    facts: dict[str, Fact] = {GROUP: np.array([_find_group(name, group) for name in files], str)} if group else {}
+    facts: dict[str, Fact] = {GROUP: np.array([_find_group(one.file, group) for one in origins], str)} if group else {}
     with np.errstate(divide="ignore", invalid="ignore"):
         facts |= {"brightness": brightness, "sharpness": sharpness, "aspect": _round(width / height)}
     facts["picture size"] = _round(np.sqrt(width * height))
@@ -127,17 +124,6 @@ def _as_fact(texts: Sequence[str]) -> Fact:
 def _find_group(name: str, pattern: str) -> str:
     found = re.search(pattern, name)
     return (found[1] or "") if found else ""
-
-
-def _read_sizes(store: Store, judged: Sequence[int]) -> np.ndarray:
-    """Height and width of the originals, (n, 2)."""
-    sizes = np.full((len(judged), 2), np.nan)
-    for place, number in enumerate(judged):
-        [data] = store.read(np.array([number]))
-        found = decode_features(data or b"", only=SIZES)
-        values = [found.get(name) or [np.nan] for name in SIZES]
-        sizes[place] = [float(value[0]) for value in values]
-    return sizes
 
 
 def _mean_sides(truth: Lists, picture: np.ndarray) -> Fact:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from bakeoff.input.store import Store
-    from bakeoff.tasks.task import Tensors
 
 TRUTH = ("boxes", "classes", "label", "labels")
 
@@ -28,17 +27,10 @@ def draw_augmented(run: Variant, store: "Store", classes: Sequence[str], count: 
 
 
 def _examples(run: Variant, store: "Store", count: int) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
-    from bakeoff.input.batches import training_batches
+    from bakeoff.input.batches import first_examples
     from bakeoff.input.store import plain_errors_of
 
-    def keep_truth(example: "Tensors") -> "Tensors":
-        return {name: example[name] for name in TRUTH if name in example}
-
-    batches = training_batches(
-        store, batch_shape(run, 1), order=training_order(run), steps=range(count), augment=run.train.augment,
-        encode=keep_truth,
-    )  # fmt: skip
+    order = training_order(run)
     with plain_errors_of(store):
-        for batch in batches.as_numpy_iterator():
-            values = {name: value[0] for name, value in batch.items()}
-            yield values.pop("image"), values
+        for example in first_examples(store, batch_shape(run, 1), order=order, augment=run.train.augment, count=count):
+            yield example["image"].numpy(), {name: example[name].numpy() for name in TRUTH if name in example}
