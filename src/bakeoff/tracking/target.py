@@ -10,13 +10,15 @@ import re
 import zlib
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.files import write_whole
-from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.journal import FILE as JOURNAL
 from bakeoff.tracking.result import parse_json, read_text
 from bakeoff.workspace import journals, main_workspace
+
+if TYPE_CHECKING:
+    from bakeoff.run.options import Mlflow, Track
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
@@ -43,7 +45,7 @@ class Target:
     artifacts: str | None = field(default=None, compare=False)  # of a new experiment
 
     @classmethod
-    def of(cls, settings: Mlflow) -> "Target":
+    def of(cls, settings: "Mlflow") -> "Target":
         return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts)
 
     @classmethod
@@ -117,8 +119,10 @@ class Place:
         _write(folder / f"sent-{target.key}.json", asdict(self))
 
 
-def takes_checkpoints_here(settings: Track) -> bool:
+def takes_checkpoints_here(settings: "Track") -> bool:
     """Whether the checkpoints of a run go to the main workspace's own store, on its disk."""
+    from bakeoff.run.options import Mlflow
+
     return isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.of(settings).uri == LOCAL
 
 
