@@ -8,6 +8,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,9 +165,11 @@ def own_id(mlflow_id: str) -> str | None:
     return next((path.parent.name for path in places), None)
 
 
-def all_journals() -> list[Path]:
-    """List the folders of journals, those written first before others: a run may name an earlier one."""
-    found = [path.parent for path in journals().glob(f"*/{FILE}") if (path.parent / JOURNAL).is_file()]
+def all_journals(without: Collection[str] = ()) -> list[Path]:
+    """List the folders of journals but for those of some runs, those written first before others: a run may name an
+    earlier one."""
+    folders = [path for path in journals().iterdir() if path.name not in without] if journals().is_dir() else []
+    found = [folder for folder in folders if (folder / FILE).is_file() and (folder / JOURNAL).is_file()]
     return sorted(found, key=lambda folder: (folder / FILE).stat().st_mtime_ns)
 
 
