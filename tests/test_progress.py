@@ -27,7 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Console", lambda: Console(file=io.StringIO(), force_terminal=False))
+    monkeypatch.setattr("rich.console.Console", lambda: Console(file=io.StringIO(), force_terminal=False))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What a terminal of 120 columns was sent."""
     sent = io.StringIO()
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr(module, "Console", lambda: Console(file=sent, force_terminal=True, width=120))
+    monkeypatch.setattr("rich.console.Console", lambda: Console(file=sent, force_terminal=True, width=120))
     return sent
 
 

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import chdir, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from bakeoff.workspace import PARAMS, main_workspace
 
 DVC_FAILED = 255  # its exit code
 OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the digest
+STATUS = "from bakeoff.dvc import print_status; print_status()"
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
 
 
@@ -43,6 +44,34 @@ def answer(*arguments: str, folder: Path | None = None) -> str:
         words = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
         raise WorkspaceError(f"dvc {words}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     return done.stdout.strip()
+
+
+@contextmanager
+def asking_status() -> Iterator[Callable[[], dict[str, Any]]]:
+    """Let a process beside this one find out what changed since dvc.lock; the call waits for its answer.
+
+    It takes as long as all that `bakeoff plan` does besides. Where it fails, the command itself says why.
+    """
+    process = subprocess.Popen([sys.executable, "-c", STATUS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def status() -> dict[str, Any]:
+        told, _ = process.communicate()
+        return dict(json.loads((told if process.returncode == 0 else answer("status", "--json")) or "{}"))
+
+    try:
+        yield status
+    finally:
+        if process.poll() is None:  # nobody waits for it any more
+            process.kill()
+            process.communicate()
+
+
+def print_status() -> None:
+    """Print what `dvc status --json` does, without the parser of all of DVC's commands."""
+    from dvc.repo import Repo, lock_repo
+
+    with Repo() as repo, lock_repo(repo):
+        print(json.dumps(repo.status()))
 
 
 def run_here(*arguments: str) -> int:

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+if TYPE_CHECKING:  # most commands say lines only, and Rich takes as long to load as they do
+    from rich.progress import Progress
 
 SECONDS_BETWEEN_LINES = 10
 LAST_SECONDS = 30  # by which the rate is measured
@@ -20,8 +21,9 @@ class Bar:
     """`advance()` after each unit of work."""
 
     def __init__(
-        self, title: str, total: int, unit: str, live: Progress | None, done: int = 0, seconds_left: Left | None = None
-    ) -> None:
+        self, title: str, total: int, unit: str, live: "Progress | None", done: int = 0,
+        seconds_left: Left | None = None,
+    ) -> None:  # fmt: skip
         """`seconds_left` knows more than the mean does of work that prepares itself within its first unit."""
         self._title, self._total, self._unit, self._live, self._seconds_left = title, total, unit, live, seconds_left
         self._is_prepared = seconds_left is None
@@ -68,6 +70,9 @@ class Bar:
 @contextmanager
 def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Left | None = None) -> Iterator[Bar]:
     """Of work of which so much was done before."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
     console = Console()
     if not console.is_terminal:
         yield Bar(title, total, unit, None, done, seconds_left)

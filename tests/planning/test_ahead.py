@@ -1,5 +1,6 @@
 """What DVC left half written, or somebody wrote over it, is named in one line; of its cache it counts for nothing."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ AGAIN = "`git checkout dvc.lock` brings back the last one that is whole, and `dv
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    monkeypatch.setattr(ahead, "_changed", dict)  # DVC would refuse the folder
+    monkeypatch.setattr(ahead.dvc, "asking_status", lambda: nullcontext(dict))  # DVC would refuse the folder
     (tmp_path / "dvc.yaml").write_text("stages:\n  train:\n    cmd: x\n")
     return tmp_path
 

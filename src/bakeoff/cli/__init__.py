@@ -3,47 +3,51 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
-from bakeoff import dvc, workspace
-from bakeoff.cli import (
-    better,
-    budget,
-    compare,
-    completion,
-    continuing,
-    curve,
-    doctor,
-    drift,
-    evaluate,
-    frames,
-    import_data,
-    measure,
-    next_labels,
-    predict,
-    propose,
-    queue,
-    reproduce,
-    status,
-    stop,
-    suspects,
-    sweep,
-    sweeps,
-    track,
-    ui,
-    variant,
-    web,
-    weights,
-)
+from bakeoff import workspace
+from bakeoff.cli import completion
 from bakeoff.cli.parser import Parser
-from bakeoff.elsewhere.ray_connection import ON_VARIABLE, require_ray
 from bakeoff.errors import said_plainly
-from bakeoff.pipeline_import import command as import_config
+
+# In the order of --help: a command, or several, and the function that adds it and says what it runs. A command loads
+# no other one's file, for together they take longer than most commands do.
+COMMANDS = {
+    "repro": "bakeoff.cli:add_repro",
+    "plan": "bakeoff.cli.variant:add_plan",
+    "config": "bakeoff.cli.variant:add_config",
+    "sweep": "bakeoff.cli.sweep:add_to",
+    "queue": "bakeoff.cli.queue:add_to",
+    "budget": "bakeoff.cli.budget:add_to",
+    "curve": "bakeoff.cli.curve:add_to",
+    "predict": "bakeoff.cli.predict:add_to",
+    "measure": "bakeoff.cli.measure:add_to",
+    "evaluate": "bakeoff.cli.evaluate:add_to",
+    "drift": "bakeoff.cli.drift:add_to",
+    "status": "bakeoff.cli.status:add_to",
+    "stop": "bakeoff.cli.stop:add_stop",
+    "clean": "bakeoff.cli.stop:add_clean",
+    "compare": "bakeoff.cli.compare:add_to",
+    "better": "bakeoff.cli.better:add_to",
+    "reproduce": "bakeoff.cli.reproduce:add_to",
+    "continue": "bakeoff.cli.continuing:add_to",
+    "track": "bakeoff.cli.track:add_track",
+    "weights": "bakeoff.cli.weights:add_to",
+    "import": "bakeoff.cli.import_data:add_to",
+    "frames": "bakeoff.cli.frames:add_to",
+    "propose": "bakeoff.cli.propose:add_to",
+    "suspects": "bakeoff.cli.suspects:add_to",
+    "next": "bakeoff.cli.next_labels:add_to",
+    "import-config": "bakeoff.pipeline_import.command:add_to",
+    "ui": "bakeoff.cli.ui:add_to",
+    "web": "bakeoff.cli.web:add_to",
+    "doctor": "bakeoff.cli.doctor:add_to",
+}
 
 
-def _add_repro(commands: Any) -> None:
+def add_repro(commands: Any) -> None:
     text = "`dvc repro` with its own options, --note and --on, after mending what a kill or a loss of power left behind"
     repro = commands.add_parser("repro", help=text, prefix_chars="\0", add_help=False)  # all words are for DVC
     repro.add_argument("words", nargs="*")
@@ -51,6 +55,9 @@ def _add_repro(commands: Any) -> None:
 
 
 def _repro(arguments: argparse.Namespace) -> None:
+    from bakeoff import dvc
+    from bakeoff.elsewhere.ray_connection import ON_VARIABLE, require_ray
+
     words, note = take_option(arguments.words, "--note")
     words, on = take_option(words, "--on")
     if on is not None:
@@ -64,6 +71,7 @@ def _repro(arguments: argparse.Namespace) -> None:
 
 
 def _repro_with(note: str) -> None:
+    from bakeoff import dvc
     from bakeoff.tracking.journal import NOTE_VARIABLE
     from bakeoff.tracking.note import require_note, tell_notes_here
 
@@ -84,40 +92,45 @@ def take_option(words: list[str], option: str) -> tuple[list[str], str | None]:
     return words, None
 
 
-# In the order of --help; each adds a command and says what it runs.
-COMMANDS = (
-    _add_repro, variant.add_plan, variant.add_config, sweep.add_to, queue.add_to, budget.add_to, curve.add_to,
-    predict.add_to, measure.add_to, evaluate.add_to, drift.add_to, status.add_to, stop.add_stop, stop.add_clean,
-    compare.add_to, better.add_to, reproduce.add_to, continuing.add_to, track.add_track, weights.add_to,
-    import_data.add_to, frames.add_to, propose.add_to, suspects.add_to, next_labels.add_to, import_config.add_to,
-    ui.add_to, web.add_to, doctor.add_to,
-)  # fmt: skip
+class Version(argparse.Action):
+    """Print the version, which takes longer to find out than any other word of the command line."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version(parser.prog)}")
+        parser.exit()
 
 
-def make_parser(*, as_typed: bool = False) -> Parser:
-    """Return the parser of all commands.
+def make_parser(only: str | None = None, *, as_typed: bool = False) -> Parser:
+    """Return the parser of all commands, or of one only.
 
     `sweep` takes changes or a word of its own, which argparse cannot tell apart: `sweep list` is a command beside it.
     `as_typed` puts it where it is typed, for a script that completes words.
     """
     parser = Parser(prog="bakeoff", description=__doc__, allow_abbrev=False)
-    shown = f"bakeoff {version('bakeoff')}"
-    parser.add_argument("--version", action="version", version=shown, help="print the version")
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version")
     commands = parser.add_commands()
-    for add_command in COMMANDS:
-        if as_typed and add_command is sweep.add_to:
-            sweep.add_to(commands, sweeps.add_words)
-        else:
-            add_command(commands)
-    if not as_typed:
-        sweeps.add_words(commands, "sweep ")
-    completion.add_to(commands, lambda: make_parser(as_typed=True))
+    for name in COMMANDS if only is None else [only]:
+        file, _, function = COMMANDS[name].partition(":")
+        more = [_sweep_words()] if name == "sweep" and as_typed else []
+        getattr(import_module(file), function)(commands, *more)
+    if only in (None, "sweep") and not as_typed:
+        _sweep_words()(commands, "sweep ")
+    if only is None:
+        completion.add_to(commands, lambda: make_parser(as_typed=True))
     return parser
+
+
+def _sweep_words() -> Callable[..., None]:
+    from bakeoff.cli.sweeps import add_words
+
+    return add_words
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return a command's arguments, `run` among them: the function that does it."""
-    parser = make_parser()
+    parser = make_parser(words[0] if words and words[0] in COMMANDS else None)
     words = [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in parser.commands.choices else [*words]
     chosen = parser.parser_of(words)
     arguments, rest = parser.parse_known_args(words)

@@ -184,7 +184,7 @@ def _sweep_points(sweep: str) -> tuple[list["Point"], str | None]:
 def require_metric(name: str, contenders: list["Contender"]) -> None:
     from bakeoff.compare.contender import names_in
 
-    if not any(one.number(name) for one in contenders):
+    if not any(one.has_number(name) for one in contenders):
         known = {known for one in contenders for known in names_in(one.metrics)}
         raise WorkspaceError(f"--metric: no run has {name!r}; {choices(name, known)}")
 

@@ -12,9 +12,9 @@ from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
-from bakeoff.run.options import Mlflow
 
 if TYPE_CHECKING:
+    from bakeoff.run.options import Mlflow
     from bakeoff.tracking.stored_work import StoredWork
 
 NAMED = 5  # differences
@@ -59,9 +59,10 @@ def continue_run(arguments: argparse.Namespace) -> None:
     say("  `bakeoff repro` goes on with it, as the same run of MLflow")
 
 
-def track_settings(params: Path, conf: Path) -> Mlflow:
+def track_settings(params: Path, conf: Path) -> "Mlflow":
     """Return the store that params.yaml names."""
     from bakeoff.config.compose import compose
+    from bakeoff.run.options import Mlflow
     from bakeoff.run.parse import parse_kind
     from bakeoff.run.settings import GROUPS
 

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError
@@ -15,6 +13,8 @@ from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bakeoff.labelling.likeness import Known
     from bakeoff.labelling.pool import Watcher
 
@@ -61,6 +61,8 @@ def choose_next(arguments: argparse.Namespace) -> None:
     if arguments.format and trained.model.task != "detection":
         raise WorkspaceError(f"--as: must have a detector, {called} is for {trained.model.task}")
     load_tensorflow()
+    import numpy as np
+
     from bakeoff.labelling.choose import choose
     from bakeoff.labelling.likeness import Known
     from bakeoff.labelling.pool import Watcher, read_pool
@@ -106,8 +108,10 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise DataError(f"{arguments.folder}: no such folder")
 
 
-def _look_at_training(watcher: "Watcher", known: "Known") -> np.ndarray:
+def _look_at_training(watcher: "Watcher", known: "Known") -> "np.ndarray":
     """Without records the pictures are told from each other alone, which is said."""
+    import numpy as np
+
     from bakeoff.labelling.pool import read_training
     from bakeoff.records.manifest import read_manifest
     from bakeoff.records.record import TRAIN

@@ -7,28 +7,25 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
-
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.columns import terminal_width, wrap
-from bakeoff.cli.run_lines import hint, line_of, run_lines, table_lines
 from bakeoff.cli.terminal import RUN
 from bakeoff.progress import SECONDS_BETWEEN_LINES, say
-from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.runs.status import State
-from bakeoff.tracking.names import resolve
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from bakeoff.runs.known import KnownRun
 
 ENDED_SHOWN = 5  # besides those that are under way
 SECONDS_BETWEEN_LOOKS = 1.0
 JSON_VERSION = 1
 NOTHING = "no run has begun here yet; `dvc repro` begins one"
-COLOURS = {
-    State.QUEUED: "dim", State.PREPARING: "cyan", State.RUNNING: "green", State.SUCCEEDED: "bold", State.FAILED: "red",
-    State.STOP_REQUESTED: "yellow", State.STOPPING: "yellow", State.STOPPED: "yellow", State.CANCELED: "yellow",
-    State.TRY_AGAIN_LATER: "yellow", State.STATE_UNSPECIFIED: "red",
+COLOURS = {  # of states
+    "QUEUED": "dim", "PREPARING": "cyan", "RUNNING": "green", "SUCCEEDED": "bold", "FAILED": "red",
+    "STOP_REQUESTED": "yellow", "STOPPING": "yellow", "STOPPED": "yellow", "CANCELED": "yellow",
+    "TRY_AGAIN_LATER": "yellow", "STATE_UNSPECIFIED": "red",
 }  # fmt: skip
 
 
@@ -43,19 +40,25 @@ def add_to(commands: Any) -> None:
 
 
 def show_status(arguments: argparse.Namespace) -> None:
+    from bakeoff.cli.run_lines import hint, run_lines, table_lines
+    from bakeoff.runs.known import known_runs
     from bakeoff.tracking.sync import tell_interrupted
 
     tell_interrupted()
-    fingerprint = resolve(arguments.which, known_runs()).fingerprint if arguments.which else None
+    fingerprint = None
+    if arguments.which:
+        from bakeoff.tracking.names import resolve
 
-    def look() -> list[KnownRun]:
+        fingerprint = resolve(arguments.which, known_runs()).fingerprint
+
+    def look() -> list["KnownRun"]:
         runs = known_runs()
         if fingerprint is not None:
             return [run for run in runs if run.fingerprint == fingerprint]
         live = [run for run in runs if run.state.is_live]
         return runs if arguments.all else [*live, *runs[len(live) :][:ENDED_SHOWN]]
 
-    def lines_of(runs: list[KnownRun]) -> list[str]:
+    def lines_of(runs: list["KnownRun"]) -> list[str]:
         if arguments.which:
             return run_lines(runs, terminal_width())
         width = terminal_width()
@@ -79,6 +82,8 @@ def _show(lines: list[str]) -> None:
     if not _is_colourful():
         say("\n".join(lines))
         return
+    from rich.console import Console
+
     Console(highlight=False).print(_paint(lines), soft_wrap=True)
 
 
@@ -87,14 +92,16 @@ def _is_colourful() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _paint(lines: list[str]) -> Text:
+def _paint(lines: list[str]) -> "Text":
+    from rich.text import Text
+
     text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
     for state, colour in COLOURS.items() if _is_colourful() else ():
         text.highlight_regex(rf"(?m)(?<=  ){state}(?=  |$)", colour)
     return text
 
 
-def _looks(look: Callable[[], list[KnownRun]], *, until_ended: bool) -> Iterator[list[KnownRun]]:
+def _looks(look: Callable[[], list["KnownRun"]], *, until_ended: bool) -> Iterator[list["KnownRun"]]:
     while True:
         runs = look()
         yield runs
@@ -103,15 +110,19 @@ def _looks(look: Callable[[], list[KnownRun]], *, until_ended: bool) -> Iterator
         time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def _redraw(looks: Iterable[list[KnownRun]], lines_of: Callable[[list[KnownRun]], list[str]]) -> None:
+def _redraw(looks: Iterable[list["KnownRun"]], lines_of: Callable[[list["KnownRun"]], list[str]]) -> None:
     """On a terminal; what was shown last stays on it."""
+    from rich.live import Live
+
     with Live(auto_refresh=False) as live:
         for runs in looks:
             live.update(_paint(lines_of(runs)), refresh=True)
 
 
-def _tell(looks: Iterable[list[KnownRun]]) -> None:
+def _tell(looks: Iterable[list["KnownRun"]]) -> None:
     """Through a pipe: a line for each run now and then, and at once when its state changes."""
+    from bakeoff.cli.run_lines import line_of
+
     told: dict[str, tuple[str, float]] = {}  # by run: the state, and when
     for runs in looks:
         now = time.monotonic()
@@ -122,7 +133,7 @@ def _tell(looks: Iterable[list[KnownRun]]) -> None:
                 told[run.fingerprint] = (run.state, now)
 
 
-def _follow(looks: Iterable[list[KnownRun]]) -> None:
+def _follow(looks: Iterable[list["KnownRun"]]) -> None:
     last = None
     for runs in looks:
         text = _as_json(runs, indent=None)
@@ -131,5 +142,5 @@ def _follow(looks: Iterable[list[KnownRun]]) -> None:
             last = text
 
 
-def _as_json(runs: list[KnownRun], *, indent: int | None) -> str:
+def _as_json(runs: list["KnownRun"], *, indent: int | None) -> str:
     return json.dumps({"version": JSON_VERSION, "runs": [run.as_tree() for run in runs]}, indent=indent)

@@ -6,17 +6,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.run_lines import line_of
 from bakeoff.cli.terminal import RUN, confirm, say_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
-from bakeoff.runs.known import KnownRun, known, known_runs
-from bakeoff.runs.status import State
-from bakeoff.tracking.names import candidates, resolve
 from bakeoff.wording import format_duration, format_names, format_size
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
+    from bakeoff.runs.known import KnownRun
     from bakeoff.runs.leftovers import Leftover
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -37,6 +34,8 @@ def add_stop(commands: Any) -> None:
 
 
 def stop_runs(arguments: argparse.Namespace) -> None:
+    from bakeoff.runs.status import State
+
     runs = _choose(arguments.which, everything=arguments.all)
     for run in runs:
         (run.folder / STOP_FILE).touch()
@@ -45,7 +44,11 @@ def stop_runs(arguments: argparse.Namespace) -> None:
         sys.exit(SOME_FAILED)
 
 
-def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:
+def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
+    from bakeoff.cli.run_lines import line_of
+    from bakeoff.runs.known import known_runs
+    from bakeoff.tracking.names import candidates, resolve
+
     runs = known_runs()
     live = [run for run in runs if run.state.is_live]
     if which and everything:
@@ -67,8 +70,11 @@ def _choose(which: str | None, *, everything: bool) -> list[KnownRun]:
     return live
 
 
-def _wait_for(run: KnownRun) -> KnownRun:
+def _wait_for(run: "KnownRun") -> "KnownRun":
     """Wait for its end; of one that waits it comes at the latest when its turn does."""
+    from bakeoff.cli.run_lines import line_of
+    from bakeoff.runs.known import known
+
     while run.folder.is_dir() and (run := known(run.folder)).state.is_live:
         time.sleep(SECONDS_BETWEEN_LOOKS)
     say(line_of(run))
@@ -76,6 +82,8 @@ def _wait_for(run: KnownRun) -> KnownRun:
 
 
 def add_clean(commands: Any) -> None:
+    from bakeoff.runs.status import State
+
     clean = commands.add_parser("clean", help="list old work in .bakeoff, and remove what is finished, after a yes")
     add = clean.add_argument
     add("which", nargs="*", metavar="RUN", help=f"these, whatever the rules say: {RUN}")
@@ -115,7 +123,10 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
+    from bakeoff.runs.known import known_runs
     from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
+    from bakeoff.runs.status import State
+    from bakeoff.tracking.names import resolve
 
     runs, names = [run for run in known_runs() if not run.waits], named_by()
     if arguments.which:
@@ -136,7 +147,7 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
     return [*old_runs(runs, rules, names), *others]
 
 
-def _in_store(chosen: list[KnownRun] | None, runs: list[KnownRun], age: float) -> list["Leftover"]:
+def _in_store(chosen: list["KnownRun"] | None, runs: list["KnownRun"], age: float) -> list["Leftover"]:
     """Return what the store of work in flight has of the runs that were chosen, or of all by the rules."""
     from bakeoff.elsewhere.store import VARIABLE, open_store
     from bakeoff.elsewhere.stored_runs import stored_runs, these_stored

@@ -2,10 +2,9 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bakeoff import machine, workspace
+from bakeoff import workspace
 from bakeoff.cli.columns import say_fitted, say_wrapped
 from bakeoff.cli.terminal import confirm, say_columns
 from bakeoff.errors import ConfigError, WorkspaceError
@@ -75,6 +74,7 @@ def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str 
 
 
 def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
+    from bakeoff import machine
     from bakeoff.planning.estimate import together
 
     at_a_time = min(side_by_side, len(estimates))
@@ -111,12 +111,14 @@ def _show_warnings(jobs: Iterable["Job"]) -> None:
 
 
 def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:
+    from bakeoff.machine import total_memory
+
     seats = f", {side_by_side} side by side" if side_by_side > 1 else ""
     unknown = f"; the steps of {sum_of_all.unknown} are not known yet" if sum_of_all.unknown else ""
     about = f"{'at least' if unknown else 'about'} {format_duration(sum_of_all.seconds)} for all stages{seats}{unknown}"
     time = f"{about} ({known_from})" if known_from else about
     together = f" for {side_by_side} side by side" if side_by_side > 1 else ""
-    memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(machine.total_memory())}"
+    memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(total_memory())}"
     say_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])
 
 
@@ -124,6 +126,8 @@ class SearchPlan:
     """A search that may begin: its corners are right."""
 
     def __init__(self, arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+        from dataclasses import replace
+
         from bakeoff.sweep.points import MOST_AT_ALL, MOST_POINTS
         from bakeoff.sweep.preflight import headline_name, preflight, stages_of
         from bakeoff.sweep.search.settings import Search
@@ -182,6 +186,8 @@ class SearchPlan:
 
     def estimates(self) -> "list[Estimate]":
         """Of trials as long as the one in the middle, and as large as the largest of the corners."""
+        from dataclasses import replace
+
         from bakeoff.planning.ahead import RUNS
         from bakeoff.planning.estimate import Estimate, cores_of_each
 

@@ -6,15 +6,12 @@ import socket
 import subprocess
 import sys
 import time
-import webbrowser
-from http.client import HTTPConnection
 from typing import Any
 
 from bakeoff.cli.terminal import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError, said_plainly
 from bakeoff.progress import say
 from bakeoff.tracking.pages import ENVIRONMENT, FIRST_ADDRESS, HOST, serve
-from bakeoff.tracking.target import store_file
 
 FIRST_PORT, PORTS = 5000, 20
 SERVER = (sys.executable, "-m", "bakeoff.cli.ui")
@@ -32,6 +29,7 @@ def open_ui(arguments: argparse.Namespace) -> None:
     """Run MLflow's server until Ctrl-C."""
     from bakeoff.tracking.reconcile import reconcile
     from bakeoff.tracking.sync import send_beside, sync
+    from bakeoff.tracking.target import store_file
 
     reconcile()
     if store_file().is_file():
@@ -48,6 +46,8 @@ def open_ui(arguments: argparse.Namespace) -> None:
             say(f"MLflow's UI: http://{HOST}:{port}  (Ctrl-C ends it)")
             say(f"  it begins with the table of the runs: http://{HOST}:{port}/{address}")
             if arguments.open:
+                import webbrowser
+
                 webbrowser.open(f"http://{HOST}:{port}/{address}")
         code = server.wait()
     except KeyboardInterrupt:
@@ -60,6 +60,8 @@ def open_ui(arguments: argparse.Namespace) -> None:
 
 def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
     """Return the table's address when the server answers; None if it ended before."""
+    from http.client import HTTPConnection
+
     say("MLflow's server starts, which takes some seconds")
     while server.poll() is None:
         page = HTTPConnection(HOST, port, timeout=SECONDS_OF_A_LOOK)

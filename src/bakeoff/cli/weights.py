@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
@@ -40,6 +39,8 @@ def show_list(arguments: argparse.Namespace) -> None:
 
     entries = list(read_catalogue().values())
     if arguments.json:
+        from dataclasses import asdict
+
         print(json.dumps([asdict(entry) | {"is_here": _is_here(entry.name)} for entry in entries], indent=1))
         return
     table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
-import yaml
-
 from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
@@ -18,9 +16,9 @@ from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.result import Result
+from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target, is_sent
-from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.workspace import RUN
 
 STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
@@ -96,6 +94,8 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
 
 
 def _own_target(uri: str | None, experiment: str | None) -> Target:
+    import yaml
+
     try:
         track = (yaml.safe_load(_track_lines(RUN.read_text(encoding="utf-8"))) or {}).get("track") or {}
     except (OSError, ValueError, yaml.YAMLError, AttributeError):

@@ -41,8 +41,9 @@ def _fold(group: Sequence[Contender]) -> Contender:
 
 def _mean(seeds: Sequence[Contender]) -> Cost:
     found = {}
-    for name in seeds[0].cost.tree:
-        values = [value for seed in seeds if (value := seed.cost.tree[name]) is not None]
+    trees = [seed.cost.tree for seed in seeds]
+    for name in trees[0]:
+        values = [value for tree in trees if (value := tree[name]) is not None]
         found[name] = sum(values) / len(values) if values else None
     return Cost(**found)
 

@@ -100,9 +100,9 @@ def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
     names = [name for headline in headlines for name in BY_HEADLINE[headline].compared]
     missing = [
         f"{VALIDATION}{headline}" for headline in headlines
-        if any(one.headline == headline and one.number(headline) is None for one in contenders)
+        if any(one.headline == headline and not one.has_number(headline) for one in contenders)
     ]  # fmt: skip
-    return [name for name in [*names, *missing] if any(one.number(name) for one in contenders)]
+    return [name for name in [*names, *missing] if any(one.has_number(name) for one in contenders)]
 
 
 def format_number(number: Number) -> str:
@@ -202,7 +202,7 @@ def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool
         return tuple(cells)
     best = max(words, key=words.__getitem__) if higher else min(words, key=words.__getitem__)
     return tuple(
-        replace(cell, is_best=does and cell.text.partition(" (")[0] == best)
+        replace(cell, is_best=True) if does and cell.text.partition(" (")[0] == best else cell
         for cell, does in zip(cells, counts, strict=True)
     )
 

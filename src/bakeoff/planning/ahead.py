@@ -5,7 +5,8 @@ stage's keys of run.yaml are compared with the variant as it would be rendered.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,22 @@ def _value_at(tree: Any, key: str) -> Any:
     return tree
 
 
+@contextmanager
+def reading_known(known: Known | None = None) -> Iterator[Callable[[], Known]]:
+    """Let DVC look what changed while the block does something else; the call waits for that, unless it is `known`."""
+    if known is not None:
+        yield lambda: known
+        return
+    with dvc.asking_status() as status:
+        yield lambda: _read_known(status)
+
+
 def read_known() -> Known:
+    with reading_known() as known:
+        return known()
+
+
+def _read_known(status: Callable[[], Mapping[str, Any]]) -> Known:
     stages = _read_stages(Path("dvc.yaml"), "`git diff dvc.yaml` shows what was edited")
     lock = Path("dvc.lock")
     again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` goes on from there"
@@ -117,7 +133,7 @@ def read_known() -> Known:
         if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):
             raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
     cached = [entry for file in dvc.cached_runs() if _is_entry(entry := _read_yaml(file)) and "cmd" in entry]
-    return Known(stages, locked, _changed(), cached)
+    return Known(stages, locked, _changed(status()), cached)
 
 
 def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
@@ -146,9 +162,9 @@ def _is_entry(tree: Any) -> bool:
     )
 
 
-def _changed() -> dict[str, dict[str, Any]]:
+def _changed(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     changed: dict[str, dict[str, Any]] = {}
-    for stage, entries in json.loads(dvc.answer("status", "--json") or "{}").items():
+    for stage, entries in status.items():
         changed[stage] = {}
         for entry in entries:
             for paths in entry.values() if isinstance(entry, dict) else ():

@@ -12,7 +12,7 @@ from bakeoff.config.variant import Variant, read_variant
 from bakeoff.errors import choices
 from bakeoff.metrics.catalogue import judgement_of
 from bakeoff.networks.tiles import tiles_of
-from bakeoff.planning.ahead import UNCHANGED, Known, stages_ahead
+from bakeoff.planning.ahead import UNCHANGED, Known, reading_known, stages_ahead
 from bakeoff.planning.device import look_ahead
 from bakeoff.planning.estimate import OnDisk
 from bakeoff.planning.pace import BEFORE, Pace, known_pace, measure_pace, seconds_of
@@ -71,12 +71,14 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
     `known` spares asking DVC again for the next plan of the same workspace.
     """
     kept_in = workspace.facts()
-    variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
-    check_best_by(variant)
-    run = variant.whole()
+    with reading_known(known) as read:
+        variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
+        check_best_by(variant)
+        run = variant.whole()
+        params: dict[str, Any] = variant.composed.said[0].document.values
+        trees = {workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}
+        stages = stages_ahead(trees, read())
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
-    params: dict[str, Any] = variant.composed.said[0].document.values
-    stages = stages_ahead({workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}, known)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     whole = Whole.of(run, stages, pace)

@@ -14,6 +14,7 @@ Journals and compare have the plain names. A store that an earlier version wrote
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from bakeoff.report.headline import FIRST
 from bakeoff.tracking import git
@@ -43,6 +44,7 @@ def metric_in_mlflow(name: str) -> str:
     return name if own in FIRST else f"within_{place}/more/{own}"
 
 
+@cache  # thousands of runs have the same few names
 def metric_from_mlflow(name: str) -> str:
     found = WITHIN.fullmatch(name)
     if not found:
@@ -56,6 +58,7 @@ def params_in_mlflow(values: Mapping[str, str]) -> tuple[dict[str, str], dict[st
     return chosen, {key: value for key, value in values.items() if key.startswith(DERIVED)}
 
 
+@cache
 def option_in_params(key: str) -> str:
     """Call `variant.lr`, the option, by the name that params.yaml has for it: `lr.use`."""
     return f"{key.removeprefix(OPTION)}{USE}" if key.startswith(OPTION) else key

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.tracking.journal_files import keep, keep_as, keep_text
 from bakeoff.workspace import journals
+
+if TYPE_CHECKING:  # whoever only reads needs no lock, and its library takes 10 ms to load
+    from filelock import FileLock
 
 FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
@@ -74,11 +75,15 @@ def entries_of(folder: Path, *kinds: str) -> Iterator[Entry]:
 
 
 def is_being_written(folder: Path) -> bool:
+    from filelock import FileLock
+
     return is_held(FileLock(folder / "writing"))
 
 
-def is_held(lock: FileLock) -> bool:
+def is_held(lock: "FileLock") -> bool:
     """Whether another process holds it, or another object of this one."""
+    from filelock import Timeout
+
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -92,6 +97,8 @@ class Journal:
     the journal already is not told again."""
 
     def __init__(self, run_id: str) -> None:
+        from filelock import FileLock, Timeout
+
         self.run_id, self.folder = run_id, journals() / run_id
         self.folder.mkdir(parents=True, exist_ok=True)
         self.trouble: OSError | None = None
@@ -279,6 +286,8 @@ class Journal:
 
     def _write_anew(self) -> None:
         """Put a journal that somebody removed back: without it the store would never learn how its run ended."""
+        from filelock import Timeout
+
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / FILE).write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
         os.close(self._file)

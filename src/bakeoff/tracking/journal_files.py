@@ -10,11 +10,11 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bakeoff.run.options import Mlflow
+if TYPE_CHECKING:
+    from bakeoff.run.options import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
 SENT_BY_THEN_S = 3600.0  # an older one was left by a kill
@@ -98,7 +98,7 @@ def link(path: Path, place: Path) -> None:
 # clips, the libraries that it needs, and the name under which it is registered.
 
 
-def kept_weights(trained: Path, state: Mapping[str, Any], settings: Mlflow) -> Iterator[dict[str, Any]]:
+def kept_weights(trained: Path, state: Mapping[str, Any], settings: "Mlflow") -> Iterator[dict[str, Any]]:
     """Yield the newest and the best weights that training left, each as a model."""
     for name in (FINAL, BEST):
         file = trained / f"{name}{SUFFIX}"
@@ -110,7 +110,7 @@ def kept_weights(trained: Path, state: Mapping[str, Any], settings: Mlflow) -> I
 
 
 def exported_model(
-    exported: Path, state: Mapping[str, Any], settings: Mlflow, *, weights: str, task: str, multi_label: bool
+    exported: Path, state: Mapping[str, Any], settings: "Mlflow", *, weights: str, task: str, multi_label: bool
 ) -> dict[str, Any]:
     """Return the exported model. One to be registered is sent whatever its size: what is registered must load."""
     files = [*sorted(path for path in (exported / SAVED_MODEL).rglob("*") if path.is_file()), exported / LABELS]
@@ -130,7 +130,7 @@ def _step_of(state: Mapping[str, Any], weights: str) -> int:
     return int(state.get("best_step") or last) if weights == BEST else last
 
 
-def _is_too_large(files: list[Path], settings: Mlflow) -> bool:
+def _is_too_large(files: list[Path], settings: "Mlflow") -> bool:
     return sum(path.stat().st_size for path in files) > settings.largest_model_mb * 1e6
 
 
@@ -139,6 +139,8 @@ def _describe(path: Path, name: str) -> dict[str, Any]:
 
 
 def _requirement(names: tuple[str, ...]) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     for name in names:
         try:
             return f"{name}=={version(name)}"

@@ -9,8 +9,6 @@ import json
 import os
 from pathlib import Path
 
-from bakeoff.tracking.target import artifacts_uri, local_uri
-
 HOST = "127.0.0.1"
 FIRST_ADDRESS = "X-Bakeoff-First"  # a header of the first page, which says where it leads
 ENVIRONMENT = {  # of MLflow: what it need not say, what it need not start, and what is nobody else's business
@@ -39,6 +37,8 @@ def serve(port: int, address: str) -> None:
     import uvicorn  # before MLflow's server, which guards itself if it finds this one
     from flask import Response
     from mlflow.server import app, constants
+
+    from bakeoff.tracking.target import artifacts_uri, local_uri
 
     os.environ |= {
         constants.BACKEND_STORE_URI_ENV_VAR: local_uri(), constants.ARTIFACT_ROOT_ENV_VAR: artifacts_uri(),

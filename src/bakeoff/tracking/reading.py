@@ -19,6 +19,8 @@ from bakeoff.tracking.target import RUN_TAG, Target, without_secrets
 SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
+# All texts of a run as one row: SQLite puts them together in a third of the time that a row of Python's for each takes.
+TEXTS = "SELECT run_uuid, json_group_object(key, value) FROM {} {} GROUP BY run_uuid"
 PATIENCE_S = 10.0  # with who writes to it
 NOT_OF_CLASSES = (  # the first line is as earlier versions named them
     "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
@@ -89,9 +91,7 @@ class Database:
 
     def runs(self) -> list[StoredRun]:
         with self._open() as store:
-            tags: dict[str, dict[str, str]] = {}
-            for run, key, value in store.execute("SELECT run_uuid, key, value FROM tags"):
-                tags.setdefault(run, {})[key] = value
+            tags = {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("tags", ""))}
             rows = store.execute(
                 "SELECT run_uuid, runs.name, status, start_time, end_time, artifact_uri, runs.lifecycle_stage,"
                 " experiments.name FROM runs JOIN experiments USING (experiment_id)"
@@ -108,18 +108,17 @@ class Database:
         ]  # fmt: skip
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
-        params: dict[str | None, dict[str, str]] = {run.mlflow_id: {} for run in runs}
         metrics: dict[str | None, dict[str, float]] = {run.mlflow_id: {} for run in runs}
-        ids = (json.dumps(list(params)),)
+        ids = (json.dumps(list(metrics)),)
         with self._open() as store:
-            for run, key, value in store.execute(f"SELECT run_uuid, key, value FROM params {CHOSEN}", ids):
-                params[run][key] = value
+            params = {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("params", CHOSEN), ids)}
+            # Numbers one by one: as text they would lose their last bits.
             numbers = f"SELECT run_uuid, key, value, is_nan FROM latest_metrics {CHOSEN} AND key NOT GLOB 'system/*'"
             for run, key, value, is_nan in store.execute(numbers if by_class else f"{numbers} {NOT_OF_CLASSES}", ids):
                 metrics[run][metric_from_mlflow(key)] = float("nan") if is_nan else value
         return [
             replace(
-                run, params=params_from_mlflow(params[run.mlflow_id], run.tags), metrics=metrics[run.mlflow_id]
+                run, params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags), metrics=metrics[run.mlflow_id]
             ) for run in runs
         ]  # fmt: skip
 

@@ -6,16 +6,14 @@ result that was made elsewhere is told of from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
-from filelock import FileLock
-
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.note import tell_notes_here
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
+from bakeoff.tracking.run_names import POINT_OF_A_SWEEP
 from bakeoff.tracking.sync import tell_interrupted, where_allowed
 from bakeoff.tracking.target import Target
-from bakeoff.tracking.tracker import POINT_OF_A_SWEEP, new_run_id, restore, tell_result
 from bakeoff.workspace import journals
 
 REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeoff.made_by_mlflow_run"
@@ -30,6 +28,8 @@ def reconcile() -> None:
         journals().mkdir(parents=True, exist_ok=True)
     if not journals().is_dir():
         return
+    from filelock import FileLock
+
     with FileLock(journals() / "ledger.lock"):
         noted = {row.get("experiment") for row in read_ledger()}
         told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
@@ -58,6 +58,8 @@ def _tell_of_experiment(name: str) -> str | None:
 
 def _restore_unknown(result: Result, target: Target) -> bool:
     """Return whether the run that made it was told of only now."""
+    from bakeoff.tracking.tracker import restore
+
     assert result.run_id
     if (journals() / result.run_id / FILE).is_file():
         return False
@@ -69,6 +71,8 @@ def _restore_unknown(result: Result, target: Target) -> bool:
 
 
 def _tell_reused(result: Result, target: Target) -> None:
+    from bakeoff.tracking.tracker import new_run_id, tell_result
+
     assert result.run_id
     journal = Journal(new_run_id())
     target.write(journal.folder)

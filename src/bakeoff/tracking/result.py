@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bakeoff import dvc
 from bakeoff.files import append_line
 from bakeoff.tracking import git
 from bakeoff.tracking.measured import run_id_of
@@ -101,6 +98,8 @@ def result_in(folder: Path) -> Result:
 
 def result_of(experiment: str) -> Result:
     """Return that of a DVC experiment; what it did not come to, and what is not in the cache, is empty."""
+    from bakeoff import dvc
+
     run_yaml = git.file_at(experiment, RUN.as_posix())
     lock = parse_yaml(git.file_at(experiment, "dvc.lock"))
     is_trained = _is_trained(lock, parse_yaml(run_yaml))
@@ -171,7 +170,9 @@ def _comparable(value: Any) -> Any:
 
 
 def _read_cached(digest: str | None) -> str | None:
-    path = dvc.cached_file(digest) if digest else None
+    from bakeoff.dvc import cached_file
+
+    path = cached_file(digest) if digest else None
     return read_text(path) if path else None
 
 
@@ -194,6 +195,8 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
 
 def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
     """Return a mapping; an empty one of anything else."""
+    import yaml
+
     try:  # in C where PyYAML has it: dvc.lock is long
         tree = yaml.load(text or "", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from bakeoff.tracking.journal import is_being_written, is_held
 from bakeoff.tracking.target import Target, all_journals, target_in, unsent
 from bakeoff.workspace import journals, main_workspace
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
 POLL_S = 0.3
@@ -25,7 +27,9 @@ LINGER_S = 30.0  # with nothing to do
 PATIENCE_S = 60.0  # with such a store, once nobody writes any more
 
 
-def sender_lock(key: str) -> FileLock:
+def sender_lock(key: str) -> "FileLock":
+    from filelock import FileLock
+
     return FileLock(journals() / f"sender-{key}.lock", thread_local=False)
 
 
@@ -60,6 +64,8 @@ def is_asked_to_leave(key: str) -> bool:
 
 
 def main() -> None:
+    from filelock import Timeout
+
     key = sys.argv[1]
     lock = sender_lock(key)
     try:

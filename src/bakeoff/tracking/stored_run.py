@@ -40,7 +40,7 @@ class StoredRun:
 
 def journaled_runs(known: Collection[str]) -> list[StoredRun]:
     """Return what each journal begins with, but for runs that are known; `journaled_in_full` reads the rest."""
-    return [_read(folder, whole=False) for folder in all_journals() if folder.name not in known]
+    return [_read(folder, whole=False) for folder in all_journals(without=known)]
 
 
 def journaled_in_full(folder: Path) -> StoredRun:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import Timeout
-
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.journal import RUNNING, Journal, entries, entries_of, is_being_written
 from bakeoff.tracking.result import read_text
@@ -103,6 +101,8 @@ def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None], *, 
 @contextmanager
 def _instead_of_the_sender(target: Target) -> Iterator[None]:
     """While the block runs, no other process sends to the store."""
+    from filelock import Timeout
+
     request, lock = leave_request(target.key), sender_lock(target.key)
     request.touch()
     try:

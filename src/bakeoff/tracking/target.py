@@ -8,15 +8,18 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.files import write_whole
-from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.journal import FILE as JOURNAL
 from bakeoff.tracking.result import parse_json, read_text
 from bakeoff.workspace import journals, main_workspace
+
+if TYPE_CHECKING:
+    from bakeoff.run.options import Mlflow, Track
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
@@ -43,7 +46,7 @@ class Target:
     artifacts: str | None = field(default=None, compare=False)  # of a new experiment
 
     @classmethod
-    def of(cls, settings: Mlflow) -> "Target":
+    def of(cls, settings: "Mlflow") -> "Target":
         return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts)
 
     @classmethod
@@ -117,8 +120,10 @@ class Place:
         _write(folder / f"sent-{target.key}.json", asdict(self))
 
 
-def takes_checkpoints_here(settings: Track) -> bool:
+def takes_checkpoints_here(settings: "Track") -> bool:
     """Whether the checkpoints of a run go to the main workspace's own store, on its disk."""
+    from bakeoff.run.options import Mlflow
+
     return isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.of(settings).uri == LOCAL
 
 
@@ -160,9 +165,11 @@ def own_id(mlflow_id: str) -> str | None:
     return next((path.parent.name for path in places), None)
 
 
-def all_journals() -> list[Path]:
-    """List the folders of journals, those written first before others: a run may name an earlier one."""
-    found = [path.parent for path in journals().glob(f"*/{FILE}") if (path.parent / JOURNAL).is_file()]
+def all_journals(without: Collection[str] = ()) -> list[Path]:
+    """List the folders of journals but for those of some runs, those written first before others: a run may name an
+    earlier one."""
+    folders = [path for path in journals().iterdir() if path.name not in without] if journals().is_dir() else []
+    found = [folder for folder in folders if (folder / FILE).is_file() and (folder / JOURNAL).is_file()]
     return sorted(found, key=lambda folder: (folder / FILE).stat().st_mtime_ns)
 
 

@@ -6,7 +6,6 @@ under models/ stay the record, from which a journal is restored where there is n
 
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sendi
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.tracking.sender import is_far
 from bakeoff.tracking.target import Place, Target
 from bakeoff.tracking.told_page import tell_page
@@ -34,9 +34,7 @@ __all__ = ["Tracker", "attach", "expect_earlier_points", "flattened", "new_run_i
 
 UNUSED = Mlflow()  # by a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
-RESTORED = "bakeoff.restored"
 OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", "DVC_EXP_NAME")  # tags
-POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
 def new_run_id() -> str:
