@@ -10,10 +10,11 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
+from bakeoff.libraries import library_version, package_of
 from bakeoff.run.options import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
@@ -23,7 +24,7 @@ COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely big
 FINAL, BEST, EXPORTED = "final", "best", "exported"
 SUFFIX = ".weights.h5"
 SAVED_MODEL, LABELS = "saved_model", "labels.txt"
-LIBRARIES = (("tensorflow", "tensorflow-cpu"), ("numpy",), ("pandas",), ("pillow",))  # the first that is installed
+LIBRARIES = ("tensorflow", "numpy", "pandas", "pillow")
 
 
 # Content. Outputs are replaced by the next run and moved by DVC, so a small file is copied; a big one gets a second
@@ -138,10 +139,8 @@ def _describe(path: Path, name: str) -> dict[str, Any]:
     return {"name": name, **measure(path), "path": str(path.resolve()), "shown": path.as_posix()}
 
 
-def _requirement(names: tuple[str, ...]) -> str:
-    for name in names:
-        try:
-            return f"{name}=={version(name)}"
-        except PackageNotFoundError:
-            continue
-    return names[0]
+def _requirement(library: str) -> str:
+    try:
+        return f"{package_of(library)}=={library_version(library)}"
+    except PackageNotFoundError:
+        return library
