@@ -1,5 +1,7 @@
 # Needs Python 3.11 to 3.13, git and make. `make PYTHON=python3.12 repro` chooses another Python. `make GPU=1 repro` also
 # installs the libraries by which TensorFlow computes on NVIDIA's GPUs, on Linux and in WSL2.
+# Before PATH has .venv: the uv that the lock installs there is not the machine's.
+UV := $(shell uv --version 2>/dev/null)
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
 BIN := .venv/Scripts
@@ -9,7 +11,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
-UV := $(shell uv --version 2>/dev/null)
 # The sizes are measured on Linux with Python 3.11.
 ifneq ($(GPU),)
 ifneq ($(shell uname -s),Linux)

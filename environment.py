@@ -10,8 +10,10 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
+DEV = "requirements-dev.lock"  # what only working on the project needs, beside another lock
 PACKAGES = Path(sysconfig.get_path("purelib"))
 # What nothing imports: headers for compiling against a library, and the libraries' own tests.
 LEFT_OUT = (
@@ -48,22 +50,24 @@ def main(lock: Path) -> None:
     for package in set(TENSORFLOW) - pinned(lock.read_text(encoding="utf-8"), sys.platform):
         install("uninstall", "--quiet", package)
     install("install", "--no-deps", "--require-hashes", "--requirement", str(lock))
-    if lock.name != "requirements-dev.lock":
+    if lock.name != DEV:
         install("install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
         leave_out(PACKAGES)
         compile_used()
 
 
 def find_uv(lock: Path) -> tuple[str, dict[str, str]]:
-    """Return the machine's uv; else the one that the lock pins, with what pip is told of package indexes."""
-    if found := shutil.which("uv"):
+    """Return the machine's uv; else the one that a lock pins, with what pip is told of package indexes."""
+    scripts, found = Path(sysconfig.get_path("scripts")), shutil.which("uv")
+    if found and (find_spec("pip") is None or Path(found).resolve().parent != scripts.resolve()):
         return found, {}
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    pin = Path(sys.prefix) / "uv.txt"
-    pin.write_text(section(lock.read_text(encoding="utf-8"), "uv"), encoding="utf-8")
-    subprocess.run([*pip, "install", "--quiet", "--require-hashes", "--requirement", str(pin)], check=True)
+    if lock.name != DEV:
+        pin = Path(sys.prefix) / "uv.txt"
+        pin.write_text(section(lock.read_text(encoding="utf-8"), "uv"), encoding="utf-8")
+        subprocess.run([*pip, "install", "--quiet", "--require-hashes", "--requirement", str(pin)], check=True)
     told = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, check=True).stdout
-    return str(Path(sysconfig.get_path("scripts")) / "uv"), uv_settings(told.splitlines())
+    return str(scripts / "uv"), uv_settings(told.splitlines())
 
 
 def section(lock: str, package: str) -> str:
