@@ -1,5 +1,7 @@
 # Needs Python 3.11 to 3.13, git and make. `make PYTHON=python3.12 repro` chooses another Python. `make GPU=1 repro` also
 # installs the libraries by which TensorFlow computes on NVIDIA's GPUs, on Linux and in WSL2.
+# Before PATH has .venv: the uv that the lock installs there is not the machine's.
+UV := $(shell uv --version 2>/dev/null)
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
 BIN := .venv/Scripts
@@ -9,7 +11,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 endif
-UV := $(shell uv --version 2>/dev/null)
 # The sizes are measured on Linux with Python 3.11.
 ifneq ($(GPU),)
 ifneq ($(shell uname -s),Linux)
@@ -22,9 +23,10 @@ ON_DISK := 7.1 GB
 else
 LOCK := requirements.lock
 READY := .venv/ready
-DOWNLOAD := 0.9 GB
-ON_DISK := 3.4 GB
+DOWNLOAD := 0.6 GB
+ON_DISK := 2.1 GB
 endif
+DEV := .venv/ready-dev
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -50,50 +52,50 @@ repro: $(READY)
 start: $(READY)
 	bakeoff weights get drawn_ssd_small
 
-test: $(READY)
+test: $(DEV)
 	python -m pytest $(SIDE_BY_SIDE)
 
-quick: $(READY)
+quick: $(DEV)
 	python tests/quick.py $(SIDE_BY_SIDE)
 
-durations: $(READY)
+durations: $(DEV)
 	python -m pytest $(SIDE_BY_SIDE) --write-durations
 
-proofs: $(READY)
+proofs: $(DEV)
 	python -m pytest -m slow -rP
 
-check: $(READY)
+check: $(DEV)
 	ruff check .
 	ruff format --check .
 	mypy
 
-format: $(READY)
+format: $(DEV)
 	ruff format .
 	ruff check --fix .
 
 ui: $(READY)
 	bakeoff ui
 
+PINS := uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 lock:
-	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --extra train --group dev pyproject.toml --upgrade --output-file requirements.lock
+	$(PINS) --extra train --group install pyproject.toml --upgrade --output-file requirements.lock
 	cp requirements.lock requirements-gpu.lock
-	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --group dev --extra gpu pyproject.toml --output-file requirements-gpu.lock
+	$(PINS) --extra gpu --group install pyproject.toml --output-file requirements-gpu.lock
+	$(PINS) --group dev --constraint requirements.lock --upgrade --output-file requirements-dev.lock
 
-# .venv, from the lock: with uv where it is installed, else with Python's own venv and pip. Compiled to byte code now:
-# every stage is a process of its own, and where Python may not write byte code (PYTHONDONTWRITEBYTECODE, as in many
-# containers) each would compile TensorFlow anew, 10 seconds instead of 4.
-$(READY): $(LOCK) pyproject.toml
+# .venv, from the lock. environment.py installs it with uv: with the machine's, else with the one that the lock pins.
+$(READY): $(LOCK) pyproject.toml environment.py
 	@echo "setting up .venv: about $(DOWNLOAD) to download, $(ON_DISK) on disk; later calls find it ready"
 ifneq ($(UV),)
 	uv venv --quiet --allow-existing --python ">=3.11,<3.14" .venv
-	uv pip install --compile-bytecode --require-hashes --requirement $(LOCK)
-	uv pip install --quiet --no-deps --no-build-isolation --editable .
 else
 	@$(PYTHON) -c "import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit(f'bakeoff needs Python 3.11 to 3.13, {sys.executable} is {v.major}.{v.minor}: make PYTHON=python3.12 ...')"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement $(LOCK)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endif
+	$(BIN)/python environment.py $(LOCK)
 	@$(BIN)/python -c "open('$(READY)', 'w').close()"
+
+# What only working on the project needs: pytest, mypy, ruff and their like.
+$(DEV): $(READY) requirements-dev.lock
+	$(BIN)/python environment.py requirements-dev.lock
+	@$(BIN)/python -c "open('$(DEV)', 'w').close()"

@@ -78,7 +78,7 @@ def main() -> None:
     groups = [str(number) for number in range(5000)]
     works: dict[str, Callable[[DetectionScore], object]] = {
         "pycocotools": by_pycocotools,
-        "faster-coco-eval": lambda score: score._coco.numbers(),
+        "hotcoco": lambda score: score._coco.numbers(),
         "result, all numbers": lambda score: score.result(),
         f"intervals, {SAMPLES:,} drawings": lambda score: score.intervals(groups[: len(score.truth)], SAMPLES),
         "columns and plots": lambda score: (score.columns(), score.plots()),

@@ -75,6 +75,25 @@ def hard_pairs(seed: int) -> Pairs:
     return pairs
 
 
+SIDES = (0, 8, 16, 32, 31.999999, 32.000001, 64, 96, 95.999999, 96.000001, 110_000)  # areas at COCO's limits
+
+
+def edge_pairs(seed: int) -> Pairs:
+    """Areas at COCO's limits of sizes, more than 100 detections of a class, one score for many, empty images."""
+    draw = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(int(draw.integers(1, 4))):
+        count, extra = int(draw.choice([0, 1, 5, 40])), int(draw.choice([0, 1, 30, 150, 400]))
+        shares = draw.dirichlet([0.3] * 3)  # often nearly all are of one class
+        corners, found_corners = (draw.integers(0, 3, (number, 2)) * 16.0 for number in (count, extra))
+        truth = np.concatenate([corners, corners + draw.choice(SIDES, (count, 2))], axis=1)
+        found = np.concatenate([found_corners, found_corners + draw.choice(SIDES, (extra, 2))], axis=1)
+        scores = np.round(draw.random(extra), int(draw.integers(0, 3)))
+        labels = draw.choice([1, 2, 3], extra, p=shares)
+        pairs.append((Boxes(truth, draw.integers(1, 4, count)), Boxes(found, labels, scores)))
+    return pairs
+
+
 def by_pycocotools(pairs: Pairs, folder: Path | None = None, only: int | None = None) -> COCOeval:
     """For one class or all of them; with a folder written as COCO's files and read by its own program."""
     annotations, results = [], []

@@ -245,7 +245,7 @@ def test_the_changelog_starts_with_this_version() -> None:
     assert version and first and first[1] == version[1]
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock", "requirements-dev.lock"])
 def test_a_lock_names_no_address(name: str) -> None:
     lock = (ROOT / name).read_text(encoding="utf-8")
     assert not re.search(r"https?:|index-url|find-links", lock)
@@ -256,9 +256,19 @@ def test_the_lock_for_gpus_is_the_other_with_libraries_of_cuda() -> None:
         dict(re.findall(r"^(\S+)==(.+?) \\$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
         for name in ("requirements.lock", "requirements-gpu.lock")
     )
-    assert plain.items() <= gpu.items()
+    made_for_cpus = {plain.pop(name).partition(" ;")[0] for name in ("tensorflow", "tensorflow-cpu")}
+    assert plain.items() <= gpu.items() and made_for_cpus == {gpu.pop("tensorflow")} and "tensorflow-cpu" not in gpu
     more = gpu.keys() - plain.keys()
     assert more and all(name.startswith("nvidia-") and gpu[name].endswith("; sys_platform == 'linux'") for name in more)
+
+
+def test_the_lock_for_working_on_the_project_has_the_versions_of_the_other() -> None:
+    plain, dev = (
+        set(re.findall(r"^(\S+==\S+)(?: ;.*)? \\$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-dev.lock")
+    )
+    names = {pin.partition("==")[0] for pin in plain}
+    assert {pin for pin in dev if pin.partition("==")[0] in names} <= plain and dev - plain
 
 
 def _tracked_files() -> list[str]:

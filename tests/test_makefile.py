@@ -1,31 +1,85 @@
-"""What `make` says and shows while it sets up the environment."""
+"""What `make` says and does while it sets up the environment."""
 
 import os
 import shutil
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
 from imports import ROOT
 
-SIZES = {"": "0.9 GB to download, 3.4 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
+SIZES = {"": "0.6 GB to download, 2.1 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="GPUs are for Linux")
+found = spec_from_file_location("environment", ROOT / "environment.py")
+assert found and found.loader
+environment = module_from_spec(found)
+found.loader.exec_module(environment)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 @pytest.mark.parametrize("uv", ["", "uv 0.9"])
 @pytest.mark.parametrize("gpu", ["", pytest.param("1", marks=ON_LINUX)])
-def test_setting_up_says_how_much_it_is_and_shows_its_progress(uv: str, gpu: str) -> None:
+def test_setting_up_says_how_much_it_is_and_installs_the_lock(uv: str, gpu: str) -> None:
     lock, ready = LOCKS[gpu]
     words = ["make", "-n", "-W", lock, f"UV={uv}", f"GPU={gpu}", ready]
     own = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}  # not of a make that tests
     lines = subprocess.run(words, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[0] == f'echo "setting up .venv: about {SIZES[gpu]}; later calls find it ready"'
-    [install] = [line for line in lines if f"--requirement {lock}" in line]
-    assert "--quiet" not in install and install.startswith("uv pip" if uv else ".venv/")
+    [install] = [line for line in lines if "environment.py" in line]
+    assert install.startswith(".venv/") and install.endswith(f"/python environment.py {lock}")
+    [make] = [line for line in lines if "venv --quiet" in line or "-m venv" in line]
+    assert make.startswith("uv venv") == bool(uv)
 
 
 def test_the_readme_says_the_same_sizes() -> None:
-    assert "The set-up downloads 0.9 GB and takes 3.4 GB on disk" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "The set-up downloads 0.6 GB and takes 2.1 GB on disk" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("lock", "_"), LOCKS.values())
+def test_every_lock_pins_the_uv_that_installs_it_with_hashes(lock: str, _: str) -> None:
+    lines = environment.section((ROOT / lock).read_text(encoding="utf-8"), "uv").splitlines()
+    assert lines[0].startswith("uv==") and len(lines) > 10
+    assert all(line.startswith("    --hash=sha256:") for line in lines[1:])
+
+
+def test_a_lock_without_uv_is_refused() -> None:
+    with pytest.raises(SystemExit, match="^the lock pins no uv: write it anew with `make lock`$"):
+        environment.section("uvicorn==1.0 \\\n    --hash=sha256:00\n", "uv")
+
+
+def test_uv_asks_the_package_indexes_that_pip_would_ask() -> None:
+    lines = [
+        "global.index-url='https://one.example/simple'",
+        "global.extra-index-url='file:///more/simple file:///other'",
+        "install.trusted-host='one.example'",
+        "global.timeout='60'",
+        ":env:.index-url='https://two.example/simple'",
+    ]
+    assert environment.uv_settings(lines) == {
+        "UV_DEFAULT_INDEX": "https://two.example/simple",
+        "UV_INDEX": "file:///more/simple file:///other",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_INSECURE_HOST": "one.example",
+    }
+    assert environment.uv_settings([]) == {}
+
+
+def test_the_tensorflow_of_another_lock_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpus, gpus, dev = ((ROOT / f"requirements{name}.lock").read_text(encoding="utf-8") for name in ("", "-gpu", "-dev"))
+    assert environment.pinned(gpus, "linux") == environment.pinned(cpus, "darwin") == {"tensorflow"}
+    assert environment.pinned(dev, "linux") == {"tensorflow", "tensorflow-cpu"}  # it takes none away
+    if sys.platform == "linux" and os.uname().machine == "x86_64":
+        assert environment.pinned(cpus, "linux") == {"tensorflow-cpu"}
+
+
+def test_headers_and_the_libraries_own_tests_are_left_out(tmp_path: Path) -> None:
+    gone = ("tensorflow/include/a", "numpy/linalg/tests", "numpy/tests", "onnx/backend/test/case")
+    kept = ("tensorflow/python", "numpy/testing", "scipy/stats", "other/tests", "onnx/backend/base")
+    for folder in gone + kept:
+        (tmp_path / folder).mkdir(parents=True)
+    environment.leave_out(tmp_path)
+    assert [folder for folder in gone + kept if (tmp_path / folder).exists()] == list(kept)

@@ -28,7 +28,7 @@ PAGE = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8").partition("##
 ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.splitlines() if line.startswith("| ")]
 PRIVATE = re.compile(
     r"keras\.src\.|tensorflow\.(python|core|compiler|lite\.python)\b|hydra\.(_internal|core)\.|dvc\.|mlflow\.(utils|store)\b"
-    r"|omegaconf\._|faster_coco_eval\.faster|optuna\._|google\.protobuf\.internal|\w+(\.\w+)*\._[a-z]"
+    r"|omegaconf\._|optuna\._|google\.protobuf\.internal|\w+(\.\w+)*\._[a-z]"
 )
 OWN = ("self", "cls", "os")  # whose underscores are no business of another package
 COLUMNS_READ = {  # of MLflow's tables, by tracking/reading.py

@@ -20,8 +20,8 @@ ACCOMPANYING = (
     "zoo",
 )  # fmt: skip
 GROUND = (
-    "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "machine", "mending", "pages", "progress",
-    "quiet", "signals", "wording", "workspace",
+    "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "libraries", "machine", "mending", "pages",
+    "progress", "quiet", "signals", "wording", "workspace",
 )  # fmt: skip
 
 _LEARNING = ("run", "training", "tasks", "input", "networks", "records", "metrics", "lr")

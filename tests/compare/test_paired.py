@@ -144,7 +144,7 @@ def test_what_is_drawn_of_detections_is_what_coco_counts_on_the_drawn_images() -
     weights = np.stack([np.bincount(draw.integers(0, 12, 12), minlength=12) for _ in range(4)])
     numbers, by_class = score.drawn(weights)
     for row, times in enumerate(weights):
-        counted = drawn_again(score, times).result()  # by faster-coco-eval
+        counted = drawn_again(score, times).result()  # by hotcoco
         for name in ("mAP", "mAP_50", "mAP_75", "AR_100"):
             assert numbers[name][row] == pytest.approx(counted[name], abs=1e-9)
         for label in CLASSES:

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from coco_sets import (
     CLASSES,
     COCO_NAMES,
     EMPTY,
+    Pairs,
     by_pycocotools,
+    edge_pairs,
     given,
     hard_pairs,
     random_pairs,
@@ -31,14 +34,21 @@ def test_numbers_equal_those_of_pycocotools_reading_files(seed: int, tmp_path: P
     assert len({round(value, 6) for value in result["AP_50"].values()}) == 3 and 0.1 < result["mAP"] < 0.9
 
 
-def test_numbers_equal_those_of_pycocotools_in_crowds_ties_and_empty_classes() -> None:
+@pytest.mark.parametrize(("make", "sets"), [(hard_pairs, 200), (edge_pairs, 100)])
+def test_numbers_equal_those_of_pycocotools_in_crowds_ties_empty_classes_and_at_the_limits(
+    make: Callable[[int], Pairs], sets: int
+) -> None:
     undefined = 0
-    for seed in range(200):
-        pairs = hard_pairs(seed)
-        result, stats = scored(pairs).result(), by_pycocotools(pairs).stats
-        expected = {name: value for name, value in zip(COCO_NAMES, stats, strict=True) if value >= 0}
+    for seed in range(sets):
+        pairs = make(seed)
+        score, judge = scored(pairs), by_pycocotools(pairs)
+        result = score.result()
+        expected = {name: value for name, value in zip(COCO_NAMES, judge.stats, strict=True) if value >= 0}
         undefined += len(COCO_NAMES) - len(expected)
         assert {name: result[name] for name in COCO_NAMES if name in result} == pytest.approx(expected, abs=1e-6), seed
+        precision = judge.eval["precision"][:, :, :, 0, -1].mean(axis=(0, 1))
+        known = {label: value for label, value in zip(CLASSES, precision, strict=True) if value > -1}
+        assert result["AP"] == pytest.approx(known, abs=1e-6), seed
     assert undefined > 100  # the sets are such that many numbers have no meaning
 
 
@@ -254,7 +264,7 @@ def test_intervals_hold_the_numbers_and_are_wider_over_groups() -> None:
     assert width["f1"] == pytest.approx(apart["f1"]["high"] - apart["f1"]["low"], rel=1e-6)
 
 
-def test_judging_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_judging_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     scored(random_pairs(7, images=2)).result()
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert captured.out == captured.err == ""

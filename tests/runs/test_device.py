@@ -1,12 +1,13 @@
 """On what a training computes, in one line, and what is said where a GPU lies idle. NVIDIA's tool is imitated."""
 
 import os
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from bakeoff.libraries import library_version
 from bakeoff.machine import gpu_names
+from bakeoff.runs import device
 from bakeoff.runs.device import describe_unused, name_gpus, say_device
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
@@ -55,7 +56,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
     assert err.startswith(
         "warning: nvidia-smi sees 2 GPUs: Tesla T4, NVIDIA A10, TensorFlow sees none, so this takes much longer; "
     )
-    assert f"install 'tensorflow[and-cuda]=={metadata.version('tensorflow')}' adds the libraries" in err
+    assert "; CUDA_VISIBLE_DEVICES=-1 " in err and "`make GPU=1 repro`" in err
     assert err.endswith("; CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant\n") and err.count("\n") == 1
     monkeypatch.setenv(VISIBLE, "-1")
     say_device(1)
@@ -69,3 +70,12 @@ def test_gpus_are_counted_by_name() -> None:
 
 def test_on_windows_the_remedy_is_another_system() -> None:
     assert "; TensorFlow has no GPUs on Windows: set bakeoff up in WSL2; " in describe_unused(["a"], "win32")
+
+
+def test_the_remedy_fits_the_tensorflow_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "package_of", lambda library: library)
+    install = f"install 'tensorflow[and-cuda]=={library_version('tensorflow')}' adds the libraries that it needs, as"
+    assert install in describe_unused(["Tesla T4"], "linux")
+    monkeypatch.setattr(device, "package_of", lambda library: f"{library}-cpu")
+    remedy = "tensorflow-cpu has no GPUs: `make GPU=1 repro` puts TensorFlow and NVIDIA's libraries in its place, and"
+    assert remedy in describe_unused(["Tesla T4"], "linux")

@@ -76,12 +76,11 @@ def track_settings(params: Path, conf: Path) -> "Mlflow":
 
 def here(there: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run's identity is by the code and the libraries of this workspace."""
-    from importlib.metadata import version
-
     from bakeoff.deciding import deciding_digest
+    from bakeoff.libraries import library_version
     from bakeoff.training.fingerprint import LIBRARIES
 
-    return {**there, "versions": {name: version(name) for name in LIBRARIES}, "code": deciding_digest("train")}
+    return {**there, "versions": {name: library_version(name) for name in LIBRARIES}, "code": deciding_digest("train")}
 
 
 def refuse_other_code(there: Mapping[str, Any], itself: Mapping[str, Any], which: str, *, anyway: bool) -> list[str]:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -26,6 +25,7 @@ import psutil
 from bakeoff import machine
 from bakeoff.config.facts import find_once
 from bakeoff.input.memory import Limits, Load, estimate
+from bakeoff.libraries import library_version
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import TRAIN
 from bakeoff.run.file import write
@@ -129,7 +129,7 @@ def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
 
 def evidence_name(*deciding: Any) -> str:
     """Return a file name, other for whatever changes what fits."""
-    versions = [metadata.version(name) for name in LIBRARIES]
+    versions = [library_version(name) for name in LIBRARIES]
     evidence = json.dumps([platform.node(), *versions, *(repr(part) for part in deciding)])
     return f"batch-{hashlib.sha256(evidence.encode()).hexdigest()[:16]}.json"
 

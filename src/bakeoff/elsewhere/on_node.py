@@ -45,10 +45,12 @@ def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, An
 
 
 def find_version(library: str) -> str:
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        return MISSING
+    for package in (library, f"{library}-cpu"):  # as TensorFlow is named where it is made for CPUs alone
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return MISSING
 
 
 def digest_code() -> str:

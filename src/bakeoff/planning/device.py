@@ -8,7 +8,6 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from bakeoff.config.facts import find_once
 from bakeoff.deciding import deciding_digest
+from bakeoff.libraries import library_version
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.devices import DEVICES
@@ -43,7 +43,7 @@ def look_ahead(run: Run, manifest: Manifest, kept_in: Path) -> Outlook | None:
     if run.export.device is None:
         return None
     asked = f"{run.model!r} {manifest.classes} {manifest.multi_label} {run.export!r} {platform.node()}"
-    versions = " ".join(metadata.version(package) for package in ("tensorflow", "onnxruntime"))
+    versions = " ".join(library_version(package) for package in ("tensorflow", "onnxruntime"))
     digest = hashlib.sha256(f"{asked} {versions} {deciding_digest('export')}".encode()).hexdigest()[:16]
     return find_once(kept_in / f"device-{digest}.json", lambda tree: Outlook(**tree), partial(_find, run, manifest))
 

@@ -11,11 +11,12 @@ import os
 import platform
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import said_plainly
+from bakeoff.libraries import library_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +102,7 @@ def _describe(path: Path) -> dict[str, Any]:
 
 def _version(package: str) -> str | None:
     try:
-        return f"{package} {version(package)}"
+        return f"{package} {library_version(package)}"
     except PackageNotFoundError:
         return None
 

@@ -2,10 +2,10 @@
 
 import sys
 from collections import Counter
-from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
+from bakeoff.libraries import library_version, package_of
 from bakeoff.machine import cores, gpu_names, list_gpus
 from bakeoff.progress import say
 from bakeoff.quiet import load_tensorflow
@@ -69,15 +69,19 @@ def name_gpus(names: list[str]) -> str:
     return f"{len(names)} {'GPU' if len(names) == 1 else 'GPUs'}: {counted}"
 
 
+def _name_remedy(package: str) -> str:
+    if package != "tensorflow":
+        return f"{package} has no GPUs: `make GPU=1 repro` puts TensorFlow and NVIDIA's libraries in its place"
+    pip = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"
+    install = f"{pip} install 'tensorflow[and-cuda]=={library_version(package)}'"
+    return f"{install} adds the libraries that it needs, as `make GPU=1 repro` does"
+
+
 def describe_unused(names: list[str], system: str = sys.platform) -> str:
     """Return what is wrong where NVIDIA's tool sees GPUs and TensorFlow none, and the remedy."""
     if system == "win32":
         remedy = "TensorFlow has no GPUs on Windows: set bakeoff up in WSL2"
     else:
-        pip = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"
-        remedy = (
-            f"{pip} install 'tensorflow[and-cuda]=={metadata.version('tensorflow')}' adds the libraries that it needs, "
-            "as `make GPU=1 repro` does, and `bakeoff doctor` says what is wrong"
-        )
+        remedy = f"{_name_remedy(package_of('tensorflow'))}, and `bakeoff doctor` says what is wrong"
     hidden = "CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant"
     return f"nvidia-smi sees {name_gpus(names)}, TensorFlow sees none, so this takes much longer; {remedy}; {hidden}"

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bakeoff.libraries import library_version
 from bakeoff.machine import VISIBLE_GPUS, Gpu, disk_free, list_gpus, total_memory
 from bakeoff.runs.device import describe_unused
 from bakeoff.tracking.system import GPU_TOOL, processor
@@ -117,7 +118,7 @@ def _describe_gpu(gpu: Gpu) -> str:
 
 
 def _describe_tensorflow(facts: dict[str, Any]) -> str:
-    version = metadata.version("tensorflow")
+    version = library_version("tensorflow")
     return f"{version}, made for CUDA {facts['cuda']} and cuDNN {facts['cudnn']}" if facts.get("cuda") else version
 
 

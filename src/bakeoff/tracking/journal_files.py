@@ -23,7 +23,7 @@ COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely big
 FINAL, BEST, EXPORTED = "final", "best", "exported"
 SUFFIX = ".weights.h5"
 SAVED_MODEL, LABELS = "saved_model", "labels.txt"
-LIBRARIES = (("tensorflow", "tensorflow-cpu"), ("numpy",), ("pandas",), ("pillow",))  # the first that is installed
+LIBRARIES = ("tensorflow", "numpy", "pandas", "pillow")
 
 
 # Content. Outputs are replaced by the next run and moved by DVC, so a small file is copied; a big one gets a second
@@ -138,12 +138,12 @@ def _describe(path: Path, name: str) -> dict[str, Any]:
     return {"name": name, **measure(path), "path": str(path.resolve()), "shown": path.as_posix()}
 
 
-def _requirement(names: tuple[str, ...]) -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def _requirement(library: str) -> str:
+    from importlib.metadata import PackageNotFoundError
 
-    for name in names:
-        try:
-            return f"{name}=={version(name)}"
-        except PackageNotFoundError:
-            continue
-    return names[0]
+    from bakeoff.libraries import library_version, package_of
+
+    try:
+        return f"{package_of(library)}=={library_version(library)}"
+    except PackageNotFoundError:
+        return library

@@ -4,12 +4,12 @@ import os
 import platform
 import shutil
 import subprocess
-from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 
 from bakeoff import machine
+from bakeoff.libraries import library_version
 from bakeoff.tracking import git
 from bakeoff.tracking.result import read_text
 from bakeoff.workspace import main_workspace
@@ -64,7 +64,9 @@ def look_at_gpus() -> dict[str, float]:
 
 def versions() -> str:
     """Return `python 3.11.2, tensorflow 2.21.0, …`, without loading any of them."""
-    return ", ".join([f"python {platform.python_version()}", *(f"{name} {version(name)}" for name in LIBRARIES)])
+    return ", ".join(
+        [f"python {platform.python_version()}", *(f"{name} {library_version(name)}" for name in LIBRARIES)]
+    )
 
 
 def processor() -> str:

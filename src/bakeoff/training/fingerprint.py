@@ -6,10 +6,10 @@ Two runs with one fingerprint end in the same weights, so the one may go on wher
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from bakeoff.deciding import deciding_digest
+from bakeoff.libraries import library_version
 
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases", "shuffle_windows")
@@ -38,4 +38,5 @@ def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
     }
     said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
     said["train"]["init"] = {key: value for key, value in said["train"]["init"].items() if key != "meant"}
-    return said | others | {"versions": {name: version(name) for name in LIBRARIES}, "code": deciding_digest("train")}
+    versions = {name: library_version(name) for name in LIBRARIES}
+    return said | others | {"versions": versions, "code": deciding_digest("train")}
