@@ -11,9 +11,8 @@ from textwrap import dedent
 
 from imports import ROOT
 
-PAGES = (
-    "README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
-)  # fmt: skip
+ON_SITE = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ("README.md", "CONTRIBUTING.md", *ON_SITE)
 FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)  # in a list it is indented
 RECIPE = re.compile(r"(?:#|<!--) \S+\.\w+(?:, in \w+)?(?: -->)?\n")  # the first line of a block that is a file
 COMMANDS = ("console", "bash", "")
