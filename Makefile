@@ -27,14 +27,17 @@ DOWNLOAD := 0.6 GB
 ON_DISK := 2.1 GB
 endif
 DEV := .venv/ready-dev
+DOCS ?= $(BIN)/zensical
+GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install zensical)
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro start test quick durations proofs check format ui lock
+.PHONY: help setup repro start test quick durations proofs check format ui docs docs-serve lock
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
 	@echo "make GPU=1 repro  the same, with the libraries of NVIDIA's GPUs (Linux, WSL2)"
+	@echo "make setup    set up the environment, run nothing"
 	@echo "make start    set up the environment, train ssd_small on drawn scenes as a start for detectors of your own"
 	@echo "make test     set up the environment, run the test suite"
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
@@ -42,12 +45,15 @@ help:
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
+	@echo "make docs     build the site of docs/ into site/; make docs-serve shows it, http://127.0.0.1:8000"
 	@echo "make format   format the code"
 	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
 
 repro: $(READY)
 	$(if $(shell git rev-parse HEAD 2>/dev/null),,$(error not in a git repository with a commit: get bakeoff with `git clone`, a downloaded archive has no history))
 	bakeoff repro
+
+setup: $(READY)
 
 start: $(READY)
 	bakeoff weights get drawn_ssd_small
@@ -75,6 +81,16 @@ format: $(DEV)
 
 ui: $(READY)
 	bakeoff ui
+
+# Zensical is no part of the lock, for nobody needs it to train; `docs` in pyproject.toml says which version.
+docs:
+	@$(DOCS) --version > /dev/null 2>&1 || { echo 'make docs: Zensical is not installed; get it with: $(GET_DOCS)' >&2; exit 2; }
+	$(DOCS) build --strict --clean
+	@echo "the site: site/index.html"
+
+docs-serve:
+	@$(DOCS) --version > /dev/null 2>&1 || { echo 'make docs-serve: Zensical is not installed; get it with: $(GET_DOCS)' >&2; exit 2; }
+	$(DOCS) serve --dev-addr 127.0.0.1:8000
 
 PINS := uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 lock:

@@ -7,11 +7,13 @@ import re
 import shlex
 from dataclasses import dataclass
 from functools import cache
+from textwrap import dedent
 
 from imports import ROOT
 
-PAGES = ("README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ON_SITE = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ("README.md", "CONTRIBUTING.md", *ON_SITE)
+FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)  # in a list it is indented
 RECIPE = re.compile(r"(?:#|<!--) \S+\.\w+(?:, in \w+)?(?: -->)?\n")  # the first line of a block that is a file
 COMMANDS = ("console", "bash", "")
 
@@ -58,7 +60,10 @@ def _split(words: list[str]) -> list[list[str]]:
 @cache
 def blocks_of(page: str) -> list[Block]:
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [Block(page, text[: found.start()].count("\n") + 1, found[1], found[2]) for found in FENCED.finditer(text)]
+    return [
+        Block(page, text[: found.start()].count("\n") + 1, found[2], dedent(found[3]))
+        for found in FENCED.finditer(text)
+    ]
 
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]

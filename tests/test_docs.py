@@ -32,7 +32,10 @@ from workspace_copy import Workspace
 
 CONF = ROOT / "conf"
 MULTIRUN = ["python", "-m", "bakeoff.multirun"]
-OF_OTHERS = ("git", "cd", "pip", "unzip", "eval", "tensorboard")  # commands that only those who wrote them can check
+OF_OTHERS = (  # commands that only those who wrote them can check
+    "git", "cd", "pip", "unzip", "eval", "tensorboard", ".", "du", "nvidia-smi", "pre-commit", "python3", "sudo", "wsl",
+    "xcode-select",
+)  # fmt: skip
 PLUGINS = re.compile(r"hydra\b.*")
 TYPED = [block for block in BLOCKS if block.commands]
 OF_RECIPES = "data: {use: json_lines}"  # a variant of the guide's own parts; tests/test_recipes.py trains one
