@@ -50,6 +50,7 @@ class Coco:
         judge = COCOeval(truth, truth.load_res(rows), "bbox")
         judge.evaluate()
         judge.accumulate()
+        assert judge.eval is not None
         return judge.eval
 
 
