@@ -50,8 +50,9 @@ class Coco:
         judge = COCOeval(truth, truth.load_res(rows), "bbox")
         judge.evaluate()
         judge.accumulate()
-        assert judge.eval is not None
-        return judge.eval
+        counted = judge.eval
+        assert counted is not None  # it was accumulated
+        return counted
 
 
 def _measure(boxes: Table) -> np.ndarray:
