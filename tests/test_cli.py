@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.cli import COMMANDS, evaluate, make_parser
 from bakeoff.errors import SEEN_ENOUGH
+from bakeoff.records.record import SPLITS, TEST
 from imports import ROOT
 from workspace_copy import environment
 
@@ -122,3 +124,19 @@ def test_a_reader_that_went_away_is_no_error(words: list[str], code: int, said: 
         process.stdout.close()
         assert process.stderr.read() == said
     assert process.returncode == code
+
+
+def test_a_command_is_found_without_the_files_of_the_others() -> None:
+    """And is the same as among all of them."""
+    whole = make_parser().commands.choices
+    for name in COMMANDS:
+        alone = make_parser(name).commands.choices
+        assert next(iter(alone)) == name and {one.partition(" ")[0] for one in alone} == {name}
+        assert {word: parser.format_help() for word, parser in alone.items()} == {
+            word: whole[word].format_help() for word in alone
+        }
+    assert set(whole) - {"completion"} == {word for name in COMMANDS for word in make_parser(name).commands.choices}
+
+
+def test_splits_are_called_as_the_records_call_them() -> None:
+    assert (evaluate.SPLITS, evaluate.TEST) == (SPLITS, TEST)

@@ -5,7 +5,6 @@ files/5d1c…    what artifacts held when they were handed over, until MLflow ha
 writing        locked while a process writes; `running` is there from the beginning of a training to its end
 """
 
-import hashlib
 import json
 import os
 import platform
@@ -15,13 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bakeoff.tracking.journal_files import keep, keep_as, keep_text
+from bakeoff.tracking.journal_files import digest_of, keep, keep_as, keep_text
 from bakeoff.workspace import journals
-
-if TYPE_CHECKING:  # whoever only reads needs no lock, and its library takes 10 ms to load
-    from filelock import FileLock
 
 FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
@@ -80,9 +76,9 @@ def is_being_written(folder: Path) -> bool:
     return is_held(FileLock(folder / "writing"))
 
 
-def is_held(lock: "FileLock") -> bool:
-    """Whether another process holds it, or another object of this one."""
-    from filelock import Timeout
+def is_held(lock: Any) -> bool:
+    """Whether another process holds a lock, or another object of this one."""
+    from filelock import Timeout  # takes 10 ms to load, and whoever only reads needs no lock
 
     try:
         lock.acquire(timeout=0)
@@ -183,7 +179,7 @@ class Journal:
     def model(self, model: Mapping[str, Any]) -> None:
         """Tell of a model as `journal_files` describes it, once as long as it stays the same."""
         with self._one_at_a_time:
-            if self._last.get(("model", model["name"])) != _digest_of(model):
+            if self._last.get(("model", model["name"])) != digest_of(model):
                 for file in () if model["by_reference"] else model["files"]:
                     keep_as(file, Path(file["path"]), self.folder / "files")
                 self._write({"kind": "model", **model})
@@ -264,7 +260,7 @@ class Journal:
         elif kind in ("file", "dataset", "parent"):
             self._last[kind, entry["name"]] = entry.get("sha256", "")
         elif kind == "model":
-            self._last[kind, entry["name"]] = _digest_of(entry)
+            self._last[kind, entry["name"]] = digest_of(entry)
 
     def _append(self, line: bytes) -> None:
         self._unwritten += line
@@ -295,12 +291,6 @@ class Journal:
         self._writing.release()
         with suppress(Timeout):
             self._writing.acquire(timeout=1)
-
-
-def _digest_of(model: Mapping[str, Any]) -> str:
-    """Return a digest that is equal for two lines that say the same, whenever they were written."""
-    content = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _ends_within_a_line(file: Path) -> bool:

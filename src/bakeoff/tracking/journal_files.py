@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -122,6 +123,12 @@ def exported_model(
         "clips": task == "video", "requirements": [_requirement(names) for names in LIBRARIES],
         "register": settings.register,
     }  # fmt: skip
+
+
+def digest_of(model: Mapping[str, Any]) -> str:
+    """Return a digest that is equal for two lines that say the same, whenever they were written."""
+    content = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _step_of(state: Mapping[str, Any], weights: str) -> int:
