@@ -148,9 +148,9 @@ def _describe(path: Path, name: str) -> dict[str, Any]:
 def _requirement(library: str) -> str:
     from importlib.metadata import PackageNotFoundError
 
-    from bakeoff.libraries import library_version, package_of
+    from bakeoff.libraries import library_version
 
     try:
-        return f"{package_of(library)}=={library_version(library)}"
+        return f"{library}=={library_version(library)}"  # the library's own package, which every system has
     except PackageNotFoundError:
         return library
