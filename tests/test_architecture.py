@@ -1,4 +1,4 @@
-"""The house keeps its plan: who may import whom, what each stage depends on, what the README shows."""
+"""The house keeps its plan: who may import whom, what each stage depends on, what the page of files shows."""
 
 import ast
 import dataclasses
@@ -189,10 +189,10 @@ for name in sys.argv[1:]:
     assert done.stdout.splitlines() == list(modules), done.stderr
 
 
-def test_the_tree_in_the_readme_is_the_real_one() -> None:
+def test_the_tree_of_the_files_is_the_real_one() -> None:
     """Every path shown exists, and every file is shown by itself or by a folder that is shown without its content."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [tree] = re.findall(r"```tree\n(.*?)```", readme, re.DOTALL)
+    page = (ROOT / "docs/files.md").read_text(encoding="utf-8")
+    [tree] = re.findall(r"```tree\n(.*?)```", page, re.DOTALL)
     shown: list[str] = []
     folders: list[str] = []
     for line in tree.splitlines():

@@ -56,7 +56,7 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     train = SimpleNamespace(validate_every_steps=10, validate_every_epochs=None, max_minutes=None)
     job = SimpleNamespace(
         run=SimpleNamespace(train=train), derived=SimpleNamespace(task="detection", multi_label=False, steps=100),
-        stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(),
+        stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(), fold=None,
     )  # fmt: skip
     monkeypatch.setattr(preflight, "preflight", lambda points, until: [job])
     monkeypatch.setattr(Estimate, "of", lambda run, stages, cores: Estimate(30.0, 10, 5))

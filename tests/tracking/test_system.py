@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
@@ -38,8 +38,9 @@ def test_a_system_that_tells_nothing_of_its_processor_is_said_to(
 
 
 def test_versions_are_those_that_are_installed() -> None:
+    (package,) = {*packages_distributions()["tensorflow"]}  # tensorflow, or tensorflow-cpu
     assert system.versions() == (
-        f"python {platform.python_version()}, tensorflow {version('tensorflow')}, keras {version('keras')}, "
+        f"python {platform.python_version()}, tensorflow {version(package)}, keras {version('keras')}, "
         f"numpy {version('numpy')}"
     )
 

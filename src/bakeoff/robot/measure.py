@@ -25,7 +25,7 @@ from bakeoff.workspace import RECORDS
 
 # What the benchmark imports of this project; tests/robot/test_measure.py fails if one is missing.
 MODULES = (
-    "__init__", "errors", "quiet", "export/__init__", "export/flat_tables", "export/lite_metadata",
+    "__init__", "errors", "libraries", "quiet", "export/__init__", "export/flat_tables", "export/lite_metadata",
     "export/lite_model", "export/onnx_model", "export/suppression", "robot/__init__", "robot/benchmark",
 )  # fmt: skip
 IMAGES = "images.npy"
