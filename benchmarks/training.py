@@ -19,21 +19,17 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import keras
-import numpy as np
 import tensorflow as tf
-import yaml
+from made_up import CLASSES, made_up_batch, read_option
 
 from bakeoff.lr.decays import Constant
-from bakeoff.networks import NETWORKS
-from bakeoff.networks.network import Network
 from bakeoff.progress import Bar
-from bakeoff.run.parse import Problems, parse_kind
-from bakeoff.tasks.task import Task, Tensors, task_of
+from bakeoff.tasks.task import Task
 from bakeoff.training import checkpoint
 from bakeoff.training.course import Course, Nobody, run_phases
 from bakeoff.training.ending import Ends
@@ -46,8 +42,6 @@ from bakeoff.training.step import AtOnce
 from bakeoff.training.variant import Span, TrainingPhase
 from bakeoff.training.work import Work
 
-CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
-CLASSES = 10
 RATE = 1e-4
 BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
 CHANGED = {"cnn_tiny": ("cnn_small", {"width": 0.25, "input_size": 32})}
@@ -81,12 +75,7 @@ class Kitchen:
     """A network that trains, one batch, and the three ways to train it."""
 
     def __init__(self, name: str) -> None:
-        option, changes = CHANGED.get(name, (name, {}))
-        problems = Problems(str)
-        tree = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8")) | changes
-        self.model: Network = parse_kind(NETWORKS, tree, "model", problems)
-        problems.raise_any()
-        self.task: Task = task_of(self.model, [str(number) for number in range(CLASSES)])
+        self.model, self.task = read_option(*CHANGED.get(name, (name, {})))
         self.batch_size = BATCH_SIZES[name]
         self.batch = made_up_batch(self.model, self.task, self.batch_size)
         self.learner = self.new_learner()
@@ -191,25 +180,6 @@ def fitted(network: keras.Model, task: Task) -> keras.Model:
     model = Fitted(network.inputs, network.output)
     model.compile(optimizer=Adam().build(network))
     return model
-
-
-def made_up_batch(model: Network, task: Task, size: int) -> Tensors:
-    draw = np.random.default_rng(0)
-    side = model.input_size
-    shape = (size, side, side, 3) if model.frames == 1 else (size, model.frames, side, side, 3)
-    targets = [task.encode(truth) for truth in made_up_truths(model.task, size, draw)]
-    images = tf.constant(draw.uniform(0, 255, shape), tf.float32)
-    return {"image": images} | {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
-
-
-def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[dict[str, tf.Tensor]]:
-    for _ in range(size):
-        if task == "detection":
-            corners = np.sort(draw.uniform(0, 1, (4, 2, 2)), axis=1).reshape(4, 4)  # ymin xmin ymax xmax
-            labels = draw.integers(1, CLASSES + 1, 4)
-            yield {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(labels, tf.int64)}
-        else:
-            yield {"label": tf.constant(draw.integers(1, CLASSES + 1), tf.int64)}
 
 
 def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
