@@ -1,0 +1,52 @@
+"""What benchmarks of networks share: a network of conf/model for ten classes, and a batch that is made up for it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import yaml
+
+from bakeoff.config.compose import merge
+from bakeoff.networks import NETWORKS
+from bakeoff.networks.network import Network
+from bakeoff.run.parse import Problems, parse_kind
+from bakeoff.tasks.task import Task, Tensors, task_of
+
+CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
+CLASSES = 10
+
+
+def read_option(option: str, changes: Mapping[str, Any]) -> tuple[Network, Task]:
+    """Return a network of conf/model with some keys changed, and its task."""
+    problems = Problems(str)
+    tree = merge(_read_tree(option), changes)
+    model: Network = parse_kind(NETWORKS, tree, "model", problems)
+    problems.raise_any()
+    return model, task_of(model, [str(number) for number in range(CLASSES)])
+
+
+def _read_tree(option: str) -> dict[str, Any]:
+    tree = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8"))
+    bases = [_read_tree(base) for base in tree.pop("defaults", [])]
+    return merge({}, *bases, tree)
+
+
+def made_up_batch(model: Network, task: Task, size: int) -> Tensors:
+    draw = np.random.default_rng(0)
+    side = model.input_size
+    shape = (size, side, side, 3) if model.frames == 1 else (size, model.frames, side, side, 3)
+    targets = [task.encode(truth) for truth in made_up_truths(model.task, size, draw)]
+    images = tf.constant(draw.uniform(0, 255, shape), tf.float32)
+    return {"image": images} | {key: tf.stack([one[key] for one in targets]) for key in targets[0]}
+
+
+def made_up_truths(task: str, size: int, draw: np.random.Generator) -> Iterable[dict[str, tf.Tensor]]:
+    for _ in range(size):
+        if task == "detection":
+            corners = np.sort(draw.uniform(0, 1, (4, 2, 2)), axis=1).reshape(4, 4)  # ymin xmin ymax xmax
+            labels = draw.integers(1, CLASSES + 1, 4)
+            yield {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(labels, tf.int64)}
+        else:
+            yield {"label": tf.constant(draw.integers(1, CLASSES + 1), tf.int64)}
