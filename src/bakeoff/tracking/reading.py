@@ -4,10 +4,14 @@ Past MLflow is read only a schema that was looked at; and nothing is written.
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,8 +35,11 @@ NAMES = """WITH RECURSIVE names(key) AS (
     SELECT min(key) FROM latest_metrics
     UNION ALL SELECT (SELECT min(key) FROM latest_metrics WHERE key > names.key) FROM names WHERE key IS NOT NULL
 ) SELECT key FROM names WHERE key NOT GLOB 'system/*'"""
-NUMBERS = f"""SELECT run_uuid, key, CASE WHEN is_nan THEN NULL ELSE value END FROM latest_metrics {CHOSEN}
-    AND +key IN (SELECT value FROM json_each(?))"""  # the plus: by run, in the order in which they were written
+# A run's names as one text, which many runs share, and beside it the numbers alone: as text they would lose their last
+# bits. The plus makes SQLite go by runs. Both queries must see the same rows in the same order.
+NUMBERS = f"FROM latest_metrics {CHOSEN} AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"
+NAMES_OF_RUNS = f"SELECT run_uuid, json_group_array(key) FROM (SELECT run_uuid, key {NUMBERS}) GROUP BY run_uuid"
+VALUES = f"SELECT CASE WHEN is_nan THEN NULL ELSE value END {NUMBERS}"
 AT_ONCE = 1000  # of what MLflow's client is asked for
 
 
@@ -115,19 +122,34 @@ class Database:
         ]  # fmt: skip
 
     def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
-        metrics: dict[str | None, dict[str, float]] = {run.mlflow_id: {} for run in runs}
-        ids = (json.dumps(list(metrics)),)
-        with self._open() as store:
-            params = {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("params", CHOSEN), ids)}
-            names = [name for (name,) in store.execute(NAMES if by_class else f"{NAMES} {NOT_OF_CLASSES}")]
-            # One by one: as text numbers would lose their last bits.
-            for run, key, value in store.execute(NUMBERS, (*ids, json.dumps(names))):
-                metrics[run][metric_from_mlflow(key)] = float("nan") if value is None else value
+        ids = json.dumps([run.mlflow_id for run in runs])
+        with ThreadPoolExecutor(1) as beside:
+            numbers = beside.submit(self._numbers, ids, by_class)
+            params = self._params(ids)
+            metrics = numbers.result()
         return [
             replace(
-                run, params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags), metrics=metrics[run.mlflow_id]
+                run, params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags),
+                metrics=metrics.get(run.mlflow_id, {}),
             ) for run in runs
         ]  # fmt: skip
+
+    def _params(self, ids: str) -> dict[str | None, dict[str, str]]:
+        with self._open() as store:
+            return {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("params", CHOSEN), (ids,))}
+
+    def _numbers(self, ids: str, by_class: bool) -> dict[str | None, dict[str, float]]:
+        @cache
+        def names_in(text: str) -> list[str]:
+            return [metric_from_mlflow(name) for name in json.loads(text)]
+
+        with self._open() as store:
+            store.execute("BEGIN")  # nobody's writing comes between the queries
+            names = [name for (name,) in store.execute(NAMES if by_class else f"{NAMES} {NOT_OF_CLASSES}")]
+            chosen = ids, json.dumps(names)
+            runs = [(run, names_in(text)) for run, text in store.execute(NAMES_OF_RUNS, chosen)]
+            values = (math.nan if value is None else value for (value,) in store.execute(VALUES, chosen))
+            return {run: dict(zip(names, islice(values, len(names)), strict=True)) for run, names in runs}
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
