@@ -17,6 +17,8 @@ from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
+from result import print_result
+
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking.delivery import Delivery
 from bakeoff.tracking.journal import Journal
@@ -54,6 +56,10 @@ def main() -> None:
             f"{name:10} {size / 1e6:6.1f} MB {step * 1000:6.1f} ms {told * 1000:6.2f} ms {told / loop:11.3%}"
             f" {sent * 1000:6.0f} ms {sent / loop:11.2%}",
             flush=True,
+        )
+        what = f"a checkpoint of {name} told and sent to MLflow"
+        print_result(
+            what, f"{(told + sent) * 1000:.0f} ms", f"{loop:.1f} s", ratio=(told + sent) / loop, other="its steps"
         )
 
 

@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from result import print_result
+
 from bakeoff.tracking.journal import format_line
 from bakeoff.tracking.target import Place, Target
 
-REPEATS = 7
 CLASSES = 40
 SUMMARY = ("mAP", "mAP_50", "mAP_75", "AR_1", "AR_10", "AR_100", "f1", "precision", "recall", "threshold", "loss")
 WITH_INTERVAL = ("mAP", "mAP_50", "mAP_75", "AR_100", "f1")
@@ -33,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--params", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
@@ -50,20 +52,26 @@ def main() -> None:
             "all as a page": [*everything, "--html", str(workspace / "page.html")],
             "all as JSON": [*everything, "--json"],
         }
-        measure(commands, workspace)
+        medians = measure(commands, workspace, arguments.repeats)
+        what, start = f"`bakeoff compare` of all of {arguments.runs:,} runs", medians["--help"]
+        print_result(what, f"{medians['all']:.2f} s", f"{start:.2f} s", ratio=medians["all"] / start, other="--help")
         tell(workspace)
         print("the same runs made in this clone, which has their journals")
-        measure(commands, workspace)
+        measure(commands, workspace, arguments.repeats)
 
 
-def measure(commands: dict[str, list[str]], workspace: Path) -> None:
+def measure(commands: dict[str, list[str]], workspace: Path, repeats: int) -> dict[str, float]:
+    """Print the seconds of each; return their medians by the clock."""
+    medians = {}
     print(f"{'bakeoff compare …':24} {'median':>8} {'least':>8} {'most':>8} {'processor':>10}")
     for name, options in commands.items():
         command = [sys.executable, "-m", "bakeoff.cli", "compare", *options]
-        taken = [_seconds(command, workspace) for _ in range(REPEATS)]
+        taken = [_seconds(command, workspace) for _ in range(repeats)]
         seconds, busy = zip(*taken, strict=True)
         ends = f"{min(seconds):7.2f}s {max(seconds):7.2f}s"
         print(f"{name:24} {statistics.median(seconds):7.2f}s {ends} {statistics.median(busy):9.2f}s")
+        medians[name] = statistics.median(seconds)
+    return medians
 
 
 def tell(workspace: Path) -> None:

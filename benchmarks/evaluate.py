@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
+from result import print_result
 
 from bakeoff import workspace
 from bakeoff.quiet import load_tensorflow
@@ -55,6 +56,8 @@ def main() -> None:
         print(f"{name:26}{seconds[0]:7.2f}s{seconds[1]:10.2f}s")
     extra = [after / before - 1 for before, after in zip(middle["answering"], middle["evaluating"], strict=True)]
     print(f"{'on top':26}{extra[0]:8.0%}{extra[1]:11.0%}")
+    what, (there, here) = f"`evaluate` of {arguments.examples:,} images", (seconds[1] for seconds in middle.values())
+    print_result(what, f"{here:.1f} s of CPU", f"{there:.1f} s", ratio=here / there, other="forward passes alone")
 
 
 def prepare(folder: Path, examples: int) -> None:

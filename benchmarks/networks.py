@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from machine import describe_machine
+from result import describe_machine
 
 BATCH, OF_LARGE, LARGE = 8, 2, 400  # images or clips of a batch; fewer of images with so many pixels to a side
 NAMES = ("trained", "trained_by_core", "answered", "answered_by_core")
@@ -79,12 +79,17 @@ def timed(call: Callable[[], object], seconds: float) -> tuple[float, float]:
     """Return calls per second by the clock, and per second of the processor."""
     import tensorflow as tf
 
-    for _ in range(3):
-        wait = call()
-    tf.nest.map_structure(lambda value: value.numpy(), wait)
-    calls, clock, processor = 0, time.perf_counter(), time.process_time()
-    while calls < 3 or time.perf_counter() - clock < seconds:
+    def wait() -> None:
         tf.nest.map_structure(lambda value: value.numpy(), call())
+
+    wait()  # traces and compiles
+    clock = time.perf_counter()
+    wait()
+    if time.perf_counter() - clock < seconds:
+        wait()
+    calls, clock, processor = 0, time.perf_counter(), time.process_time()
+    while not calls or time.perf_counter() - clock < seconds:
+        wait()
         calls += 1
     return calls / (time.perf_counter() - clock), calls / (time.process_time() - processor)
 

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from result import print_result
+
 READ = "from bakeoff.run.file import load; from bakeoff.workspace import RUN; load(RUN)"
 COMPOSE = (
     "from bakeoff.config.compose import compose; from bakeoff.workspace import CONF, PARAMS; compose(PARAMS, CONF)"
@@ -24,14 +26,20 @@ COMMANDS = {
     "load_tensorflow": [sys.executable, "-c", "from bakeoff.quiet import load_tensorflow; load_tensorflow()"],
     "import tensorflow": [sys.executable, "-c", "import tensorflow"],
 }
+COMPARED = {name: "import tensorflow" for name in ("bakeoff --help", "bakeoff config", "bakeoff plan")}
 REPEATS = 5
 
 
 def main() -> None:
+    medians: dict[str, float] = {}
     print(f"{'command':28} {'median':>8} {'least':>8} {'most':>8}")
     for name, command in COMMANDS.items():
         seconds = [_seconds(command) for _ in range(REPEATS)]
         print(f"{name:28} {statistics.median(seconds):7.2f}s {min(seconds):7.2f}s {max(seconds):7.2f}s")
+        medians[name] = statistics.median(seconds)
+    for name, there in COMPARED.items():
+        here, other = medians[name], medians[there]
+        print_result(f"`{name}`", f"{here:.2f} s", f"{other:.2f} s", ratio=here / other, other=there)
 
 
 def _seconds(command: list[str]) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from bakeoff.compare.contender import SUCCEEDED, Contender
 from bakeoff.compare.gather import Gathered
@@ -66,7 +66,7 @@ def _compare(runs: Sequence[Contender], own: Contender, mine: Values, points: Po
         differences = [sign * (theirs[seed] - mine[seed]) for seed in both]
         middle = fmean(differences)
         # Of several networks the best is shown: chance has had as many tries.
-        half = stats.t.ppf(1 - 0.025 / tried, len(both) - 1) * stdev(differences) / np.sqrt(len(both))
+        half = stdtrit(len(both) - 1, 1 - 0.025 / tried) * stdev(differences) / np.sqrt(len(both))
         difference = Interval(middle, float(middle - half), float(middle + half))
     return OtherNetwork(runs[0].params.get("model.use", "?"), difference, len(both), tried, differs)
 

@@ -1,0 +1,71 @@
+"""All short benchmarks, one after the other, and their results as one table: `make bench`.
+
+    python benchmarks/bench.py                                    # prints it; in a workspace after `dvc repro`
+    python benchmarks/bench.py --write docs/performance.md        # and puts it between the marks of that page
+
+It takes about 15 minutes on two idle cores. Each row is one benchmark of benchmarks/, whose first lines say what its
+arms are. A benchmark that fails leaves its last line in the table, and the others go on.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from result import MARK, describe_machine
+
+FOLDER = Path(__file__).resolve().parent
+BEGIN, END = "<!-- what follows is written by `make bench` -->", "<!-- end of what `make bench` writes -->"
+HEAD = "| what | here | the other arm | ratio | load |\n|---|---|---|---|---|"
+COMMANDS = (
+    "startup.py", "nothing_to_do.py --pairs 3", "compare.py --repeats 3", "metrics.py", "records.py --images 3000",
+    "input.py --images 1200 --rounds 1 --arms bakeoff unchecked plain resized keras", "evaluate.py --rounds 1",
+    "training.py --networks ssd_small cnn_small --repeats 2 --seconds 4", "determinism.py --pairs 1",
+    "checkpoints.py --networks ssd_small --checkpoints 8",
+)  # fmt: skip
+NETWORKS = "networks.py --seconds 2"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between the marks of this page")
+    page = parser.parse_args().write
+    if page and BEGIN not in page.read_text(encoding="utf-8"):
+        sys.exit(f"{page}: must have a line {BEGIN}, got none")
+    start, machine, rows = time.monotonic(), describe_machine(), []
+    for command in COMMANDS:
+        rows += results(command)
+        print("\n".join(rows[-3:]), flush=True)
+    networks = [line for line in output(NETWORKS)[0] if line.startswith("|")]
+    minutes = (time.monotonic() - start) / 60
+    text = f"{machine}; {minutes:.0f} minutes for all.\n\n{HEAD}\n" + "\n".join(rows)
+    text += "\n\nImages per second of each network of `conf/model`, at its own size:\n\n" + "\n".join(networks)
+    print(text)
+    if page:
+        write(page, text)
+
+
+def results(command: str) -> list[str]:
+    """Return the rows of the table that a benchmark has."""
+    lines, trouble = output(command)
+    rows = [f"| {line.removeprefix(MARK + ' | ')} |" for line in lines if line.startswith(f"{MARK} | ")]
+    return rows or [f"| `{command.split()[0]}` failed | {trouble} | | | {os.getloadavg()[0]:.1f} |"]
+
+
+def output(command: str) -> tuple[list[str], str]:
+    """Return the lines that it printed, and the last one of its errors."""
+    script, *words = command.split()
+    done = subprocess.run([sys.executable, str(FOLDER / script), *words], capture_output=True, text=True)
+    errors = done.stderr.strip().splitlines()
+    return done.stdout.splitlines(), errors[-1].replace("|", " ")[:100] if errors and done.returncode else ""
+
+
+def write(page: Path, text: str) -> None:
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
