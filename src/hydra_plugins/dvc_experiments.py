@@ -7,6 +7,7 @@ not imported, until it is used.
 from collections.abc import Sequence
 from typing import Any
 
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
@@ -45,3 +46,21 @@ class DvcLauncher(Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         return self._multirun.launch(job_overrides)
+
+
+class SparingSweeper(BasicSweeper):
+    """Hydra's own sweeper, which composes every point to see whether it is legal; here one for each choice of options.
+
+    What Hydra refuses depends on keys and options. The launcher checks the values of every point itself.
+    """
+
+    def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
+        assert self.hydra_context is not None
+        groups = set(self.hydra_context.config_loader.list_groups(""))
+
+        def shape_of(point: Sequence[str]) -> tuple[str, ...]:
+            pairs = ((word.partition("=")[0], word) for word in point)
+            return tuple(word if key in groups else key for key, word in pairs)
+
+        first = {shape_of(point): point for point in reversed(batch)}
+        super().validate_batch_is_legal(list(reversed(first.values())))

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -39,7 +40,13 @@ def advise(model: object, boxes: np.ndarray) -> str | None:
     anchors, input_size, strides = model.anchors, model.input_size, model.strides
     if len(boxes) > MOST_BOXES:
         boxes = boxes[np.linspace(0, len(boxes) - 1, MOST_BOXES).astype(int)]
-    boxes = boxes.astype(np.float64)
+    return _advise(anchors, input_size, strides, np.ascontiguousarray(boxes, np.float64).tobytes())
+
+
+@lru_cache(maxsize=32)
+def _advise(anchors: AnyAnchors, input_size: int, strides: tuple[int, ...], content: bytes) -> str | None:
+    """Advise by the bytes of the boxes: the points of a sweep mostly share them, and their anchors."""
+    boxes = np.frombuffer(content).reshape(-1, 4)
     levels = anchors.levels(input_size, strides)
     nearest = [find_nearest(centres, boxes) for centres, _ in levels]
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,8 @@ def compose(
 
 def _compose_groups(conf: Path, options: list[str], composed: Composed) -> dict[str, Any]:
     """Return the chosen groups by one Hydra composition, changed as params.yaml says; what fails is left out."""
-    GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(str(conf.resolve()), version_base="1.3", job_name="bakeoff"):
-            plain: Any = OmegaConf.to_container(hydra_compose(PRIMARY, options))
+        plain = _compose_options(conf.resolve(), tuple(options), _content_of(conf))
         chosen = composed.chosen.items()
         tree = OmegaConf.create({group: merge(plain[group], *choice.changes) for group, choice in chosen})
     except (HydraException, *REFUSALS) as error:
@@ -105,6 +104,18 @@ def _compose_groups(conf: Path, options: list[str], composed: Composed) -> dict[
         return {}
     resolved = {group: _resolve_group(tree, group, composed) for group in composed.chosen}
     return {group: value for group, value in resolved.items() if value is not None}
+
+
+@lru_cache(maxsize=32)
+def _compose_options(conf: Path, options: tuple[str, ...], content: tuple[bytes, ...]) -> Any:
+    """Return what Hydra makes of these options; of a sweep's points many choose the same ones of the same files."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf), version_base="1.3", job_name="bakeoff"):
+        return OmegaConf.to_container(hydra_compose(PRIMARY, list(options)))
+
+
+def _content_of(conf: Path) -> tuple[bytes, ...]:
+    return tuple(part for path in sorted(conf.rglob("*.yaml")) for part in (str(path).encode(), path.read_bytes()))
 
 
 def merge(tree: Any, *changes: Any) -> Any:

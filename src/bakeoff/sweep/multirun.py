@@ -36,7 +36,7 @@ from bakeoff.sweep.parent_run import tell_mlflow
 from bakeoff.sweep.place import Place
 from bakeoff.sweep.points import Point, Words, fixed_words, key_of, require_few
 from bakeoff.sweep.preflight import Job, begin, extend, minutes_of, preflight
-from bakeoff.sweep.primary import DVC_LAUNCHER, NAME, store_primary
+from bakeoff.sweep.primary import BASIC_SWEEPER, DVC_LAUNCHER, NAME, OWN_SWEEPER, store_primary
 from bakeoff.sweep.snapshot import folder_as_begun
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
@@ -74,6 +74,8 @@ class ThroughDvc(Callback):
         if chosen.get("_target_") != DVC_LAUNCHER:
             with open_dict(config.hydra):
                 config.hydra.launcher = {"_target_": DVC_LAUNCHER, "_recursive_": False, "begun_by": chosen}
+        if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
+            config.hydra.sweeper._target_ = OWN_SWEEPER
 
 
 class Multirun:

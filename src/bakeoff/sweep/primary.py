@@ -21,6 +21,8 @@ from bakeoff.run.yaml_file import read_mapping
 NAME = "params"
 SWEEP = "sweep"  # the key under which a job finds which one it is
 DVC_LAUNCHER = "hydra_plugins.dvc_experiments.DvcLauncher"
+OWN_SWEEPER = "hydra_plugins.dvc_experiments.SparingSweeper"  # in the place of Hydra's
+BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 OWN = {  # of Hydra's settings
     "output_subdir": None,
     "run": {"dir": ".bakeoff/hydra/${now:%Y-%m-%d_%H-%M-%S}"},
