@@ -25,7 +25,6 @@ HARD = {  # not yet easy: this set only shrinks
     "export.md",
     "files.md",
     "gpu.md",
-    "guide.md",
     "import.md",
     "networks-classification.md",
     "networks-detection.md",
