@@ -17,7 +17,30 @@ from readability import (
 )
 
 DOCS = ROOT / "docs"
-EASY = sorted([*DOCS.glob("howto/*.md"), *DOCS.glob("tutorials/*.md"), DOCS / "glossary.md", DOCS / "index.md"])
+HARD = {  # not yet easy: this set only shrinks
+    "dependencies.md",
+    "dvc-defects.md",
+    "export.md",
+    "files.md",
+    "gpu.md",
+    "import.md",
+    "networks-classification.md",
+    "networks-detection.md",
+    "object-detection-api.md",
+    "ray.md",
+    "reference.md",
+    "reproduce.md",
+    "robot.md",
+    "runs.md",
+    "server.md",
+    "slurm.md",
+    "store.md",
+    "tracking.md",
+    "walk.md",
+    "web.md",
+    "workers.md",
+}
+EASY = sorted(path for path in DOCS.rglob("*.md") if path.name not in HARD or path.parent != DOCS)
 LINKED = [*EASY, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 ASKED = 150, 500  # words of a page that answers one question
 
@@ -48,8 +71,8 @@ def test_syllables_are_counted_as_they_are_spoken(count: int, words: str) -> Non
 
 def test_code_tables_and_headings_are_no_sentences() -> None:
     page = "# Title\n\nOne. Two is `a.b: c`.\n\n| a | b |\n|---|---|\n| c. D | e |\n\n"
-    page += "```text\nNo. No.\n```\n\n- Three [x](y.md)\n"
-    assert sentences_of(page) == ["One.", "Two is name.", "Three x"]
+    page += "```text\nNo. No.\n```\n\n- Three [x](y.md). `Four` is.\n"
+    assert sentences_of(page) == ["One.", "Two is name.", "Three x.", "name is."]
     assert cells_of(page) == ["a", "b", "---", "---", "c. D", "e"]
 
 
