@@ -92,7 +92,7 @@ def require_own_code() -> None:
 def promise(trained_to_its_end: bool) -> None:
     """What train depends on, for DVC: render_config promises a whole training, a stopped one takes that back.
 
-    Then DVC files the stopped result under the broken promise, finds on the next `dvc repro` that a file of
+    DVC therefore caches the stopped result under the broken promise, finds on the next `dvc repro` that a file of
     render_config's was changed, has it written anew, and trains on, for train depends on it.
     """
     # Not written in place, for it may be a link into DVC's cache.

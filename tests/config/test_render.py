@@ -219,9 +219,9 @@ BROKEN = {
     "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
     "steps and epochs": (
         {"train": "train: {use: demo, steps: 30, epochs: 3}"},
-        "params.yaml:6: train.steps: must be given, or else epochs, not both and not neither (epochs is 3.0), got 30",
+        "params.yaml:6: train.steps: must be null, for epochs is 3.0; set exactly one of steps and epochs, got 30",
     ),
-    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be given, or else epochs, not both"),
+    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be a number, for epochs is null; set"),
     "warm-up as long as the run": (
         {"lr": "lr: {use: cosine, warmup_steps: 400}"},
         "params.yaml:4: lr.warmup_steps: must be under the run's 400 steps, got 400",

@@ -126,9 +126,9 @@ def test_gradients_are_clipped_by_their_norm_all_together() -> None:
         (
             Train,
             {"batch_size": 1},
-            r"^steps: must be given, or else epochs, not both and not neither \(epochs is None\), got None$",
+            r"^steps: must be a number, for epochs is null; set exactly one of steps and epochs, got None$",
         ),
-        (Train, {"batch_size": 1, "steps": 3, "epochs": 2.0}, r"^steps: .* \(epochs is 2\.0\), got 3$"),
+        (Train, {"batch_size": 1, "steps": 3, "epochs": 2.0}, r"^steps: must be null, for epochs is 2\.0; .*, got 3$"),
         (Train, {"batch_size": 1, "steps": 0}, r"^steps: must be 1 or more, got 0$"),
         (Train, {"batch_size": 1, "epochs": 0.0}, r"^epochs: must be above 0, got 0\.0$"),
         (Train, {"batch_size": 1, "steps": 1, "log_every_steps": 0}, r"^log_every_steps: must be 1 or more, got 0$"),

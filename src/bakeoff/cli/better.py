@@ -22,21 +22,21 @@ HEAD = ("", "A", "B", "B less A", "95 % interval", "B better in", "better")
 
 def add_to(commands: Any) -> None:
     better = commands.add_parser(
-        "better", help="whether run B is better than run A, by the examples that both were judged on"
+        "better", help="tell whether run B is better than run A, on the examples that both were evaluated on"
     )
     add = better.add_argument
     for name in ("a", "b"):
         add(name, metavar=name.upper(), help=RUN)
-    add("--on", metavar="NAME", help="by what `bakeoff evaluate` found: test, or OPTION_test of other data")
-    add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
+    add("--on", metavar="NAME", help="use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data")
+    add("--metric", metavar="NAME", help="judge by this metric (default: the metric of the task)")
     add(
         "--group", metavar="PATTERN",
-        help="draw examples together whose names have the same in (brackets); else as evaluate.group says",
+        help="sample examples together whose names match in (brackets); default: evaluate.group",
     )  # fmt: skip
-    add("--samples", type=int, default=SAMPLES, metavar="N", help=f"drawings of the examples ({SAMPLES:,})")
-    add("--json", action="store_true", help="the same for scripts")
-    add("--uri", help="runs of this MLflow store")
-    add("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    add("--samples", type=int, default=SAMPLES, metavar="N", help=f"number of bootstrap samples ({SAMPLES:,})")
+    add("--json", action="store_true", help="print JSON, for scripts")
+    add("--uri", help="read this MLflow store")
+    add("--experiment", metavar="NAME", help="read this MLflow experiment")
     better.set_defaults(run=show_verdict)
 
 

@@ -24,34 +24,32 @@ NEWEST = 20
 
 
 def add_to(commands: Any) -> None:
-    compare = commands.add_parser(
-        "compare", help="runs side by side: what they differ in, how good they are, what they cost"
-    )
+    compare = commands.add_parser("compare", help="show runs side by side: settings that differ, metrics, cost")
     add = compare.add_argument
     add(
         "which", nargs="*", metavar="RUN",
-        help=f"{RUN}; or a sweep, or a workspace's folder; without it the {NEWEST} newest",
+        help=f"{RUN}; or a sweep, or a workspace's folder; default: the {NEWEST} newest",
     )  # fmt: skip
-    add("--recent", type=int, metavar="N", help=f"the N newest ({NEWEST}; all with --filter or --top)")
-    add("--sweep", metavar="ID", help="the points of this sweep")
-    add("--on", metavar="NAME", help="by what `bakeoff evaluate` found: test, or OPTION_test of other data")
-    add("--metric", action="append", default=[], metavar="NAME", help="this number, again for others")
+    add("--recent", type=int, metavar="N", help=f"show the N newest runs ({NEWEST}; all with --filter or --top)")
+    add("--sweep", metavar="ID", help="show the runs of this sweep")
+    add("--on", metavar="NAME", help="use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data")
+    add("--metric", action="append", default=[], metavar="NAME", help="show this metric; give it again for more")
     add(
         "--filter", action="append", default=[], metavar="CONDITION",
-        help="only runs for which it holds: lr.use=cosine, 'mAP_50>0.5', state!=FAILED; given again, all must hold",
+        help="show only runs that match: lr.use=cosine, 'mAP_50>0.5', state!=FAILED; if given again, all must match",
     )  # fmt: skip
-    add("--sort", metavar="KEY", help="by this, the best first; else by the metric of the task")
-    add("--top", type=int, metavar="K", help="no more than K rows, the best")
-    add("--no-fold", action="store_true", help="runs that differ only in their seed one by one")
+    add("--sort", metavar="KEY", help="sort by this metric, the best first (default: the metric of the task)")
+    add("--top", type=int, metavar="K", help="show the best K rows only")
+    add("--no-fold", action="store_true", help="show runs that differ only in their seed one by one")
     add(
         "--all-keys", action="store_true",
-        help="also keys that only follow from others: derived ones, those of one option",
+        help="also show keys that only follow from others, such as derived ones",
     )  # fmt: skip
     compare.add_path("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
-    add("--json", action="store_true", help="everything, for scripts")
-    add("--md", action="store_true", help="as a table in Markdown")
-    add("--uri", help="runs of this MLflow store, such as http://server:5000 or sqlite:///other.db")
-    add("--experiment", metavar="NAME", help="runs of this MLflow experiment")
+    add("--json", action="store_true", help="print everything as JSON, for scripts")
+    add("--md", action="store_true", help="print a Markdown table")
+    add("--uri", help="read this MLflow store, such as http://server:5000 or sqlite:///other.db")
+    add("--experiment", metavar="NAME", help="read this MLflow experiment")
     compare.set_defaults(run=show_comparison)
 
 

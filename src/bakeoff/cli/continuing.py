@@ -23,11 +23,15 @@ RENDER = (sys.executable, "-m", "bakeoff.cli", "repro", "render_config")
 
 
 def add_to(commands: Any) -> None:
-    parser = commands.add_parser("continue", help="go on with a run from its newest checkpoint in MLflow")
+    parser = commands.add_parser("continue", help="resume a run from its newest checkpoint in MLflow")
     add = parser.add_argument
     add("which", metavar="RUN", help=RUN)
-    add("--anyway", action="store_true", help="also by other code or libraries; weights may then differ in bits")
-    add("--fetch", action="store_true", help="only bring the checkpoint here, whatever variant params.yaml is of")
+    add(
+        "--anyway",
+        action="store_true",
+        help="accept other code or libraries; weights may then differ in their last bits",
+    )
+    add("--fetch", action="store_true", help="only fetch the checkpoint, whatever params.yaml says")
     parser.set_defaults(run=continue_run)
 
 

@@ -26,19 +26,25 @@ PAGE = "curve.html"
 
 
 def add_to(commands: Any) -> None:
-    curve = commands.add_parser("curve", help="how much more data would bring, by training on shares of them")
+    curve = commands.add_parser("curve", help="estimate what more data would bring, by training on shares of it")
     add = curve.add_argument
-    add("overrides", nargs="*", metavar="CHANGE", help="changes that all of its runs have, such as model=ssd_tiny")
-    add("--shares", default=SHARES, metavar="LIST", help=f"of the training set, the whole last ({SHARES})")
-    add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs of each share, the same seeds for all ({SEEDS})")
+    add("overrides", nargs="*", metavar="CHANGE", help="overrides for all of its runs, such as model=ssd_tiny")
+    add("--shares", default=SHARES, metavar="LIST", help=f"shares of the training set, the whole last ({SHARES})")
+    add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs for each share, with the same seeds ({SEEDS})")
     add(
         "--same", choices=("steps", "epochs"), default="steps",
-        help="what all shares have in common: steps, so that only the data differ, or epochs (steps)",
+        help="what is equal for all shares: steps, so that only the data differ, or epochs (steps)",
     )  # fmt: skip
-    add("--show", nargs="?", const="", metavar="ID", help="what the last sweep says, or this one; train nothing")
-    add("--metric", metavar="NAME", help="judge by this number; else by the one of the task")
-    curve.add_path("--html", type=from_here, metavar="FILE", help=f"write the page here (the sweep's folder, {PAGE})")
-    add("--json", action="store_true", help="the same for scripts")
+    add(
+        "--show",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="show the result of the last sweep, or of sweep ID; train nothing",
+    )
+    add("--metric", metavar="NAME", help="judge by this metric (default: the metric of the task)")
+    curve.add_path("--html", type=from_here, metavar="FILE", help=f"path of the page (the sweep's folder, {PAGE})")
+    add("--json", action="store_true", help="print JSON, for scripts")
     add_sweep_options(curve)
     curve.set_defaults(run=show_curve)
 

@@ -11,7 +11,7 @@ from bakeoff.progress import say
 
 def add_to(commands: Any) -> None:
     doctor = commands.add_parser(
-        "doctor", help="versions, GPUs, driver, free disk, a timed step, and why a GPU is not used"
+        "doctor", help="show versions, GPUs, driver, free disk, a timed step, and why a GPU is not used"
     )
     doctor.set_defaults(run=_examine, anywhere=True)
 

@@ -17,17 +17,17 @@ NAMED = 5  # files in a line
 
 
 def add_to(commands: Any) -> None:
-    drift = commands.add_parser("drift", help="whether new images look like those that a run was trained on")
+    drift = commands.add_parser("drift", help="tell whether new images differ from those that a run was trained on")
     drift.add_path(
         "folder",
         metavar="FOLDER",
         type=lambda text: Path(text).absolute(),
-        help="the new images, none of them labelled",
+        help="folder of new images, without labels",
     )
     drift.add_argument("--run", dest="of_run", metavar="RUN", help=f"{RUN}; default: what was trained here")
     drift.add_path(
         "--html", metavar="FILE", type=lambda text: Path(text).absolute(),
-        help="write the page there; default: .bakeoff/drift/<FOLDER>.html",
+        help="path of the page (default: .bakeoff/drift/<FOLDER>.html)",
     )  # fmt: skip
     drift.set_defaults(run=show_drift)
 

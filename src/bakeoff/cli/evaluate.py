@@ -17,15 +17,19 @@ TEST = SPLITS[-1]
 
 
 def add_to(commands: Any) -> None:
-    evaluate = commands.add_parser("evaluate", help="judge runs or files of models on any split of any data")
+    evaluate = commands.add_parser("evaluate", help="evaluate runs or model files on any split of any data")
     add = evaluate.add_argument
     add(
         "which", nargs="*", metavar="RUN",
         help=f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained",
     )  # fmt: skip
-    add("--split", default=TEST, metavar="SPLIT", help=f"one of {', '.join(SPLITS)} ({TEST})")
-    add("--data", metavar="OPTION", help="an option of conf/data/ instead of data/records; its records are kept apart")
-    add("--allow-overlap", action="store_true", help="also on examples that the model has seen in training")
+    add("--split", default=TEST, metavar="SPLIT", help=f"split: one of {', '.join(SPLITS)} ({TEST})")
+    add(
+        "--data",
+        metavar="OPTION",
+        help="an option of conf/data/ instead of data/records; its records are kept separately",
+    )
+    add("--allow-overlap", action="store_true", help="also evaluate on examples that the model has seen in training")
     evaluate.set_defaults(run=evaluate_models)
 
 

@@ -14,14 +14,14 @@ CUT_SHORT = 1
 
 
 def add_to(commands: Any) -> None:
-    frames = commands.add_parser("frames", help="pictures of a film at a chosen rate, without those that look alike")
+    frames = commands.add_parser("frames", help="take pictures from a film at a chosen rate, without near duplicates")
     frames.add_path("video", metavar="VIDEO", type=lambda text: Path(text).absolute(), help="the film")
     frames.add_argument(
-        "--every", type=float, default=EVERY, metavar="SECONDS", help=f"from one picture to the next ({EVERY:g})"
+        "--every", type=float, default=EVERY, metavar="SECONDS", help=f"seconds between pictures ({EVERY:g})"
     )
     frames.add_path(
         "--out", type=lambda text: Path(text).absolute(), metavar="FOLDER",
-        help="where they go, beside those of other films; default: data/raw/<film>/images",
+        help="folder for the pictures; those of other films stay (default: data/raw/<film>/images)",
     )  # fmt: skip
     frames.set_defaults(run=write_frames)
 

@@ -23,17 +23,26 @@ MOST_CLASSES = 40  # lines of the table
 def add_to(commands: Any) -> None:
     command = commands.add_parser(
         "import",
-        help="bring a zip or a folder of Roboflow, CVAT, Label Studio, labelImg, … into data/raw/ and conf/data/",
+        help="import a zip or a folder of Roboflow, CVAT, Label Studio, labelImg, … into data/raw/ and conf/data/",
     )
     add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
     command.add_path(
-        "source", metavar="ZIP|FOLDER", type=lambda text: Path(text).absolute(), help="as the exporter wrote it"
+        "source",
+        metavar="ZIP|FOLDER",
+        type=lambda text: Path(text).absolute(),
+        help="the zip or folder, as it was exported",
     )
-    add("--name", help="of the option; default: the file's own name")
-    add("--into", type=Path, metavar="DIR", help="a new folder; default: data/raw/NAME")
-    add("--as", dest="kind", choices=KINDS, help="how to read it, where several layouts fit")
-    add("--max-gb", type=float, default=MOST_GB, metavar="N", help=f"refuse more than that, unpacked ({MOST_GB:g})")
+    add("--name", help="name of the option (default: the file's name)")
+    add("--into", type=Path, metavar="DIR", help="new folder (default: data/raw/NAME)")
+    add("--as", dest="kind", choices=KINDS, help="layout of the export, if several fit")
+    add(
+        "--max-gb",
+        type=float,
+        default=MOST_GB,
+        metavar="N",
+        help=f"refuse exports that unpack to more than this ({MOST_GB:g})",
+    )
     command.set_defaults(run=import_data)
 
 

@@ -26,17 +26,21 @@ def add_to(commands: Any) -> None:
     add = measure.add_argument
     measure.add_path("file", nargs="?", type=from_here, metavar="FILE", help=f"a .tflite or .onnx ({MAIN.as_posix()})")
     add("--on", metavar="ssh://USER@HOST[:PORT]", help="a machine that ssh reaches without a password; default: here")
-    add("--as", dest="device", metavar="NAME", help="what compare calls the machine; default: its host name")
+    add("--as", dest="device", metavar="NAME", help="name of the machine in compare (default: its host name)")
     measure.add_path(
         "--images", nargs="+", default=[], type=from_here, metavar="PATH",
         help="images to compare answers on; default: validation examples",
     )  # fmt: skip
-    add("--count", type=int, default=COUNT, metavar="N", help=f"so many of the images ({COUNT})")
-    add("--calls", type=int, default=CALLS, metavar="N", help=f"timed calls ({CALLS})")
-    add("--threads", type=int, default=THREADS, metavar="N", help=f"threads of a call ({THREADS})")
+    add("--count", type=int, default=COUNT, metavar="N", help=f"number of images ({COUNT})")
+    add("--calls", type=int, default=CALLS, metavar="N", help=f"number of timed calls ({CALLS})")
+    add("--threads", type=int, default=THREADS, metavar="N", help=f"threads for each call ({THREADS})")
     add("--python", metavar="PATH", help="the machine's Python (python3; here: this one)")
     add(
-        "--for", dest="fit", choices=DEVICES, metavar="DEVICE", help="say whether a device takes the file; time nothing"
+        "--for",
+        dest="fit",
+        choices=DEVICES,
+        metavar="DEVICE",
+        help="tell whether a device accepts the file; time nothing",
     )
     measure.set_defaults(run=measure_file, anywhere=True)
 

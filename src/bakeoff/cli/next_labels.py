@@ -24,20 +24,18 @@ SHOWN = 5  # failures
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser("next", help="which pictures without a label would teach a run most")
+    command = commands.add_parser("next", help="choose the unlabelled pictures that would teach a run most")
     add = command.add_argument
     command.add_path(
-        "folder", metavar="FOLDER", type=lambda text: Path(text).absolute(), help="pictures without labels"
+        "folder", metavar="FOLDER", type=lambda text: Path(text).absolute(), help="folder of pictures without labels"
     )
-    add("--count", type=int, default=COUNT, metavar="N", help=f"so many ({COUNT})")
-    add("--run", dest="of_run", metavar="RUN", help=f"by the network of this run: {RUN}; else the workspace's")
-    add("--as", dest="format", choices=FORMATS, help="also write what a detector proposes, as labels to correct")
-    add(
-        "--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"propose only from this score on ({MIN_SCORE})"
-    )
+    add("--count", type=int, default=COUNT, metavar="N", help=f"number of pictures ({COUNT})")
+    add("--run", dest="of_run", metavar="RUN", help=f"run whose network chooses: {RUN}; default: the workspace's")
+    add("--as", dest="format", choices=FORMATS, help="also write a detector's predictions as labels to correct")
+    add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"least score of a proposal ({MIN_SCORE})")
     command.add_path(
         "--out", type=lambda text: Path(text).absolute(), metavar="DIR",
-        help="a new folder for list, contact sheet, pictures and proposals (data/next/ and FOLDER's name)",
+        help="new folder for list, contact sheet, pictures and proposals (data/next/ and FOLDER's name)",
     )  # fmt: skip
     command.set_defaults(run=choose_next)
 

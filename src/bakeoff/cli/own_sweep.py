@@ -12,12 +12,16 @@ OF_A_SEARCH = dict.fromkeys(("search", "trials", "metric", "direction", "search_
 
 def add_sweep_options(command: Parser) -> None:
     add = command.add_argument
-    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one")
-    add("--dry-run", action="store_true", help="say what would run, and run nothing")
-    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
-    add("--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed")
-    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
-    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
+    add("--resume", nargs="?", const="", metavar="ID", help="resume the last sweep, or sweep ID")
+    add("--dry-run", action="store_true", help="print what would run, and run nothing")
+    add("--yes", action="store_true", help="start without asking, even if it takes more than an hour")
+    add(
+        "--as-begun",
+        action="store_true",
+        help="resume with the code and settings that it started with, whatever has changed since",
+    )
+    add("--note", metavar="TEXT", help="description of its runs in MLflow")
+    add("--person", metavar="NAME", help="person whose training minutes it uses (conf/team.yaml)")
     add_rule_options(command)
 
 

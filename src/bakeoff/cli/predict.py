@@ -27,7 +27,11 @@ def add_to(commands: Any) -> None:
         "paths", nargs="+", type=from_here, metavar="PATH", help="images, videos, folders of them, or patterns"
     )
     predict.add_path(
-        "--out", required=True, type=folder_from_here, metavar="DIR", help="an empty folder, or one of before"
+        "--out",
+        required=True,
+        type=folder_from_here,
+        metavar="DIR",
+        help="folder for the results: empty, or of an earlier call",
     )
     add(
         "--model", type=folder_from_here, metavar="FILE|DIR",
@@ -38,9 +42,15 @@ def add_to(commands: Any) -> None:
         "--run", dest="of_run", metavar="RUN",
         help=f"another run's best weights: {RUN}; or a workspace's folder",
     )  # fmt: skip
-    add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"draw only from this score on ({MIN_SCORE})")
-    add("--track", action="store_true", help="number the objects of a video, each the same in all frames")
-    add("--no-pictures", action="store_true", help="only the lines")
+    add(
+        "--min-score",
+        type=float,
+        default=MIN_SCORE,
+        metavar="S",
+        help=f"least score of a box that is drawn ({MIN_SCORE})",
+    )
+    add("--track", action="store_true", help="track objects in a video: each keeps its number in all frames")
+    add("--no-pictures", action="store_true", help="print the lines only; write no pictures")
     predict.set_defaults(run=predict_paths, anywhere=True)
 
 

@@ -20,7 +20,9 @@ SOME_FAILED = 1
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser("propose", help="what a run finds in pictures without a label, as labels to correct")
+    command = commands.add_parser(
+        "propose", help="write a run's predictions on unlabelled pictures as labels to correct"
+    )
     command.add_argument(
         "model", metavar="RUN", type=_absolute_if_there, help=f"{RUN}; or a .tflite, .onnx, SavedModel or weights"
     )
@@ -28,11 +30,11 @@ def add_to(commands: Any) -> None:
         "folder",
         metavar="FOLDER",
         type=lambda text: Path(text).absolute(),
-        help="the pictures; labels that are there stay",
+        help="folder of pictures; labels that exist stay",
     )
-    command.add_argument("--as", dest="format", choices=FORMATS, required=True, help="the format of the labels")
+    command.add_argument("--as", dest="format", choices=FORMATS, required=True, help="format of the labels")
     command.add_argument(
-        "--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"propose only from this score on ({MIN_SCORE})"
+        "--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"least score of a proposal ({MIN_SCORE})"
     )
     command.set_defaults(run=propose_labels)
 

@@ -13,28 +13,31 @@ from bakeoff.progress import say
 
 
 def add_to(commands: Any) -> None:
-    queue = commands.add_parser("queue", help="variants and sweeps in line, first in, first out")
+    queue = commands.add_parser("queue", help="queue variants and sweeps, first in, first out")
     words = queue.add_commands()
 
-    add = words.add_parser("add", help="to the end of the line: a variant, or every combination of a few values")
+    add = words.add_parser("add", help="queue a variant, or every combination of a few values")
     add.add_argument(
-        "overrides", nargs="*", metavar="CHANGE", help="as for `bakeoff sweep`; without any, params.yaml as it is"
+        "overrides",
+        nargs="*",
+        metavar="CHANGE",
+        help="changes, as for `bakeoff sweep`; without any, params.yaml as it is",
     )
     sweep.add_question_options(add)
-    add.add_argument("--yes", action="store_true", help="add what takes more than an hour without asking")
+    add.add_argument("--yes", action="store_true", help="queue without asking, even if it takes more than an hour")
     add_search_options(add)
     add.set_defaults(run=_add, jobs=None)
 
-    start = words.add_parser("start", help="run what is in line, until the line is empty")
+    start = words.add_parser("start", help="run what is queued, until the queue is empty")
     sweep.add_rule_options(start)
-    start.add_argument("--wait", action="store_true", help="for more, when the line is empty, until Ctrl-C")
+    start.add_argument("--wait", action="store_true", help="when the queue is empty, wait for more until Ctrl-C")
     start.set_defaults(run=_start)
 
-    words.add_parser("list", help="what is in line").set_defaults(run=_list)
+    words.add_parser("list", help="show the queue").set_defaults(run=_list)
 
-    remove = words.add_parser("remove", help="out of the line; what runs of it comes to its end")
-    remove.add_argument("which", nargs="*", metavar="ID", help="of sweeps in line")
-    remove.add_argument("--all", action="store_true", help="the whole line")
+    remove = words.add_parser("remove", help="remove from the queue; jobs that run end as usual")
+    remove.add_argument("which", nargs="*", metavar="ID", help="sweeps of the queue")
+    remove.add_argument("--all", action="store_true", help="remove all")
     remove.set_defaults(run=_remove)
 
 

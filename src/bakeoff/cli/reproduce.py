@@ -18,15 +18,15 @@ STAGES = ("build_records", "render_config", "train", "evaluate")
 
 def add_to(commands: Any) -> None:
     reproduce = commands.add_parser(
-        "reproduce", help="make a run again from its commit, and say whether it is the same"
+        "reproduce", help="run a run again from its commit, and tell whether the result is the same"
     )
     add = reproduce.add_argument
     add("which", metavar="RUN", help=RUN)
-    add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="no more than this stage")
-    add("--tolerance", type=float, metavar="X", help="metrics may be off by X; else the run's own intervals count")
-    add("--keep", action="store_true", help="leave the workspace in .bakeoff/reproduce")
-    add("--track", action="store_true", help="tell MLflow of it as a run of its own")
-    add("--json", action="store_true", help="the verdict for scripts; all else on standard error")
+    add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="stop after this stage")
+    add("--tolerance", type=float, metavar="X", help="metrics may differ by X (default: by the run's own intervals)")
+    add("--keep", action="store_true", help="keep the workspace in .bakeoff/reproduce")
+    add("--track", action="store_true", help="report it to MLflow as a run of its own")
+    add("--json", action="store_true", help="print the verdict as JSON; everything else goes to standard error")
     reproduce.set_defaults(run=make_again)
 
 

@@ -30,12 +30,12 @@ COLOURS = {  # of states
 
 
 def add_to(commands: Any) -> None:
-    status = commands.add_parser("status", help="how runs are doing: state, steps, time left, the headline metric")
+    status = commands.add_parser("status", help="show the state of runs: steps, time left, the headline metric")
     add = status.add_argument
     add("which", nargs="?", metavar="RUN", help=RUN)
-    add("--watch", action="store_true", help="every second, in place, until Ctrl-C or the end of RUN")
-    add("--json", action="store_true", help="the same for scripts; with --watch a line for each change")
-    add("--all", action="store_true", help=f"all runs; else of those that ended the last {ENDED_SHOWN}")
+    add("--watch", action="store_true", help="refresh every second, until Ctrl-C or the end of RUN")
+    add("--json", action="store_true", help="print JSON, for scripts; with --watch one line for each change")
+    add("--all", action="store_true", help=f"show all runs (default: the last {ENDED_SHOWN} of those that ended)")
     status.set_defaults(run=show_status)
 
 

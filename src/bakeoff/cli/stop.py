@@ -25,11 +25,11 @@ NAMES_SHOWN = 3
 
 
 def add_stop(commands: Any) -> None:
-    stop = commands.add_parser("stop", help="end a run after the step it is at; it is saved, and can train more")
+    stop = commands.add_parser("stop", help="stop a run after its current step; it is saved and can be resumed")
     add = stop.add_argument
-    add("which", nargs="?", metavar="RUN", help=f"{RUN}; without it the one that runs")
-    add("--all", action="store_true", help="every run that is under way")
-    add("--wait", action="store_true", help="until they have ended")
+    add("which", nargs="?", metavar="RUN", help=f"{RUN}; default: the one that runs")
+    add("--all", action="store_true", help="stop every run in progress")
+    add("--wait", action="store_true", help="wait until they have ended")
     stop.set_defaults(run=stop_runs)
 
 
@@ -84,15 +84,17 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
 def add_clean(commands: Any) -> None:
     from bakeoff.runs.status import State
 
-    clean = commands.add_parser("clean", help="list old work in .bakeoff, and remove what is finished, after a yes")
+    clean = commands.add_parser(
+        "clean", help="list old work in .bakeoff, and remove what is finished after you confirm"
+    )
     add = clean.add_argument
-    add("which", nargs="*", metavar="RUN", help=f"these, whatever the rules say: {RUN}")
-    add("--keep", type=int, metavar="N", help="the N newest runs stay (1)")
-    add("--older-than", metavar="AGE", help="only what was not heard of for so long: 30d, 12h, 2w")
+    add("which", nargs="*", metavar="RUN", help=f"remove these, whatever the rules say: {RUN}")
+    add("--keep", type=int, metavar="N", help="keep the N newest runs (1)")
+    add("--older-than", metavar="AGE", help="only work without activity for this long: 30d, 12h, 2w")
     states = [state.value for state in State if not state.is_live]
     add(
         "--state", action="append", choices=states, metavar="STATE",
-        help=f"only runs in this state, again for others: {', '.join(states)}; "
+        help=f"only runs in this state; give it again for more: {', '.join(states)}; "
         "without it those that SUCCEEDED and those that have nothing to go on from",
     )  # fmt: skip
     add("--yes", action="store_true", help="remove without asking")

@@ -22,7 +22,9 @@ OF_A_SWEEP = (
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser("suspects", help="examples whose label is probably wrong, as a page and as tables")
+    command = commands.add_parser(
+        "suspects", help="list the examples whose label is probably wrong, as a page and as tables"
+    )
     add = command.add_argument
     add(
         "which",
@@ -31,13 +33,18 @@ def add_to(commands: Any) -> None:
         help=f"{RUN}; several if they are folds; default: what this workspace trained. With --folds: changes of the "
         "variant, such as train.steps=500",
     )
-    add("--folds", type=int, metavar="N", help="train N models first, as a sweep; each judges a part that the rest had")
-    add("--sweep", nargs="?", const="", metavar="ID", help="judge by the folds of the last sweep, or of this one")
-    add("--count", type=int, default=SHOWN, metavar="N", help=f"show so many on the page ({SHOWN})")
+    add(
+        "--folds",
+        type=int,
+        metavar="N",
+        help="first train N models as a sweep; each judges the part that it did not train on",
+    )
+    add("--sweep", nargs="?", const="", metavar="ID", help="judge by the folds of the last sweep, or of sweep ID")
+    add("--count", type=int, default=SHOWN, metavar="N", help=f"number of suspects on the page ({SHOWN})")
     command.add_path("--html", metavar="FILE", type=Path, help="write a page with the pictures, which needs no network")
     command.add_path("--csv", metavar="FILE", type=Path, help="write a row for each suspect")
-    add("--as", dest="format", choices=FORMATS, help="write boxes as they would be, to --out; labels of yours stay")
-    command.add_path("--out", metavar="FOLDER", type=Path, help="the folder for --as")
+    add("--as", dest="format", choices=FORMATS, help="write corrected boxes to --out; your own labels stay as they are")
+    command.add_path("--out", metavar="FOLDER", type=Path, help="folder for --as")
     add("--right", nargs="+", metavar="NAME", help="remember that the labels of these examples are right as they are")
     add_sweep_options(command)
     command.set_defaults(run=show_suspects)

@@ -34,19 +34,29 @@ def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> Non
     else:
         add(
             "overrides", nargs="*", metavar="CHANGE",
-            help="changes in Hydra's words, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
+            help="Hydra overrides, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
             "'model=glob(ssd*)' +lr.warmup_steps=0",
         )  # fmt: skip
-    add("-m", "--multirun", action="store_true", help="as Hydra's applications have it; every sweep is one")
+    add("-m", "--multirun", action="store_true", help="accepted as in Hydra's applications; every sweep is a multirun")
     add_question_options(sweep)
     add_rule_options(sweep)
-    add("--resume", nargs="?", const="", metavar="ID", help="go on with the last sweep, or this one: what is not done")
-    add("--yes", action="store_true", help="begin what takes more than an hour without asking")
+    add(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="resume the last sweep, or sweep ID: run the jobs that are not finished",
+    )
+    add("--yes", action="store_true", help="start without asking, even if it takes more than an hour")
     changed = sweep.add_mutually_exclusive_group()
     changed.add_argument(
-        "--as-begun", action="store_true", help="resume with the code and values that it began with, whatever changed"
+        "--as-begun",
+        action="store_true",
+        help="resume with the code and settings that it started with, whatever has changed since",
     )
-    changed.add_argument("--anew", action="store_true", help="if they changed, begin a new sweep of its words")
+    changed.add_argument(
+        "--anew", action="store_true", help="if they have changed, start a new sweep with the same arguments"
+    )
     add_search_options(sweep)
     sweep.set_defaults(run=run_sweep)
 
@@ -54,11 +64,11 @@ def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> Non
 def add_question_options(command: Parser) -> None:
     add = command.add_argument
     command.add_path(
-        "--from", dest="file", metavar="FILE", help="more changes, from a file such as conf/sweep/rates.yaml"
+        "--from", dest="file", metavar="FILE", help="read more overrides from a file such as conf/sweep/rates.yaml"
     )
-    add("--dry-run", action="store_true", help="say what would run, and run nothing")
-    add("--note", metavar="TEXT", help="to remember it by: the description of its runs in MLflow")
-    add("--person", metavar="NAME", help="whose minutes it uses, by conf/team.yaml")
+    add("--dry-run", action="store_true", help="print what would run, and run nothing")
+    add("--note", metavar="TEXT", help="description of its runs in MLflow")
+    add("--person", metavar="NAME", help="person whose training minutes it uses (conf/team.yaml)")
     add("--until", metavar="STAGE", help="run this stage and those that it needs, such as render_config")
 
 
@@ -67,11 +77,11 @@ def add_rule_options(command: argparse.ArgumentParser) -> None:
     add("--on", metavar="PLACE", help="where jobs run: local, ray, ray://HOST:PORT, slurm (local)")
     add(
         "-j", "--jobs", type=int, metavar="N",
-        help="so many side by side, if memory allows (one; on a cluster as many as it has room for)",
+        help="number of jobs at once, if memory allows (1; on a cluster as many as fit)",
     )  # fmt: skip
-    add("--follow", action="store_true", help="show the jobs' own words, also of several side by side")
-    add("--quiet", action="store_true", help="leave the jobs' own words to their logs")
-    add("--fail-fast", action="store_true", help="begin no other job of a sweep once one has failed")
+    add("--follow", action="store_true", help="show the jobs' output, also of several at once")
+    add("--quiet", action="store_true", help="keep the jobs' output in their logs")
+    add("--fail-fast", action="store_true", help="start no more jobs once one has failed")
     add(
         "--retries", type=int, default=0, metavar="N",
         help="try a job again if it was killed, or had too little memory or disk",

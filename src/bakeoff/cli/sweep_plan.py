@@ -29,14 +29,14 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
     search = command.add_argument_group("search", "draw points instead of running all; an interval is then a word, too")
     add = search.add_argument
     add("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
-    add("--trials", type=int, metavar="N", help=f"so many points ({TRIALS})")
+    add("--trials", type=int, metavar="N", help=f"number of trials ({TRIALS})")
     add(
         "--metric", metavar="NAME",
-        help="of metrics.json, such as mAP_50; validation/mAP_50 is the best that training saw (the task's headline)",
+        help="metric of metrics.json, or validation/mAP_50 for the best of training (the task's headline)",
     )  # fmt: skip
-    add("--direction", metavar="WAY", help="max or min: which is better (as the metric is)")
-    add("--search-seed", type=int, metavar="N", help="another one draws others (0)")
-    add("--no-pruning", action="store_true", default=None, help="run each to its end")
+    add("--direction", metavar="WAY", help="direction: max or min (the metric's own)")
+    add("--search-seed", type=int, metavar="N", help="seed of the search (0)")
+    add("--no-pruning", action="store_true", default=None, help="run each trial to its end")
 
 
 def require_search(arguments: argparse.Namespace) -> None:

@@ -64,18 +64,18 @@ def leave_by(states: Set["JobState"]) -> None:
 def add_words(commands: Any, before: str = "") -> None:
     """Add what can be asked of sweeps that have begun, each with `before` it in its name."""
     listing = commands.add_parser(
-        f"{before}list", help="all sweeps, and how far they are", epilog="example: bakeoff sweep list"
+        f"{before}list", help="list all sweeps and their progress", epilog="example: bakeoff sweep list"
     )
     listing.set_defaults(run=lambda arguments: _list())
     for word, (text, example, run) in WORDS.items():
         command = commands.add_parser(f"{before}{word}", help=text, epilog=f"example: bakeoff sweep {word} {example}")
-        command.add_argument("id", nargs="?", metavar="ID", help="which sweep, or its beginning (the last)")
+        command.add_argument("id", nargs="?", metavar="ID", help="sweep, or the beginning of its id (the last)")
         command.set_defaults(run=partial(_run_on_one, run))
         if word == "best":
-            command.add_argument("--apply", action="store_true", help="take it into the workspace")
+            command.add_argument("--apply", action="store_true", help="apply it to the workspace")
         if word == "prune":
             add = command.add_argument
-            add("--keep", type=int, default=1, metavar="N", help="checkpoints of the N best points stay (1)")
+            add("--keep", type=int, default=1, metavar="N", help="keep the checkpoints of the N best runs (1)")
             add("--yes", action="store_true", help="remove without asking")
 
 

@@ -15,17 +15,17 @@ NOT_ALL_SENT = 1
 
 
 def add_track(commands: Any) -> None:
-    track = commands.add_parser("track", help="what MLflow lacks of the runs that were made here, and sending it")
+    track = commands.add_parser("track", help="show and send what MLflow does not have yet of the runs of this clone")
     verbs = track.add_commands()
-    status = verbs.add_parser("status", help="what has not been sent, and why")
-    status.add_argument("--all", action="store_true", help="also the runs that MLflow has whole")
+    status = verbs.add_parser("status", help="show what has not been sent, and why")
+    status.add_argument("--all", action="store_true", help="also show the runs that MLflow has in full")
     status.set_defaults(run=show_status)
     sync = verbs.add_parser("sync", help="send it now")
-    sync.add_argument("--uri", help="to another store than the runs were meant for, such as http://server:5000")
+    sync.add_argument("--uri", help="send to another store, such as http://server:5000")
     sync.add_argument(
         "--anew",
         action="store_true",
-        help="also what was sent before, if the store lacks it: it was restored from a copy",
+        help="also send what was sent before, if the store was restored from a copy and lacks it",
     )
     sync.set_defaults(run=send_all)
 

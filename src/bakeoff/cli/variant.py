@@ -23,15 +23,17 @@ CLASSES_SHOWN = 12
 
 
 def add_plan(commands: Any) -> None:
-    plan = commands.add_parser("plan", help="what a variant will take and do: steps, parameters, memory, time, stages")
+    plan = commands.add_parser(
+        "plan", help="show what a variant needs and does: steps, parameters, memory, time, stages"
+    )
     add = plan.add_argument
-    add("overrides", nargs="*", metavar="CHANGE", help="a change in Hydra's words, such as lr.peak=0.1")
+    add("overrides", nargs="*", metavar="CHANGE", help="a Hydra override, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
     plan.add_path(
         "--show", nargs="?", const="", type=from_here, metavar="FILE",
-        help="draw training examples as the network would get them, with what is true of them (.bakeoff/augmented.jpg)",
+        help="draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)",
     )  # fmt: skip
-    add("--json", action="store_true", help="the same for scripts")
+    add("--json", action="store_true", help="print JSON, for scripts")
     plan.set_defaults(run=show_plan)
 
 
@@ -116,14 +118,14 @@ def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, 
 
 def add_config(commands: Any) -> None:
     config = commands.add_parser(
-        "config", help="the variant with every value and where it comes from; with one or two names, what differs"
+        "config", help="show the variant with the origin of every value; with one or two names, the differences"
     )
     config.add_argument(
         "names", nargs="*", metavar="NAME",
         help=f"{RUN}; or a file, against another or the workspace; "
         "KEY=VALUE changes the workspace's variant in Hydra's words",
     )  # fmt: skip
-    config.add_argument("--json", action="store_true", help="the same for scripts")
+    config.add_argument("--json", action="store_true", help="print JSON, for scripts")
     config.set_defaults(run=show_config)
 
 

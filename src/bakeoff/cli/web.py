@@ -14,15 +14,15 @@ FIRST_PORT, PORTS = 8080, 20
 
 
 def add_to(commands: Any) -> None:
-    web = commands.add_parser("web", help="the team's page: data, labels, training and models in a browser")
+    web = commands.add_parser("web", help="serve the team's page: data, labels, training and models in a browser")
     add = web.add_argument
-    add("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
+    add("--port", type=int, help=f"port (default: the first free one from {FIRST_PORT})")
     add(
         "--host", default=HOST, metavar="ADDRESS",
         help="where it listens, such as 0.0.0.0 for other machines, which then need the token of the printed address; "
         f"default: {HOST}, this machine only",
     )  # fmt: skip
-    add("--open", action="store_true", help="in a browser as well")
+    add("--open", action="store_true", help="also open it in a browser")
     web.set_defaults(run=serve)
 
 

@@ -20,16 +20,14 @@ ZOO = workspace.WEIGHTS / "zoo"
 
 
 def add_to(commands: Any) -> None:
-    weights = commands.add_parser(
-        "weights", help="weights that others have published, and fetching them; weights that are made here"
-    )
+    weights = commands.add_parser("weights", help="list and fetch published weights; make weights here")
     verbs = weights.add_commands()
-    listing = verbs.add_parser("list", help="what there is for each network of conf/model/")
-    listing.add_argument("--json", action="store_true", help="the same for scripts, with addresses and sums")
+    listing = verbs.add_parser("list", help="list the weights for each network of conf/model/")
+    listing.add_argument("--json", action="store_true", help="print JSON with addresses and checksums, for scripts")
     listing.set_defaults(run=show_list)
     get = verbs.add_parser("get", help=f"fetch into {ZOO.as_posix()}/, from $BAKEOFF_WEIGHTS if that is set")
     get.add_argument("name", metavar="NAME")
-    get.add_argument("--accept-licence", action="store_true", help="of weights whose licence forbids some uses")
+    get.add_argument("--accept-licence", action="store_true", help="accept a licence that forbids some uses")
     get.set_defaults(run=get_weights)
 
 

@@ -131,7 +131,7 @@ def _assigned(found: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
     found_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
     close = overlap >= OVERLAPS[0]
     found_rows, true_rows, overlap = found_rows[close], true_rows[close], overlap[close]
-    # Nobody else wants what these want: nearly all of a good detector's.
+    # The fast path: neither box has another candidate, as with most predictions of a good detector.
     alone = (np.bincount(found_rows)[found_rows] == 1) & (np.bincount(true_rows)[true_rows] == 1)
     hits[found_rows[alone]] = overlap[alone, None] >= OVERLAPS
     taken[found_rows[alone]] = true_rows[alone]

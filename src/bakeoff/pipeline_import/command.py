@@ -11,14 +11,14 @@ from bakeoff.progress import say
 
 def add_to(commands: Any) -> None:
     command = commands.add_parser(
-        "import-config", help="carry a pipeline.config of the TF Object Detection API (an SSD) over into conf/"
+        "import-config", help="import a pipeline.config of the TF Object Detection API (an SSD) into conf/"
     )
     add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
     command.add_path("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
-    add("--name", help="of the options; default: the file's name, or its folder's for pipeline.config")
+    add("--name", help="name of the options (default: the file's name, or its folder's for pipeline.config)")
     add("--force", action="store_true", help="replace options of this name")
-    add("--nearest", action="store_true", help="take the nearest network where there is no such one here")
+    add("--nearest", action="store_true", help="use the nearest network if there is none of this kind here")
     command.set_defaults(run=import_config)
 
 

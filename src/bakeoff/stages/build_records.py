@@ -38,9 +38,14 @@ def build_records(
 
 def main() -> None:
     parser = stage_parser("build_records", __doc__)
-    parser.add_argument("--workers", type=int, help="processes; all cores unless given; the records are the same")
     parser.add_argument(
-        "--on", metavar="ADDRESS", default=os.environ.get(ON_VARIABLE), help="a cluster of Ray; likewise"
+        "--workers", type=int, help="number of processes (default: all cores); the records are the same for any number"
+    )
+    parser.add_argument(
+        "--on",
+        metavar="ADDRESS",
+        default=os.environ.get(ON_VARIABLE),
+        help="address of a Ray cluster; the records are the same",
     )
     with said_plainly(), ExitStack() as elsewhere:
         options = read_options(parser)

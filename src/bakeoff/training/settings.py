@@ -14,8 +14,9 @@ MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES = 1_000_000, 100, 1_000_000, 
 
 
 def require_length(steps: int | None, epochs: float | None) -> None:
-    one = (steps is None) != (epochs is None)
-    require(one, "steps", steps, f"given, or else epochs, not both and not neither (epochs is {epochs})")
+    either = "set exactly one of steps and epochs"
+    require(steps is None or epochs is None, "steps", steps, f"null, for epochs is {epochs}; {either}")
+    require(steps is not None or epochs is not None, "steps", steps, f"a number, for epochs is null; {either}")
     require(steps is None or steps >= 1, "steps", steps, "1 or more")
     require(epochs is None or epochs > 0, "epochs", epochs, "above 0")
     require(steps is None or steps <= MOST_STEPS, "steps", steps, f"at most {MOST_STEPS:,}")
