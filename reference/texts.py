@@ -1,0 +1,22 @@
+"""texts/*.yaml: what the code does not say itself, or not to somebody who never saw it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).resolve().parent / "texts"
+
+
+@cache
+def read_texts(name: str) -> dict[str, Any]:
+    """Return the texts of a page."""
+    texts: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return texts
+
+
+def make_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table in Markdown, with an empty line after it."""
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines) + "\n"
