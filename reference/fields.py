@@ -35,7 +35,7 @@ def fields_of(settings: Any, prefix: str = "") -> Iterator[Field]:
 
     `settings` is valid: its values are what a wrong one replaces to learn the rule for it.
     """
-    cls = type(settings)
+    cls: type = type(settings)
     hints, comments = get_type_hints(cls), comments_of(cls)
     for field in dataclasses.fields(cls):
         hint, key = hints[field.name], f"{prefix}{field.name}"
@@ -64,6 +64,17 @@ def _inner(hint: Any, kinds: Mapping[str, type], key: str) -> Iterator[Field]:
                 yield field
 
 
+def list_keys(cls: type, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the keys and types of a class that nobody fills in by hand."""
+    for name, hint in get_type_hints(cls).items():
+        if dataclasses.is_dataclass(hint):
+            yield from list_keys(hint, f"{prefix}{name}.")  # type: ignore[arg-type]
+            continue
+        yield f"{prefix}{name}", describe_type(hint)
+        for one in _classes_in(hint):
+            yield from list_keys(one, f"{prefix}{name}[].")
+
+
 def example_of(cls: type, **given: Any) -> Any:
     """Return a valid object: the defaults, and a text for what has none."""
     lacking = [field.name for field in dataclasses.fields(cls) if _lacks_default(field)]
@@ -78,8 +89,8 @@ def _lacks_default(field: dataclasses.Field) -> bool:
 
 
 def _classes_in(hint: Any) -> list[type]:
-    parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType, tuple) else ()
-    return [part for part in parts if dataclasses.is_dataclass(part)]
+    parts: tuple[Any, ...] = get_args(hint) if get_origin(hint) in (Union, types.UnionType, tuple) else ()
+    return [part for part in parts if isinstance(part, type) and dataclasses.is_dataclass(part)]
 
 
 def _choices_of(hint: Any) -> list[str]:
@@ -118,7 +129,9 @@ def describe_type(hint: Any) -> str:
 def describe_default(field: dataclasses.Field) -> str:
     if _lacks_default(field):
         return "required"
-    value = field.default if field.default is not dataclasses.MISSING else field.default_factory()  # type: ignore[misc]
+    value = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
     if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
         return f"{len(value)} mappings"
     return f"`{value}`" if isinstance(value, str) and value else f"`{json.dumps(_as_written(value))}`"

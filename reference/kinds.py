@@ -55,8 +55,11 @@ def settings_of(group: str, kind: str) -> Any:
 
 def _wanted(group: str, kind: str) -> dict[str, Any]:
     """Return what an option leaves to the user."""
-    wanted = {("data", "merged"): {"merge": ["one", "other"]}, ("data", "tfrecords"): {"layout": "object_detection"}}
-    return wanted.get((group, kind), {})
+    wanted: dict[str, dict[str, Any]] = {
+        "merged": {"merge": ["one", "other"]},
+        "tfrecords": {"layout": "object_detection"},
+    }
+    return wanted.get(kind, {}) if group == "data" else {}
 
 
 def describe_option(path: Path) -> str:

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from bakeoff.config.variant import KINDS
-from reference.fields import Field, fields_of
+from bakeoff.training.variant import Derived
+from reference.fields import Field, fields_of, list_keys
 from reference.kinds import describe_option, kind_of_option, options_of, settings_of
-from reference.texts import make_table, read_texts
+from reference.texts import as_sentence, make_table, read_texts
 
 HEADS = ("key", "type", "default", "range", "meaning")
 NO_TEXTS: dict[str, str] = {}
@@ -32,7 +33,19 @@ def make_group_page(group: str) -> str:
 def make_preset_page() -> str:
     """Return the page of the presets: what each is."""
     rows = [(f"`{path.stem}`", _option_text("experiment", path)) for path in options_of("experiment")]
-    return f"# Presets\n\n{read_texts('experiment')['intro']}\n{make_table(('preset', 'meaning'), rows)}".rstrip() + "\n"
+    return (
+        f"# Presets\n\n{read_texts('experiment')['intro']}\n{make_table(('preset', 'meaning'), rows)}".rstrip() + "\n"
+    )
+
+
+def make_derived_page() -> str:
+    """Return the page of what render_config fills in."""
+    texts = read_texts("derived")
+    fields = list(list_keys(Derived))
+    lacking = [key for key, _ in fields if key not in texts["keys"]]
+    assert not lacking, f"derived.{lacking[0]}: needs a line in reference/texts/derived.yaml"
+    rows = [(f"`derived.{key}`", kind, texts["keys"][key]) for key, kind in fields]
+    return f"# Derived values\n\n{texts['intro']}\n{make_table(('key', 'type', 'meaning'), rows)}"
 
 
 def _option_table(group: str) -> str:
@@ -59,7 +72,7 @@ def _row(group: str, kind: str, field: Field) -> Row:
     meaning = _text_of(group, "keys", kind, field.key) or field.comment
     assert meaning, f"{group}.{field.key}: needs a comment behind the field, or a line in reference/texts/{group}.yaml"
     limits = _text_of(group, "ranges", kind, field.key) or field.range
-    return f"`{field.key}`", field.type, field.default, limits, meaning[0].upper() + meaning[1:]
+    return f"`{field.key}`", field.type, field.default, limits, as_sentence(meaning)
 
 
 def _text_of(group: str, part: str, kind: str, key: str) -> str | None:

@@ -1,5 +1,6 @@
 """texts/*.yaml: what the code does not say itself, or not to somebody who never saw it."""
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,12 @@ def read_texts(name: str) -> dict[str, Any]:
     return texts
 
 
-def make_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def make_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown, with an empty line after it."""
     lines = [heads, ("---",) * len(heads), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines) + "\n"
+
+
+def as_sentence(text: str) -> str:
+    """Return it with a capital, unless it begins with a name such as mAP."""
+    return text if text[1:2].isupper() else text[:1].upper() + text[1:]
