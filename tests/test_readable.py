@@ -18,6 +18,8 @@ from readability import (
 
 DOCS = ROOT / "docs"
 EASY = sorted([*DOCS.glob("howto/*.md"), *DOCS.glob("tutorials/*.md"), DOCS / "glossary.md", DOCS / "index.md"])
+EASY += [*DOCS.glob("reference/*.md"), *(DOCS / f"{page}.md" for page in ("dependencies", "import", "reproduce"))]
+EASY += [DOCS / f"{page}.md" for page in ("runs", "server", "store", "tracking")]
 LINKED = [*EASY, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 ASKED = 150, 500  # words of a page that answers one question
 
