@@ -1,6 +1,6 @@
 """A settings class -> its keys, as a reader of conf/ knows them.
 
-`fields_of(Tiles)` -> Field("size", "whole number or null", "null", "16 to 8,192", "side of a tile, …"), …
+`fields_of(Tiles)` -> Field("size", "whole number or null", "null", "16 to 65,536", "side of a tile, …"), …
 """
 
 import dataclasses

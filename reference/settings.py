@@ -13,7 +13,8 @@ from reference.fields import Field, fields_of, list_keys
 from reference.kinds import describe_option, kind_of_option, options_of, settings_of
 from reference.texts import as_sentence, make_table, read_texts
 
-HEADS = ("key", "type", "default", "range", "meaning")
+HEADS = ("key", "type and range", "default", "meaning")
+NUMBERS = ("number", "whole number")
 NO_TEXTS: dict[str, str] = {}
 FEW = 4  # keys that kinds share are in a table of their own if they are so many
 MANY = 6  # keys below one, such as `augment`, are in a section of their own if they are so many
@@ -72,7 +73,16 @@ def _row(group: str, kind: str, field: Field) -> Row:
     meaning = _text_of(group, "keys", kind, field.key) or field.comment
     assert meaning, f"{group}.{field.key}: needs a comment behind the field, or a line in reference/texts/{group}.yaml"
     limits = _text_of(group, "ranges", kind, field.key) or field.range
-    return f"`{field.key}`", field.type, field.default, limits, as_sentence(meaning)
+    return f"`{field.key}`", describe_values(field.type, limits), field.default, as_sentence(meaning)
+
+
+def describe_values(kind: str, limits: str) -> str:
+    """Return what a key may be: "number, 0 to 1", "one of `a`, `b`", "text or null: a run"."""
+    if kind == "choice or null":
+        return f"null, or one of {limits}"
+    if "choice" in kind:
+        return f"{kind.replace('choices', 'these:').replace('choice', 'one of')} {limits}"
+    return f"{kind}{',' if kind.startswith(NUMBERS) else ':'} {limits}" if limits else kind
 
 
 def _text_of(group: str, part: str, kind: str, key: str) -> str | None:
