@@ -19,8 +19,8 @@ def make_command_page() -> str:
     page = f"# Commands\n\n{texts['intro']}\n## make\n\n{make_table(('command', 'what it does'), _make_targets())}"
     for name, parser, text in find_commands(make_parser(), ""):
         page += f"## `{name}`\n\n" if " " not in name.removeprefix("bakeoff ") else f"### `{name}`\n\n"
-        page += f"{_sentence(text)}\n\n" if text else ""
-        page += _usage(name, parser) + "".join(_items(parser)) + "\n"
+        page += f"{texts['help'].get(name) or _sentence(text)}\n\n"
+        page += _usage(name, parser) + "".join(list_items(name, parser)) + "\n"
         page += f"{texts['more'][name]}\n" if name in texts["more"] else ""
     return page.replace("\n\n\n", "\n\n") + texts["notes"]
 
@@ -68,22 +68,34 @@ def _name(action: argparse.Action) -> str:
     return str(action.metavar or action.dest.upper())
 
 
-def _items(parser: argparse.ArgumentParser) -> Iterator[str]:
+def list_items(command: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
-        if action.dest == "help" or isinstance(action, argparse._SubParsersAction) or not action.help:
+        if action.dest == "help" or isinstance(action, argparse._SubParsersAction):
             continue
-        names = ", ".join(action.option_strings)
-        value = "" if action.nargs == 0 else _value(action)
-        yield f"- `{names}{value if names else _name(action)}`: {_help(action)}\n"
+        text = _help(command, action)
+        if text:
+            yield f"- `{', '.join(action.option_strings)}{_value(action)}`: {text}\n"
 
 
 def _value(action: argparse.Action) -> str:
-    return f" [{_name(action)}]" if action.nargs == "?" else f" {_name(action)}"
+    if action.nargs == 0:
+        return ""
+    name = f"[{_name(action)}]" if action.option_strings and action.nargs == "?" else _name(action)
+    return f" {name}" if action.option_strings else name
 
 
-def _help(action: argparse.Action) -> str:
-    text = (action.help or "").replace(RUN, A_RUN)
-    return re.sub(r"(?<![`\w/])(\.bakeoff/[\w./<>-]*|data/\w[\w./<>]*/?|conf/[\w./]+|models/[\w./]+)", r"`\1`", text)
+def find_help(command: str, action: argparse.Action) -> str | None:
+    """Return the key of the text for an option or an argument; None if the parser's own help is shown."""
+    texts: dict[str, str] = read_texts("commands")["help"]
+    name = action.option_strings[0] if action.option_strings else _name(action)
+    return next((key for key in (f"{command} {name}", name) if key in texts), None)
+
+
+def _help(command: str, action: argparse.Action) -> str:
+    key = find_help(command, action)
+    if key:
+        return str(read_texts("commands")["help"][key])
+    return _sentence((action.help or "").replace(RUN, A_RUN)) if action.help else ""
 
 
 def _sentence(text: str) -> str:

@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from bakeoff import workspace
+from bakeoff.cli import make_parser
 from bakeoff.config.variant import KINDS
 from imports import ROOT
+from reference.commands import find_commands, find_help
 from reference.pages import FOLDER, make_pages
 from reference.ranges import find_rules, join_rules
 from reference.settings import make_rows
@@ -38,6 +40,16 @@ def test_every_text_is_of_a_key_or_an_option_that_there_is(group: str) -> None:
     known = {key for _, key in keys} | {f"{kind}:{key}" for kind, key in keys}
     assert ({*texts["keys"]} | {*texts.get("ranges", ())}) - known == set()
     assert {*texts["options"]} <= {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
+
+
+def test_every_text_on_commands_is_of_a_command_or_an_option_that_there_is() -> None:
+    texts = yaml.safe_load((TEXTS / "commands.yaml").read_text(encoding="utf-8"))
+    commands = list(find_commands(make_parser(), ""))
+    names = {name for name, _, _ in commands}
+    used = {find_help(name, action) for name, parser, _ in commands for action in parser._actions}
+    assert {*texts["help"]} - names - used == set()
+    assert {*texts["more"]} <= names
+    assert {*texts["make"]} <= {*re.findall(r"^\| `(make .+?)` \|", PAGES["commands.md"], re.MULTILINE)}
 
 
 def test_a_rule_is_that_of_the_code_in_few_words() -> None:
