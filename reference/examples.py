@@ -5,7 +5,7 @@ The keys are those that the code writes for a record of 3 boxes, 2 labels or 5 f
 
 from bakeoff.records.record import Box, Record, encode_record, number_classes
 from bakeoff.records.wire import Value, decode_features
-from reference.texts import make_table, read_texts
+from reference.texts import make_table, read_texts, require_text
 
 LABELS = ("one", "two")
 IMAGE = b"\xff\xd8"  # no decoder sees it
@@ -31,5 +31,5 @@ def make_record_page() -> str:
 
 
 def _row(key: str, values: Value, meanings: dict[str, str]) -> tuple[str, ...]:
-    assert key in meanings, f"{key}: needs a line in reference/texts/records.yaml"
-    return f"`{key}`", DTYPES[type(values[0])], f"({SHAPES[len(values)]})", meanings[key]
+    meaning = require_text(meanings.get(key), key, "it into reference/texts/records.yaml")
+    return f"`{key}`", DTYPES[type(values[0])], f"({SHAPES[len(values)]})", meaning

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from bakeoff.config.variant import KINDS
+from bakeoff.errors import ConfigError
 from bakeoff.run.parse import Problems, parse_kind
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,9 +44,10 @@ def kind_of_option(group: str, path: Path) -> str:
 
 
 def settings_of(group: str, kind: str) -> Any:
-    """Return the settings of the kind's first option; raise AssertionError if no option is of this kind."""
+    """Return the settings of the kind's first option; raise ConfigError if no option is of this kind."""
     path = next((path for path in options_of(group) if kind_of_option(group, path) == kind), None)
-    assert path is not None, f"conf/{group}/: no option is of kind {kind}"
+    if path is None:
+        raise ConfigError(f"conf/{group}/: no option is of kind {kind}; write one")
     problems = Problems(lambda key: path.as_posix())
     tree = {key: value for key, value in read_option(path).items() if value != "???"}
     settings = parse_kind(KINDS[group], tree | _wanted(group, kind), group, problems)

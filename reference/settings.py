@@ -11,7 +11,7 @@ from bakeoff.config.variant import KINDS
 from bakeoff.training.variant import Derived
 from reference.fields import Field, fields_of, list_keys
 from reference.kinds import describe_option, kind_of_option, options_of, settings_of
-from reference.texts import as_sentence, make_table, read_texts
+from reference.texts import as_sentence, make_table, read_texts, require_text
 
 HEADS = ("key", "type and range", "default", "meaning")
 NUMBERS = ("number", "whole number")
@@ -43,10 +43,12 @@ def make_derived_page() -> str:
     """Return the page of what render_config fills in."""
     texts = read_texts("derived")
     fields = list(list_keys(Derived))
-    lacking = [key for key, _ in fields if key not in texts["keys"]]
-    assert not lacking, f"derived.{lacking[0]}: needs a line in reference/texts/derived.yaml"
-    rows = [(f"`derived.{key}`", kind, texts["keys"][key]) for key, kind in fields]
+    rows = [(f"`derived.{key}`", kind, _derived_text(texts, key)) for key, kind in fields]
     return f"# Derived values\n\n{texts['intro']}\n{make_table(('key', 'type', 'meaning'), rows)}"
+
+
+def _derived_text(texts: dict[str, Any], key: str) -> str:
+    return require_text(texts["keys"].get(key), f"derived.{key}", "it into reference/texts/derived.yaml")
 
 
 def _option_table(group: str) -> str:
@@ -59,19 +61,19 @@ def _option_table(group: str) -> str:
 
 
 def _option_text(group: str, path: Any) -> str:
-    text: str = read_texts(group).get("options", NO_TEXTS).get(path.stem) or describe_option(path)
-    assert text, f"{path}: needs a comment in its first line that says what it is"
-    return text
+    text = read_texts(group).get("options", NO_TEXTS).get(path.stem) or describe_option(path)
+    return require_text(text, f"conf/{group}/{path.name}", "it as a comment into the first line")
 
 
 def make_rows(group: str, kind: str) -> list[Row]:
-    """Return the rows of the kind's keys; raise AssertionError if a key has no meaning."""
+    """Return the rows of the kind's keys; raise ConfigError if a key has no meaning."""
     return [_row(group, kind, field) for field in fields_of(settings_of(group, kind))]
 
 
 def _row(group: str, kind: str, field: Field) -> Row:
     meaning = _text_of(group, "keys", kind, field.key) or field.comment
-    assert meaning, f"{group}.{field.key}: needs a comment behind the field, or a line in reference/texts/{group}.yaml"
+    remedy = f"it as a comment behind the field, or into reference/texts/{group}.yaml"
+    meaning = require_text(meaning, f"{group}.{field.key}", remedy)
     limits = _text_of(group, "ranges", kind, field.key) or field.range
     return f"`{field.key}`", describe_values(field.type, limits), field.default, as_sentence(meaning)
 

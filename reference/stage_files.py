@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from reference.texts import make_table, read_texts
+from reference.texts import make_table, read_texts, require_text
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = "src/"
@@ -30,8 +30,10 @@ def _stage_rows(texts: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         written = [*_names(block["outs"]), *_names(block.get("metrics", []))]
         for verb, names in (("reads", read), ("writes", written)):
             for name in dict.fromkeys(names):
-                assert name in texts["paths"], f"{name}: needs a line in reference/texts/files.yaml, under paths"
-                yield f"`{stage}`", verb, f"`{name}`", texts["paths"][name]
+                meaning = require_text(
+                    texts["paths"].get(name), name, "it into reference/texts/files.yaml, under paths"
+                )
+                yield f"`{stage}`", verb, f"`{name}`", meaning
 
 
 def _names(entries: list[Any]) -> Iterator[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from bakeoff.errors import ConfigError
+
 FOLDER = Path(__file__).resolve().parent / "texts"
 
 
@@ -15,6 +17,13 @@ def read_texts(name: str) -> dict[str, Any]:
     """Return the texts of a page."""
     texts: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
     return texts
+
+
+def require_text(text: str | None, what: str, remedy: str) -> str:
+    """Return the text; refuse to write a page without it."""
+    if not text:
+        raise ConfigError(f"{what}: has no text that says what it is; write {remedy}")
+    return text
 
 
 def make_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

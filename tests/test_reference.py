@@ -12,6 +12,7 @@ import yaml
 from bakeoff import workspace
 from bakeoff.cli import make_parser
 from bakeoff.config.variant import KINDS
+from bakeoff.errors import ConfigError
 from imports import ROOT
 from reference.commands import find_commands, find_help
 from reference.pages import FOLDER, make_pages
@@ -19,6 +20,7 @@ from reference.ranges import find_rules, join_rules
 from reference.settings import make_rows
 from reference.stage_files import is_listed
 from reference.texts import FOLDER as TEXTS
+from reference.texts import require_text
 
 PAGES = make_pages()
 
@@ -65,6 +67,11 @@ def test_a_rule_is_found_by_what_a_settings_object_refuses() -> None:
 
     assert find_rules(Tiles(size=320), "overlap", (-1.0, 0.5, 2.0)) == "0 to 0.8"
     assert find_rules(Tiles(size=320), "overlap", (0.5,)) == ""
+
+
+def test_a_key_an_option_or_a_file_without_a_text_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"^lr\.peak: has no text that says what it is; write it behind the field$"):
+        require_text("", "lr.peak", "it behind the field")
 
 
 def test_a_stage_reads_and_writes_what_dvc_yaml_says() -> None:
