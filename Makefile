@@ -32,7 +32,7 @@ GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install 
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs check format ui docs docs-serve lock
+.PHONY: help setup repro start test quick durations proofs check format ui reference docs docs-serve lock
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -45,6 +45,7 @@ help:
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
+	@echo "make reference  write docs/reference/ anew, after an edit of settings, commands, files or texts"
 	@echo "make docs     build the site of docs/ into site/; make docs-serve shows it, http://127.0.0.1:8000"
 	@echo "make format   format the code"
 	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
@@ -81,6 +82,9 @@ format: $(DEV)
 
 ui: $(READY)
 	bakeoff ui
+
+reference: $(DEV)
+	python -m reference
 
 # Zensical is no part of the lock, for nobody needs it to train; `docs` in pyproject.toml says which version.
 docs:

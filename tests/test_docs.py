@@ -18,6 +18,7 @@ import yaml
 from dvc.cli import parse_args
 from hydra.core.override_parser.types import Override
 
+from bakeoff import errors
 from bakeoff.cli import make_parser, parse, take_option
 from bakeoff.cli.parser import OPTION
 from bakeoff.config.compose import compose
@@ -193,17 +194,21 @@ def _two_runs(workspace: Workspace) -> list[str]:
     return [run["fingerprint"] for run in found["runs"]]
 
 
-@pytest.mark.parametrize("command", sorted({name.split()[0] for name in ALL_COMMANDS} - {"repro"}))
+@pytest.mark.parametrize("command", sorted({*ALL_COMMANDS} - {"repro"}))
 def test_the_reference_has_every_command_with_its_options_and_no_others(command: str) -> None:
-    """By the words of `--help`, those for arguments included; `queue add` has the options of a sweep by reference."""
-    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8").partition("\nExit codes")[0]
-    rows = [row.replace("\\|", "/").split(" | ")[0] for row in page.splitlines()]
-    own = " ".join(row for row in rows if re.search(rf"`bakeoff {command}\b(?!-)", row))
-    parsers = [one for name, one in ALL_COMMANDS.items() if name.split()[0] == command]
-    parsers += [inner for one in parsers if one.commands for inner in one.commands.choices.values()]
-    said, known = {*OPTION.findall(own)}, {option for one in parsers for option in one.options}
-    assert said <= known
-    by_reference = {*ALL_COMMANDS["sweep"].options} if command == "queue" else set()
-    assert known - said <= {"-h", "--help", "--jobs", "-m", "--multirun", *by_reference}
-    arguments = {word for one in parsers for word in re.findall(r"\b(?:RUN|CHANGE|ID)\b", one.format_usage())}
-    assert arguments <= {*re.findall(r"[A-Z]+", own)}
+    """By the words of `--help`, those for arguments included."""
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    parser = ALL_COMMANDS[command]
+    inner = parser.commands.choices if parser.commands else {}
+    for name, one in ({command: parser} | {f"{command} {word}": one for word, one in inner.items()}).items():
+        [section] = re.findall(rf"^##+ `bakeoff {name}`\n(.*?)(?=^##)", page, re.DOTALL | re.MULTILINE)
+        items = [line.partition(":")[0] for line in section.splitlines() if line.startswith("- `")]
+        assert {*OPTION.findall(" ".join(items))} == {*one.options} - {"-h", "--help"}
+        arguments = {*re.findall(r"\b(?:RUN|CHANGE|ID)\b", one.format_usage())}
+        assert arguments <= {*re.findall(r"[A-Z]+", section)}
+
+
+def test_the_reference_has_every_exit_code_of_the_code() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    assert codes == {0, 1, errors.USER_ERROR, errors.TRY_AGAIN_LATER, errors.INTERRUPTED, errors.SEEN_ENOUGH}

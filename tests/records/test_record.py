@@ -1,13 +1,16 @@
 """One record as a tf.Example, read as other programs read it."""
 
 import hashlib
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from bakeoff.records.record import Box, Record, encode_record, number_classes
+from imports import ROOT
 
 IDS = {"cat": 1, "dog": 2, "emu": 3}
 SCENE = Record(
@@ -131,3 +134,13 @@ def test_classes_are_numbered_from_one_in_their_order() -> None:
 def test_labels_outside_ascii_are_stored_as_utf_8() -> None:
     data = encode_record(replace(PICTURE, labels=("œuf",)), {"œuf": 1})
     assert parsed(data, INCEPTION)["image/class/text"] == "œuf".encode()
+
+
+@pytest.mark.parametrize(("task", "record"), [("Detection", SCENE), ("Classification", PICTURE), ("Video", CLIP)])
+def test_the_reference_has_each_key_with_its_dtype_as_tensorflow_reads_it(task: str, record: Record) -> None:
+    page = (ROOT / "docs/reference/records.md").read_text(encoding="utf-8")
+    [section] = re.findall(rf"^## {task}\n(.*?)(?=^## )", page, re.DOTALL | re.MULTILINE)
+    lists = {"bytes_list": "bytes", "float_list": "float32", "int64_list": "int64"}
+    features = tf.train.Example.FromString(encode_record(record, IDS)).features.feature
+    dtypes = {key: lists[feature.WhichOneof("kind")] for key, feature in features.items()}
+    assert dict(re.findall(r"^\| `(\S+)` \| (\w+) \|", section, re.MULTILINE)) == dtypes

@@ -21,6 +21,7 @@ from bakeoff.records.manifest import read_manifest
 from commands import run_bakeoff
 from doc_blocks import BLOCKS, Block
 from imports import ROOT
+from reference.stage_files import is_listed
 from workspace_copy import Workspace, tiny_workspace
 
 
@@ -90,6 +91,17 @@ def test_the_files_are_where_the_design_says(built: Workspace) -> None:
         "models/export/labels.txt", "mlflow.db",
     ):  # fmt: skip
         assert (built.folder / path).is_file(), path
+
+
+def test_every_file_is_in_the_reference(built: Workspace) -> None:
+    """Also what MLflow and DVC have of their own, by the folder."""
+    files = [
+        path for place in ("data", "models", ".bakeoff", "mlartifacts") for path in built.folder.glob(f"{place}/**/*")
+    ]
+    names = [
+        path.relative_to(built.folder).as_posix() for path in files if path.is_file() and path.name != ".gitignore"
+    ]
+    assert len(names) > 50 and [name for name in names if not is_listed(name)] == []
 
 
 def test_git_sees_the_variant_and_its_metrics_and_nothing_big(built: Workspace) -> None:

@@ -40,7 +40,7 @@ def test_presets_train_what_is_new_then_everything_then_everything_slowly(
         (Phase, {"name": "head/1", "steps": 1}, r"^name: must be made of letters, digits, - and _, got 'head/1'$"),
         (Phase, {"name": "head", "steps": 1, "epochs": 2.0},
          r"^steps: must be null, for epochs is .*; set exactly one of steps and epochs, got 1$"),
-        (Train, {"batch_size": 1, "phases": (Phase("a"),)}, r"^steps: must be a number, for epochs is null; .*, got None$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a"),)}, r"^steps: must be a number, for epochs is null; .*None$"),
         (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("b"))},
          r"^phases: must be phases that all have a length, or none, got \[True, False\]$"),
         (Phase, {"name": "head", "steps": 1, "batch_size": 0}, r"^batch_size: must be 1 or more, or null, got 0$"),

@@ -1,0 +1,16 @@
+"""`python -m reference`: write docs/reference/ anew."""
+
+from bakeoff.errors import said_plainly
+from reference.pages import FOLDER, make_pages
+
+
+def main() -> None:
+    with said_plainly():
+        pages = make_pages()
+        for name, text in pages.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+        print(f"{len(pages)} pages: docs/{FOLDER.name}/")
+
+
+if __name__ == "__main__":
+    main()
