@@ -102,5 +102,5 @@ def repeated_words(page: str) -> list[str]:
         one
         for sentence in sentences_of(page)
         for one, two in pairwise(sentence.lower().split())
-        if one == two and one not in ("name", "that")
+        if one == two and one.rstrip(",;") not in ("name", "that")
     ]
