@@ -18,7 +18,11 @@ from readability import (
 
 DOCS = ROOT / "docs"
 EASY = sorted([*DOCS.glob("howto/*.md"), *DOCS.glob("tutorials/*.md"), DOCS / "glossary.md", DOCS / "index.md"])
-LINKED = [*EASY, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+EASY += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+EASY += [DOCS / f"{page}.md" for page in ("dvc-defects", "export", "gpu", "networks-classification")]
+EASY += [DOCS / f"{page}.md" for page in ("networks-detection", "object-detection-api", "ray", "robot", "slurm")]
+EASY += [DOCS / f"{page}.md" for page in ("web", "workers")]
+LINKED = [*EASY, ROOT / "SECURITY.md"]
 ASKED = 150, 500  # words of a page that answers one question
 
 
