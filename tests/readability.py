@@ -12,7 +12,7 @@ from pathlib import Path
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 ITEM = re.compile(r"^ *(?:[-*]|\d+\.) +")
-ENDING = re.compile(r"(?<=[.!?:])[\"”)*]*\s+(?=[\"“(*]*[A-Z0-9])")
+ENDING = re.compile(r"(?<=[.!?:])[\"”)*]*\s+(?=[\"“(*]*[A-Z0-9])|(?<=[.!?])[\"”)*]*\s+(?=\**name\b)")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 
 
@@ -102,5 +102,5 @@ def repeated_words(page: str) -> list[str]:
         one
         for sentence in sentences_of(page)
         for one, two in pairwise(sentence.lower().split())
-        if one == two and one.rstrip(",;") not in ("name", "that")
+        if one == two and one.strip(",;") not in ("name", "that")
     ]

@@ -52,8 +52,8 @@ def test_syllables_are_counted_as_they_are_spoken(count: int, words: str) -> Non
 
 def test_code_tables_and_headings_are_no_sentences() -> None:
     page = "# Title\n\nOne. Two is `a.b: c`.\n\n| a | b |\n|---|---|\n| c. D | e |\n\n"
-    page += "```text\nNo. No.\n```\n\n- Three [x](y.md)\n"
-    assert sentences_of(page) == ["One.", "Two is name.", "Three x"]
+    page += "```text\nNo. No.\n```\n\n- Three [x](y.md). `Four` is.\n"
+    assert sentences_of(page) == ["One.", "Two is name.", "Three x.", "name is."]
     assert cells_of(page) == ["a", "b", "---", "---", "c. D", "e"]
 
 
