@@ -238,10 +238,14 @@ def _keys(cls: type, prefix: str = "") -> list[str]:
     return keys
 
 
-def test_the_changelog_starts_with_this_version() -> None:
+def test_the_changelog_has_what_is_unreleased_then_this_version_and_a_date_for_each() -> None:
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert version and first and first[1] == version[1]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, *released = re.findall(r"^## (.+)", changelog, re.MULTILINE)
+    assert unreleased == "Unreleased"
+    assert version and released[0].startswith(f"{version[1]} (")
+    assert [title for title in released if not re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", title)] == []
+    assert {*re.findall(r"^### (.+)", changelog, re.MULTILINE)} == {"Added", "Changed", "Fixed", "What breaks"}
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock", "requirements-dev.lock"])

@@ -42,7 +42,7 @@ def test_experiments_travel_in_the_order_of_the_guide_and_older_ones_with_its_re
         [line[2:].partition("  ")[0] for line in block.replace("/path/to/a/folder", str(store)).splitlines()]
         for block in re.findall(r"```console\n(.*?)```", SHARE, re.DOTALL)
     )
-    name, commit, push, push_git, push_experiment = in_order
+    _, name, commit, push, push_git, push_experiment = in_order  # the first names a repository of the team's
     make = (
         "git add . && git commit --quiet -m base && git remote add origin ../there.git && git push -q origin HEAD:main"
     )
@@ -51,7 +51,7 @@ def test_experiments_travel_in_the_order_of_the_guide_and_older_ones_with_its_re
     )
     first = FIRST.replace('"$(mktemp -d)"', str(tmp_path / "here"))
     (tmp_path / "here").mkdir()
-    lines = [git, first, make, early, name, commit, late, push, push_git.replace("push", "push origin HEAD:main")]
+    lines = [git, first, make, early, name, commit, late, push, push_git.replace("HEAD", "HEAD:main")]
     said = run_script(
         "\n".join([*lines, *(push_experiment.replace("NAME", word) for word in ("late", "early"))]), tmp_path
     )

@@ -17,23 +17,8 @@ from readability import (
 )
 
 DOCS = ROOT / "docs"
-HARD = {  # not yet easy: this set only shrinks
-    "dvc-defects.md",
-    "export.md",
-    "files.md",
-    "gpu.md",
-    "networks-classification.md",
-    "networks-detection.md",
-    "object-detection-api.md",
-    "ray.md",
-    "robot.md",
-    "slurm.md",
-    "walk.md",
-    "web.md",
-    "workers.md",
-}
-EASY = sorted(path for path in DOCS.rglob("*.md") if path.name not in HARD or path.parent != DOCS)
-LINKED = [*EASY, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+EASY = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+LINKED = [*EASY, ROOT / "SECURITY.md"]
 ASKED = 150, 500  # words of a page that answers one question
 
 
