@@ -62,7 +62,8 @@ def main() -> None:
         print(json.dumps(measured(arguments.run, arguments.folder, arguments.images, arguments.threads)))
         return
     with TemporaryDirectory() as folder:
-        prepare(Path(folder), arguments.images, arguments.width)
+        needed = {FOLDERS.get(arm, "whole") for arm in arguments.arms}
+        prepare(Path(folder), arguments.images, arguments.width, needed)
         found: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
         for _ in range(arguments.rounds):
             for arm in arguments.arms:
@@ -106,21 +107,21 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         print(f"a resume at step {LATE_STEP:,} costs {middle['late']['first'] - middle['first']['first']:+.2f} s")
 
 
-def prepare(folder: Path, images: int, width: int) -> None:
+def prepare(folder: Path, images: int, width: int, needed: set[str]) -> None:
     """Pictures in folders by class, and records of them by each of `OPTIONS`."""
     draw = np.random.default_rng(0)
     for number in range(images):
         path = folder / f"whole/data/raw/images/class{number % CLASSES}/{number:05d}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         picture(draw, width, width * 3 // 4).save(path, quality=80)
-    for name, option in OPTIONS.items():
+    for name in sorted(needed):
         workspace = folder / name
         (workspace / "data").mkdir(parents=True, exist_ok=True)
         if not (workspace / "data/raw").exists():
             (workspace / "data/raw").symlink_to(folder / "whole/data/raw")
         for link in ("src", "conf", "dvc.yaml"):
             (workspace / link).symlink_to(ROOT / link)
-        data = {"use": "image_folders", "path": "data/raw/images", **option}
+        data = {"use": "image_folders", "path": "data/raw/images", **OPTIONS[name]}
         (workspace / "params.yaml").write_text(yaml.safe_dump({"data": data}), encoding="utf-8")
         subprocess.run(
             [sys.executable, "-m", "bakeoff.stages.build_records"], cwd=workspace, check=True, stdout=sys.stderr

@@ -23,7 +23,7 @@ from bakeoff.records.wire import decode_features
 
 MOST_PAIRS, MOST_CANDIDATES = 1000, 4000
 MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
-AT_ONCE = 500  # candidates that are compared before the next pictures are opened
+AT_ONCE, FEWEST_AT_ONCE = 500, 32  # candidates that are compared before the next pictures are opened
 KEPT = 96  # pixels of a side that pairs are compared by, at most a third of them
 FINEST, COARSEST = 32, 8  # pixels of a side that two pictures are compared at
 ALIKE = 0.95  # correlation of two pictures; of photographs of hands that differ it reaches 0.91
@@ -98,8 +98,11 @@ def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tup
         candidates = list(islice(find_near_pairs(hashes[first], hashes[second]), MOST_CANDIDATES))
         ones = Shelf(catalogue, files[first], first, {place for place, _ in candidates})
         others = Shelf(catalogue, files[second], second, {place for _, place in candidates})
-        for start in range(0, len(candidates), AT_ONCE):
-            some = candidates[start : start + AT_ONCE]
+        start = 0
+        while start < len(candidates):
+            left = MOST_PAIRS + 1 - len(pairs)  # that are still to be found; no more pictures than that need opening
+            some = candidates[start : start + max(FEWEST_AT_ONCE, min(AT_ONCE, left))]
+            start += len(some)
             ones.open({place for place, _ in some})
             others.open({place for _, place in some})
             pairs += [

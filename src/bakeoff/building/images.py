@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -279,11 +280,15 @@ def hash_picture(grey: np.ndarray) -> int:
 
     Of a small grey image (h, w) uint8; enlarged images, other qualities and sizes of the same picture stay near.
     """
-    rows, columns = (np.arange(count) * side // count for count, side in zip((8, 9), grey.shape, strict=True))
+    rows, heights = _cut_side(grey.shape[0], 8)
+    columns, widths = _cut_side(grey.shape[1], 9)
     sums = np.add.reduceat(np.add.reduceat(grey, rows, axis=0, dtype=np.int64), columns, axis=1)
-    # So many pixels `reduceat` adds up from each start to the next; one where the next is no further.
-    heights, widths = (
-        np.maximum(np.diff(starts, append=end), 1) for starts, end in zip((rows, columns), grey.shape, strict=True)
-    )
     grid = np.rint(sums / heights[:, None] / widths)  # whole greys: half of one more or less is noise
     return int.from_bytes(np.packbits(grid[:, 1:] > grid[:, :-1]).tobytes())
+
+
+@lru_cache(maxsize=256)
+def _cut_side(side: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the parts of a side start, and how many pixels `reduceat` adds up for each: at least one."""
+    starts = np.arange(count) * side // count
+    return starts, np.maximum(np.diff(starts, append=side), 1)
