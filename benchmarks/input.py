@@ -1,15 +1,17 @@
 """Images per second and peak memory of the input pipeline, beside what one would write without it.
 
     python benchmarks/input.py [--images 4000] [--width 500] [--rounds 3] [--threads 2]
+    python benchmarks/input.py --width 2048 --images 100 --arms full bakeoff        # large photographs
 
-JPEGs (of about 38 kB, if 500 pixels wide) are made, built into records twice (as they are, and with data.max_side), and
-read by each arm in a process of its own; the arms take turns, and medians are reported. The machine may be busy: look
-at the ratios, and at the CPU time that an image takes, which other programs hardly change.
+JPEGs (of about 38 kB, if 500 pixels wide) are made, built into records (as they are, with data.max_side, and with
+data.square), and read by each arm in a process of its own; the arms take turns, and medians are reported. The machine
+may be busy: look at the ratios, and at the CPU time that an image takes, which other programs hardly change.
 
     bakeoff     this pipeline, shuffled globally           plain        TFRecordDataset, map(decode), batch; unshuffled
     unchecked   the same without checksums                 encoded      plain behind shuffle(2048) of encoded records
     resized     the same on records resized at build       decoded      plain with shuffle(2048) of decoded images
-    buffer      memory.shuffle: buffer of 2,048            keras        keras.utils.image_dataset_from_directory
+    square      the same on squares of the network's size  keras        keras.utils.image_dataset_from_directory
+    full        with train.augment.decode: full            buffer       memory.shuffle: buffer of 2,048
     first, late   seconds to the first batch at step 0     decoding     decoding alone, from memory: the ceiling
                   and at step 100,000
 """
@@ -33,10 +35,13 @@ from PIL import Image, ImageDraw
 
 ROOT = Path(__file__).resolve().parent.parent
 ARMS = (
-    "bakeoff", "plain", "unchecked", "encoded", "decoded", "buffer", "resized", "keras", "decoding", "first", "late",
+    "bakeoff", "full", "plain", "unchecked", "encoded", "decoded", "buffer", "resized", "square", "keras", "decoding",
+    "first", "late",
 )  # fmt: skip
+OPTIONS = {"whole": {}, "small": {"max_side": 256}, "square": {"max_side": 224, "square": True}}
+FOLDERS = {"resized": "small", "square": "square"}  # of the arms that do not read whole images
 SIZE, BATCH, BUFFER = 224, 32, 2048
-WIDTH, MAX_SIDE = 500, 256
+WIDTH = 500
 CLASSES = 4
 LATE_STEP = 100_000
 WARM_UP_BATCHES = 10
@@ -57,7 +62,8 @@ def main() -> None:
         print(json.dumps(measured(arguments.run, arguments.folder, arguments.images, arguments.threads)))
         return
     with TemporaryDirectory() as folder:
-        prepare(Path(folder), arguments.images, arguments.width)
+        needed = {FOLDERS.get(arm, "whole") for arm in arguments.arms}
+        prepare(Path(folder), arguments.images, arguments.width, needed)
         found: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
         for _ in range(arguments.rounds):
             for arm in arguments.arms:
@@ -93,26 +99,29 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         cpu = f"{numbers['cpu']:.2f}" if numbers["rate"] else ""
         cells = (rate, ratio, cpu, f"{numbers['peak'] / 1e6:.0f}", above, f"{numbers['first']:.2f}")
         print(f"{arm:<12}" + "".join(f"{cell:>14}" for cell in cells))
-    if {"resized", "keras"} <= middle.keys():
-        print(f"resized is {middle['resized']['rate'] / middle['keras']['rate']:.2f} times keras")
+    for arm, other in (("resized", "keras"), ("square", "keras"), ("bakeoff", "full")):
+        if {arm, other} <= middle.keys():
+            rate, cpu = middle[arm]["rate"] / middle[other]["rate"], middle[other]["cpu"] / middle[arm]["cpu"]
+            print(f"{arm} is {rate:.2f} times {other} by the clock, {cpu:.2f} times by the processor")
     if {"first", "late"} <= middle.keys():
         print(f"a resume at step {LATE_STEP:,} costs {middle['late']['first'] - middle['first']['first']:+.2f} s")
 
 
-def prepare(folder: Path, images: int, width: int) -> None:
-    """Pictures in folders by class, and records of them in `whole/` and `small/`."""
+def prepare(folder: Path, images: int, width: int, needed: set[str]) -> None:
+    """Pictures in folders by class, and records of them by each of `OPTIONS`."""
     draw = np.random.default_rng(0)
     for number in range(images):
         path = folder / f"whole/data/raw/images/class{number % CLASSES}/{number:05d}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         picture(draw, width, width * 3 // 4).save(path, quality=80)
-    (folder / "small/data").mkdir(parents=True)
-    (folder / "small/data/raw").symlink_to(folder / "whole/data/raw")
-    for name, option in (("whole", {}), ("small", {"max_side": MAX_SIDE})):
+    for name in sorted(needed):
         workspace = folder / name
+        (workspace / "data").mkdir(parents=True, exist_ok=True)
+        if not (workspace / "data/raw").exists():
+            (workspace / "data/raw").symlink_to(folder / "whole/data/raw")
         for link in ("src", "conf", "dvc.yaml"):
             (workspace / link).symlink_to(ROOT / link)
-        data = {"use": "image_folders", "path": "data/raw/images", **option}
+        data = {"use": "image_folders", "path": "data/raw/images", **OPTIONS[name]}
         (workspace / "params.yaml").write_text(yaml.safe_dump({"data": data}), encoding="utf-8")
         subprocess.run(
             [sys.executable, "-m", "bakeoff.stages.build_records"], cwd=workspace, check=True, stdout=sys.stderr
@@ -146,7 +155,7 @@ def measured(arm: str, folder: Path, images: int, threads: int) -> dict[str, flo
     batches_of = {
         "plain": plain, "encoded": encoded, "decoded": decoded, "keras": by_keras, "decoding": decoding_alone
     }.get(arm, ours)  # fmt: skip
-    wanted = int(images * SHARE_READ) // BATCH
+    wanted = max(1, int(images * SHARE_READ) // BATCH)
     begin = time.perf_counter()
     upcoming = iter(batches_of(arm, folder, threads, WARM_UP_BATCHES + wanted))
     next(upcoming)
@@ -174,7 +183,7 @@ def ours(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
     from bakeoff.input.store import Store
     from bakeoff.records.manifest import read_manifest
 
-    records = folder / ("small" if arm == "resized" else "whole") / "data/records"
+    records = folder / FOLDERS.get(arm, "whole") / "data/records"
     store = Store(records, read_manifest(records).splits["train"])
     start = LATE_STEP if arm == "late" else 0
     return training_batches(
@@ -182,7 +191,7 @@ def ours(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
         Shape("classification", SIZE, 1, BATCH, threads, 2),
         order=Order(store.examples, 0, (BUFFER,) if arm == "buffer" else ()),
         steps=range(start, start + batches),
-        augment=Augment(),
+        augment=Augment(decode="full" if arm == "full" else "fraction"),
         encode=lambda example: {"label": example["label"]},
     )
 

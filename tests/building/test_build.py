@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import io
 import json
 import os
 import random
@@ -14,12 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from bakeoff.building import build as building
 from bakeoff.building import examples, writing
 from bakeoff.building.workers import Workers
 from bakeoff.deciding import deciding_digest
-from bakeoff.errors import DataError, WorkspaceError
+from bakeoff.errors import DataError, OutOfRange, WorkspaceError
 from bakeoff.records.manifest import read_manifest
 from bakeoff.sources.dataset import Merged
 from bakeoff.sources.folders import ImageFolders
@@ -51,6 +53,24 @@ def test_one_worker_and_three_make_the_same_files(make: Build, tmp_path: Path) -
     write(tmp_path / "set/annotations/broken.xml", voc([]))
     settings = PascalVoc(path="set", max_side=30)
     assert make(settings, workers=1, out="one").bytes() == make(settings, workers=3, out="three").bytes()
+
+
+def test_boxes_of_squares_are_the_same_shares_of_the_image(make: Build, tmp_path: Path) -> None:
+    write_scenes(tmp_path / "set", 12)
+    whole = make(PascalVoc(path="set"), out="whole").every()
+    built = make(PascalVoc(path="set", max_side=20, square=True), out="square")
+    assert built.every().keys() == whole.keys()
+    for name, found in built.every().items():
+        image = Image.open(io.BytesIO(found["image/encoded"][0]))
+        assert image.size == (20, 20) == (found["image/width"][0], found["image/height"][0])
+        assert whole[name]["image/width"][0] > whole[name]["image/height"][0] > 20
+        for side in ("xmin", "ymin", "xmax", "ymax"):
+            assert found[f"image/object/bbox/{side}"] == whole[name][f"image/object/bbox/{side}"]
+
+
+def test_a_square_without_its_side_is_refused() -> None:
+    with pytest.raises(OutOfRange, match=r"^square: must be false unless data.max_side says its side, got True$"):
+        PascalVoc(path="set", square=True)
 
 
 def test_a_file_made_later_or_in_another_order_changes_nothing(make: Build, tmp_path: Path) -> None:

@@ -155,6 +155,22 @@ def test_a_large_image_is_resized_to_its_longer_side(
     assert_alike(found, shrunk, 6)
 
 
+@pytest.mark.parametrize(("size", "side"), [((200, 100), 50), ((100, 300), 60), ((400, 30), 64), ((1200, 900), 64)])
+def test_a_square_is_what_a_network_is_shown_of_the_image(size: tuple[int, int], side: int) -> None:
+    """Of all its pixels, by a triangle filter; a side that is shorter than the square grows, as it would there."""
+    image = Image.fromarray(pixels(3, *size)).resize(size)
+    data = saved(image, "JPEG", quality=95, subsampling=0)
+    checked = check_image(data, side, is_square=True)
+    assert checked.changes == (f"resized to {side}x{side} pixels",) and (checked.width, checked.height) == size
+    found = np.asarray(Image.open(io.BytesIO(encode_stored(data, checked, side, is_square=True)))).astype(int)
+    assert_alike(found, np.asarray(image.resize((side, side), Image.Resampling.BILINEAR)), 2)
+
+
+def test_an_image_no_larger_than_the_square_keeps_its_bytes() -> None:
+    data = encoded(3, width=64, height=30)
+    assert encode_stored(data, check_image(data, 64, is_square=True), 64, is_square=True) is data
+
+
 def test_every_cut_of_a_jpeg_is_noticed() -> None:
     data = encoded(5, quality=90)
     for length in range(1, len(data)):

@@ -4,7 +4,7 @@ Where all photographs are of one kind, hands on white paper, most of the hashes 
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import combinations, islice
@@ -16,18 +16,40 @@ from PIL import Image
 
 from bakeoff import machine
 from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.images import find_near_pairs
+from bakeoff.building.images import FLAT, NEAR
 from bakeoff.quiet import quiet_pillow
 from bakeoff.records.shards import name_index, read_frame
 from bakeoff.records.wire import decode_features
 
 MOST_PAIRS, MOST_CANDIDATES = 1000, 4000
-AT_ONCE = 500  # candidates that are compared before the next pictures are opened
+MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
+AT_ONCE, FEWEST_AT_ONCE = 500, 32  # candidates that are compared before the next pictures are opened
 KEPT = 96  # pixels of a side that pairs are compared by, at most a third of them
 FINEST, COARSEST = 32, 8  # pixels of a side that two pictures are compared at
 ALIKE = 0.95  # correlation of two pictures; of photographs of hands that differ it reaches 0.91
 DETAILS = 0.2  # share of their details that may differ; of the same hands at least 0.37 do
 NOISE = 1.0  # grey levels that a JPEG may be off where a picture is smooth
+
+
+def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
+    seen: set[tuple[int, int]] = set()
+    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
+    for part in range(4):
+        shift = np.uint64(16 * part)
+        keys = (train >> shift).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        wanted = (validation[detailed] >> shift).astype(np.uint16)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        for place, low, high in zip(detailed, first, last, strict=True):
+            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
+            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
+            for other in near:
+                pair = (int(other), int(place))
+                if pair not in seen:
+                    seen.add(pair)
+                    yield pair
 
 
 class Grid:
@@ -76,8 +98,11 @@ def find_alike(catalogue: Catalogue, files: Mapping[str, Sequence[Path]]) -> tup
         candidates = list(islice(find_near_pairs(hashes[first], hashes[second]), MOST_CANDIDATES))
         ones = Shelf(catalogue, files[first], first, {place for place, _ in candidates})
         others = Shelf(catalogue, files[second], second, {place for _, place in candidates})
-        for start in range(0, len(candidates), AT_ONCE):
-            some = candidates[start : start + AT_ONCE]
+        start = 0
+        while start < len(candidates):
+            left = MOST_PAIRS + 1 - len(pairs)  # that are still to be found; no more pictures than that need opening
+            some = candidates[start : start + max(FEWEST_AT_ONCE, min(AT_ONCE, left))]
+            start += len(some)
             ones.open({place for place, _ in some})
             others.open({place for _, place in some})
             pairs += [

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.building.foreign import read_foreign
-from bakeoff.building.images import TURNED, Refused, check_image, encode_stored, limit_size, read_image
+from bakeoff.building.images import (
+    TURNED,
+    Refused,
+    check_image,
+    describe_limit,
+    encode_stored,
+    limit_size,
+    read_image,
+)
 from bakeoff.errors import DataError
 from bakeoff.records.record import Box, Record
 from bakeoff.records.shards import compute_checksum
@@ -119,11 +127,11 @@ def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> t
 
 
 def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
-    checked = check_image(data, dataset.max_side)
+    checked = check_image(data, dataset.max_side, dataset.square)
     shown = checked.width, checked.height, checked.orientation
     boxes, notes = fit_boxes(item, *shown, dataset.on_bad_box, dataset.boxes_drawn_on)
     is_turned = bool(boxes) and checked.orientation > 1
-    width, height = limit_size((checked.width, checked.height), dataset.max_side)
+    width, height = limit_size((checked.width, checked.height), dataset.max_side, dataset.square)
     return Verdict(
         item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         bytes=len(data) if not checked.changes else width * height,
@@ -155,10 +163,10 @@ def _examine_clip(dataset: Clips, root: Path, item: Item) -> Verdict:
 def _describe_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> Verdict:
     step = -(-checked.frames // dataset.max_frames)
     frames = -(-checked.frames // step)
-    width, height = limit_size((checked.width, checked.height), dataset.max_side)
+    width, height = limit_size((checked.width, checked.height), dataset.max_side, dataset.square)
     changes = [f"every {step}th of {checked.frames} frames taken (data.max_frames)"] if step > 1 else []
     if (width, height) != (checked.width, checked.height):
-        changes.append(f"resized to {dataset.max_side} pixels on its longer side")
+        changes.append(describe_limit(dataset.max_side, dataset.square))
     return Verdict(
         item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         frames=frames, step=step, frames_per_second=checked.frames_per_second / step,
@@ -175,11 +183,12 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -
             raise DataError(f"{item.name}: changed while the records were being built; run the same command again")
         if verdict.untouched:
             return (image,)
-        return (encode_stored(image, check_image(image, dataset.max_side), dataset.max_side),)
+        limits = dataset.max_side, dataset.square
+        return (encode_stored(image, check_image(image, *limits), *limits),)
     from bakeoff.building import video
 
     if item.media == "frames":
-        return tuple(video.encode_folder(root / item.path, size, verdict.step, dataset.max_side))
+        return tuple(video.encode_folder(root / item.path, verdict.step, dataset.max_side, dataset.square))
     if isinstance(dataset, TfRecords):
         raw = read_foreign(dataset, root, item).raw or b""
         return tuple(video.encode_arrays(video.view_raw(raw, dataset.width, dataset.height), size, verdict.step))

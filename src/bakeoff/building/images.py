@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,10 @@ MOST_SCANS = 100  # of a JPEG; each is a pass over all of its pixels
 MANY_BYTES = 1 << 20  # of an animation, whose frames are not counted then
 STRIP = 1 << 20  # pixels that are converted at once
 QUALITY = 95
+SQUARE_QUALITY = 90  # of squares; at 95 TensorFlow's fast way to decode loses as much as there is to gain
 TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
 PALETTES = ("P", "PA")
 NEAR = 3  # bits; two hashes this near share at least one of their four 16-bit parts
-MOST_LOOKED_AT = 200  # candidates for one image, so that thousands of blank images do not make millions of pairs
 FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all be alike
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
@@ -68,39 +69,50 @@ def require_length(length: int) -> None:
         raise Refused(f"{length / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
 
 
-def check_image(data: bytes, max_side: int | None) -> Checked:
-    """Decode the whole stream. Raises Refused."""
+def check_image(data: bytes, max_side: int | None, is_square: bool = False) -> Checked:
+    """Decode the whole stream. Raises Refused. With `is_square` a larger image is to become a square of `max_side`."""
     if not data:
         raise Refused("empty file")
     require_length(len(data))
     found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
     shown = found.width, found.height
-    size = limit_size(shown, max_side)
+    size = limit_size(shown, max_side, is_square)
     if size != shown:
-        found = replace(found, changes=(*found.changes, f"resized to {max_side} pixels on its longer side"))
+        found = replace(found, changes=(*found.changes, describe_limit(max_side, is_square)))
     if found.is_decoded:
-        times = min(side // wanted for side, wanted in zip(shown, size, strict=True))
+        times = max(1, min(side // wanted for side, wanted in zip(shown, size, strict=True)))
         part = next(part for part in (8, 4, 2, 1) if part <= times)  # of the sides of a JPEG, as Pillow's draft has it
         remedy = "; set data.max_side to half its longer side or less, or make it smaller"
         _require_pixels(shown, MOST_AT_ONCE * part * part, remedy)
     return found
 
 
-def limit_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
+def limit_size(size: tuple[int, int], max_side: int | None, is_square: bool = False) -> tuple[int, int]:
     """Return (width, height) in the record."""
     longest = max(size)
     if not max_side or longest <= max_side:
         return size
+    if is_square:
+        return max_side, max_side
     width, height = (max(1, round(side * max_side / longest)) for side in size)
     return width, height
 
 
-def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
-    """Return the JPEG that the record holds."""
+def describe_limit(max_side: int | None, is_square: bool) -> str:
+    return (
+        f"resized to {max_side}x{max_side} pixels" if is_square else f"resized to {max_side} pixels on its longer side"
+    )
+
+
+def encode_stored(data: bytes, checked: Checked, max_side: int | None, is_square: bool = False) -> bytes:
+    """Return the JPEG that the record holds.
+
+    A square is made as a network's input is, by a triangle filter, so that nothing is left to resize.
+    """
     if not checked.is_decoded:
         return data[: checked.length]
     shown = (checked.width, checked.height)
-    size = limit_size(shown, max_side)
+    size = limit_size(shown, max_side, is_square)
     with _open(data) as opened:
         if size != shown:  # lets the decoder skip what would be thrown away
             opened.draft("RGB", size[::-1] if checked.orientation in TURNED else size)
@@ -108,8 +120,10 @@ def encode_stored(data: bytes, checked: Checked, max_side: int | None) -> bytes:
         upright = turn_pixels(pixels, _left_to_turn(opened, checked.orientation))
         opened.close()  # its pixels take more room than these
     if upright.shape[1::-1] != size:
-        upright = np.asarray(Image.fromarray(upright).resize(size, Image.Resampling.LANCZOS))
-    return simplejpeg.encode_jpeg(np.ascontiguousarray(upright), QUALITY, "RGB", "444")
+        way = Image.Resampling.BILINEAR if is_square else Image.Resampling.LANCZOS
+        upright = np.asarray(Image.fromarray(upright).resize(size, way))
+    quality = SQUARE_QUALITY if is_square and size != shown else QUALITY
+    return simplejpeg.encode_jpeg(np.ascontiguousarray(upright), quality, "RGB", "444")
 
 
 def turn_pixels(stored: np.ndarray, orientation: int) -> np.ndarray:
@@ -266,32 +280,15 @@ def hash_picture(grey: np.ndarray) -> int:
 
     Of a small grey image (h, w) uint8; enlarged images, other qualities and sizes of the same picture stay near.
     """
-    rows, columns = (np.arange(count) * side // count for count, side in zip((8, 9), grey.shape, strict=True))
+    rows, heights = _cut_side(grey.shape[0], 8)
+    columns, widths = _cut_side(grey.shape[1], 9)
     sums = np.add.reduceat(np.add.reduceat(grey, rows, axis=0, dtype=np.int64), columns, axis=1)
-    # So many pixels `reduceat` adds up from each start to the next; one where the next is no further.
-    heights, widths = (
-        np.maximum(np.diff(starts, append=end), 1) for starts, end in zip((rows, columns), grey.shape, strict=True)
-    )
     grid = np.rint(sums / heights[:, None] / widths)  # whole greys: half of one more or less is noise
     return int.from_bytes(np.packbits(grid[:, 1:] > grid[:, :-1]).tobytes())
 
 
-def find_near_pairs(train: np.ndarray, validation: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield (place in train, place in validation) of uint64 hashes that differ in at most NEAR bits."""
-    seen: set[tuple[int, int]] = set()
-    detailed = np.flatnonzero(~np.isin(validation, np.array(FLAT, np.uint64)))
-    for part in range(4):
-        shift = np.uint64(16 * part)
-        keys = (train >> shift).astype(np.uint16)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        wanted = (validation[detailed] >> shift).astype(np.uint16)
-        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
-        for place, low, high in zip(detailed, first, last, strict=True):
-            candidates = order[low : min(high, low + MOST_LOOKED_AT)]
-            near = candidates[np.bitwise_count(train[candidates] ^ validation[place]) <= NEAR]
-            for other in near:
-                pair = (int(other), int(place))
-                if pair not in seen:
-                    seen.add(pair)
-                    yield pair
+@lru_cache(maxsize=256)
+def _cut_side(side: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the parts of a side start, and how many pixels `reduceat` adds up for each: at least one."""
+    starts = np.arange(count) * side // count
+    return starts, np.maximum(np.diff(starts, append=side), 1)

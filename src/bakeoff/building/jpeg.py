@@ -71,8 +71,8 @@ def read_markers(data: bytes) -> Jpeg:
     coding, bits, height, width, components = frame
     if not width or not height:
         raise ValueError(f"damaged header: {width}x{height} pixels")
-    end = _find_end(data, place)
-    return Jpeg(width, height, coding, bits, components, orientation, end, 1 + data.count(b"\xff\xda", place, end))
+    end, scans = _find_end(data, place)
+    return Jpeg(width, height, coding, bits, components, orientation, end, 1 + scans)
 
 
 def read_orientation(block: bytes) -> int:
@@ -101,13 +101,18 @@ def _find_marker(data: bytes, place: int) -> tuple[int, int]:
     return data[place + 1], place + 2
 
 
-def _find_end(data: bytes, scan: int) -> int:
-    """Return the place just after the end marker; `scan` is where the first scan's header starts."""
+def _find_end(data: bytes, scan: int) -> tuple[int, int]:
+    """Return the place just after the end marker, and how many scans start before it after the first one.
+
+    `scan` is where the first scan's header starts.
+    """
     if len(data) < MANY:
-        found = np.frombuffer(data, np.uint8)[scan:]
-        ends = np.flatnonzero((found[1:] == END[1]) & (found[:-1] == END[0]))  # four times as fast as bytes.find
+        rest = np.frombuffer(data, np.uint8)[scan:]
+        places = np.flatnonzero(rest[:-1] == END[0])  # one in two hundred, and four times as fast as bytes.find
+        markers = rest[places + 1]
+        ends = places[markers == END[1]]
         if len(ends) == 1 and ends[0] + scan == len(data) - 2:
-            return len(data)
+            return len(data), int(np.count_nonzero(markers == START_OF_SCAN))
     place = scan
     while True:
         following = IN_SCAN.search(data, place)
@@ -115,6 +120,6 @@ def _find_end(data: bytes, scan: int) -> int:
             raise ValueError("cut off: the end of the image is missing")
         marker, place = data[following.start() + 1], following.end()
         if marker == 0xD9:
-            return place
+            return place, data.count(b"\xff\xda", scan, place)
         if marker not in ALONE:
             place += int.from_bytes(data[place : place + 2])

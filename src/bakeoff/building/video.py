@@ -102,10 +102,10 @@ def encode_video(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes
             yield _encode(np.rot90(rgb.to_ndarray(), turns))
 
 
-def encode_folder(folder: Path, size: tuple[int, int], step: int, max_side: int | None) -> Iterator[bytes]:
+def encode_folder(folder: Path, step: int, max_side: int | None, is_square: bool) -> Iterator[bytes]:
     for file in list_frames(folder)[::step]:
         data = read_image(file)
-        yield encode_stored(data, check_image(data, max_side), max_side)
+        yield encode_stored(data, check_image(data, max_side, is_square), max_side, is_square)
 
 
 def encode_arrays(frames: np.ndarray, size: tuple[int, int], step: int) -> Iterator[bytes]:

@@ -20,6 +20,8 @@ from bakeoff.networks.network import Sampling
 
 Example = dict[str, tf.Tensor]
 
+RATIOS = (1, 2, 4, 8)  # of the sides of a JPEG to those that it is decoded at
+SPARE = 1.5  # pixels a side that are left for each of the network's, so that it is resizing which makes the pixels
 _SHAPE = {"image/height": tf.io.FixedLenFeature([], tf.int64), "image/width": tf.io.FixedLenFeature([], tf.int64)}
 _SIDES = ("ymin", "xmin", "ymax", "xmax")
 _IMAGE = {"image/encoded": tf.io.FixedLenFeature([], tf.string)}
@@ -95,15 +97,38 @@ def choose_frames(
     return inside, (numbers > inside) & (sampling.short == "zeros")
 
 
-def decode_frames(encoded: tf.Tensor, bounds: tf.Tensor | None) -> tf.Tensor:
-    """Of encoded frames (t,) all pixels, or those in `bounds` (4,) int32 top left height width: (t, h, w, 3) uint8."""
+def choose_ratio(encoded: tf.Tensor, extent: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
+    """Return by how much, 1, 2, 4 or 8, the sides of a part of `extent` (2,) pixels shrink as it is decoded, int32.
+
+    After that they are still `SPARE` times the `sides` (2,) that it is brought to. Only JPEGs can shrink so.
+    """
+    most = tf.cast(tf.reduce_min(extent / tf.cast(sides, tf.float32)) / SPARE, tf.int32)
+    fits = tf.reduce_max(tf.where(most >= RATIOS, RATIOS, 1))
+    return tf.where(tf.reduce_all(tf.io.is_jpeg(encoded)), fits, 1)
+
+
+def decode_frames(encoded: tf.Tensor, bounds: tf.Tensor | None, ratio: tf.Tensor | None = None) -> tf.Tensor:
+    """Of encoded frames (t,) all pixels, or those in `bounds` (4,) int32 top left height width: (t, h, w, 3) uint8.
+
+    With a `ratio` other than 1 they are JPEGs whose sides shrink by it, rounded up, and `bounds` are of that image.
+    """
 
     def decode(frame: tf.Tensor) -> tf.Tensor:
-        return _decode_whole(frame) if bounds is None else _decode_part(frame, bounds)
+        ways = [lambda known=known: _decode(frame, bounds, known) for known in RATIOS]
+        if ratio is None:
+            return ways[0]()
+        number = tf.reduce_sum(tf.cast(ratio >= RATIOS, tf.int32)) - 1
+        return tf.ensure_shape(tf.switch_case(number, ways), [None, None, 3])
 
     if encoded.shape[0] == 1:  # an image, which needs no loop
         return decode(encoded[0])[None]
     return tf.map_fn(decode, encoded, fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
+
+
+def _decode(encoded: tf.Tensor, bounds: tf.Tensor | None, ratio: int) -> tf.Tensor:
+    if bounds is not None:
+        return _decode_jpeg_part(encoded, bounds, ratio) if ratio > 1 else _decode_part(encoded, bounds)
+    return tf.io.decode_jpeg(encoded, channels=3, ratio=ratio) if ratio > 1 else _decode_whole(encoded)
 
 
 def _decode_whole(encoded: tf.Tensor) -> tf.Tensor:
@@ -114,14 +139,18 @@ def _decode_part(encoded: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
     """Return the very pixels that the whole image has there; of a JPEG not all the others are computed."""
     top, left, height, width = tf.unstack(bounds, num=4)
 
-    def decode_jpeg() -> tf.Tensor:
-        # Where colours are stored at half the size, the last column of a part is guessed without its neighbour.
-        columns = tf.io.extract_jpeg_shape(encoded)[1]
-        first, end = tf.maximum(left - 1, 0), tf.minimum(left + width + 1, columns)
-        part = tf.io.decode_and_crop_jpeg(encoded, tf.stack([top, first, height, end - first]), channels=3)
-        return part[:, left - first : left - first + width]
-
     def cut() -> tf.Tensor:
         return _decode_whole(encoded)[top : top + height, left : left + width]
 
-    return tf.ensure_shape(tf.cond(tf.io.is_jpeg(encoded), decode_jpeg, cut), [None, None, 3])
+    pixels = tf.cond(tf.io.is_jpeg(encoded), lambda: _decode_jpeg_part(encoded, bounds), cut)
+    return tf.ensure_shape(pixels, [None, None, 3])
+
+
+def _decode_jpeg_part(encoded: tf.Tensor, bounds: tf.Tensor, ratio: int = 1) -> tf.Tensor:
+    # Where colours are stored at half the size, the last column of a part is guessed without its neighbour.
+    top, left, height, width = tf.unstack(bounds, num=4)
+    columns = -(-tf.io.extract_jpeg_shape(encoded)[1] // ratio)
+    first, end = tf.maximum(left - 1, 0), tf.minimum(left + width + 1, columns)
+    window = tf.stack([top, first, height, end - first])
+    part = tf.io.decode_and_crop_jpeg(encoded, window, channels=3, ratio=ratio)
+    return part[:, left - first : left - first + width]

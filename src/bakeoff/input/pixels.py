@@ -5,14 +5,16 @@ height and width in `example["size"]`. Then only what is shown of it is decoded,
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
 from bakeoff.input.augment.layer import Layer, Picture
 from bakeoff.input.augment.scene import draw_number, fold_name, show_whole, split_key
 from bakeoff.input.augment.tile import show_tile
-from bakeoff.input.decode import Example, choose_frames, decode_frames
+from bakeoff.input.decode import Example, choose_frames, choose_ratio, decode_frames
 from bakeoff.input.mixing import Partners, mix
 from bakeoff.input.shape import View
 
@@ -30,12 +32,20 @@ KERNELS = {
 MILD = 1.25
 
 
+class Region(NamedTuple):
+    """Pixels of an image around what is shown of it."""
+
+    frames: tf.Tensor  # (t, h, w, 3)
+    corners: tf.Tensor  # (4,) of what is shown, in these pixels
+    end: tf.Tensor | None = None  # (2,) where the image ends in them, if it may end inside of the last
+
+
 def fit(example: Example, view: View) -> Example:
     """Return the image at the network's input size, for evaluation; boxes are shares of the whole image and stay."""
     frames, black = _choose_frames(example, view, key=None)
     margin = (1 - view.central_crop) / 2
     window = tf.constant([margin, margin, 1 - margin, 1 - margin])
-    region, corners = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
+    region, corners, _ = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
     is_whole = view.central_crop == 1
     way = view.resizing
     image = resample_whole(region, view.size, way) if is_whole else resample(region, corners, view.size, way)
@@ -83,14 +93,17 @@ def _make_layer(
     for name, move in augment.moves.items():
         scene = move.apply(scene, keys[name])
 
+    may_skip = augment.decode == "fraction" and all(KERNELS[way][1] for way in _ways_to_resize(view, augment))
+
     def show() -> Picture:
-        region, corners = _decode_region(frames, size, scene.window, cuts=augment.cuts or view.tiles is not None)
-        image = _resize(region, corners, view, augment, keys["resize"])
+        cuts, sides = augment.cuts or view.tiles is not None, tf.constant([view.size] * 2) if may_skip else None
+        region = _decode_region(frames, size, scene.window, cuts=cuts, sides=sides)
+        image = _resize(region, view, augment, keys["resize"])
         return Picture(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
 
     def show_part(window: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
-        region, corners = _decode_region(frames, size, window, cuts=True)
-        return _resize(region, corners, view, augment, keys["resize"], sides)
+        region = _decode_region(frames, size, window, cuts=True, sides=sides if may_skip else None)
+        return _resize(region, view, augment, keys["resize"], sides)
 
     return Layer(scene, show, show_part)
 
@@ -133,8 +146,8 @@ def _inside(extent: tf.Tensor, start: tf.Tensor, end: tf.Tensor, count: tf.Tenso
     return tf.cast((places >= 0) & (places <= tf.cast(extent, tf.float32)), tf.float32)
 
 
-def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth") -> tf.Tensor:
-    """Bring all of (t, h, w, 3) to (t, size, size, 3) float32.
+def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth", corners: tf.Tensor | None = None) -> tf.Tensor:
+    """Bring all of (t, h, w, 3) to (t, size, size, 3) float32; what is shown may end inside of the last pixels.
 
     Where no side shrinks by more than `MILD`, smooth is bilinear: it looks at every pixel as well, is less than one
     level of 255 away on average, and takes a sixth of the time.
@@ -142,7 +155,8 @@ def resample_whole(frames: tf.Tensor, size: int, method: str = "smooth") -> tf.T
     sides = tf.shape(frames)[1:3]
 
     def resample_by_kernel() -> tf.Tensor:
-        return resample(frames, tf.cast(tf.concat([[0, 0], sides], axis=0), tf.float32), size, method)
+        whole = tf.cast(tf.concat([[0, 0], sides], axis=0), tf.float32)
+        return resample(frames, whole if corners is None else corners, size, method)
 
     def resize_bilinear() -> tf.Tensor:
         centres = method != "legacy_bilinear"
@@ -170,49 +184,58 @@ def _size_of(example: Example) -> tf.Tensor:
     return example["size"] if "size" in example else tf.shape(example["image"])[-3:-1]
 
 
-def _decode_region(frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cuts: bool) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the pixels that a window (4,) in shares of the image touches, and the window in pixels of that region."""
+def _decode_region(
+    frames: tf.Tensor, size: tf.Tensor, window: tf.Tensor, *, cuts: bool, sides: tf.Tensor | None = None
+) -> Region:
+    """Return the pixels that a window (4,) in shares of the image touches.
+
+    With the `sides` (2,) that it is brought to, a JPEG that is much larger is decoded at a fraction of its size.
+    """
     is_encoded = frames.dtype == tf.string
     extent = tf.cast(size, tf.float32)
-    corners = window * tf.tile(extent, [2])
+    corners, ratio, end = window * tf.tile(extent, [2]), None, None
+    if is_encoded and sides is not None:
+        ratio = choose_ratio(frames, corners[2:] - corners[:2], sides)
+        # Such a JPEG is rounded up to whole pixels, so the image ends inside of the last ones.
+        corners, end = (place / tf.cast(ratio, tf.float32) for place in (corners, extent))
+        extent = tf.math.ceil(end)
+        end = tf.where(ratio > 1, end, np.inf)
     if not cuts:
-        return decode_frames(frames, None) if is_encoded else frames, corners
+        return Region(decode_frames(frames, None, ratio) if is_encoded else frames, corners, end)
     low = tf.clip_by_value(tf.floor(corners[:2] + NEARLY), 0.0, extent - 1)
     high = tf.clip_by_value(tf.math.ceil(corners[2:] - NEARLY), low + 1, extent)
     bounds = tf.cast(tf.concat([low, high - low], axis=0), tf.int32)
     if is_encoded:
-        region = decode_frames(frames, bounds)
+        pixels = decode_frames(frames, bounds, ratio)
     else:
         top, left, height, width = tf.unstack(bounds, num=4)
-        region = frames[:, top : top + height, left : left + width]
-    return region, corners - tf.tile(low, [2])
+        pixels = frames[:, top : top + height, left : left + width]
+    return Region(pixels, corners - tf.tile(low, [2]), None if end is None else end - low)
 
 
-def _resize(
-    region: tf.Tensor,
-    corners: tf.Tensor,
-    view: View,
-    augment: Augment,
-    key: tf.Tensor,
-    sides: tf.Tensor | None = None,
-) -> tf.Tensor:
+def _ways_to_resize(view: View, augment: Augment) -> list[str]:
+    """`smooth` stands for the way of evaluation, whichever the network has."""
+    return [view.resizing if method == "smooth" else method for method in augment.resize]
+
+
+def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides: tf.Tensor | None = None) -> tf.Tensor:
     """Resample in one of the ways that may be drawn, and fill what is beside the image.
 
-    `smooth` stands for the way of evaluation, whichever the network has. With `sides` it is a tile of that height and
-    width, which may show a part, or more than the image.
+    With `sides` it is a tile of that height and width, which may show a part, or more than the image.
     """
+    frames, corners, end = region
     shows_beyond = augment.shows_beyond or sides is not None
     size = view.size
-    methods = [view.resizing if method == "smooth" else method for method in augment.resize]
+    methods = _ways_to_resize(view, augment)
     fill = tf.zeros([3])
     if shows_beyond:  # what is resampled is zero beside the image
-        region = tf.cast(region, tf.float32)
-        fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(region, axis=[0, 1, 2])
-        region -= fill
+        frames = tf.cast(frames, tf.float32)
+        fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(frames, axis=[0, 1, 2])
+        frames -= fill
     if augment.cuts or shows_beyond or view.tiles:
-        ways = [lambda method=method: resample(region, corners, size, method, sides) for method in methods]
+        ways = [lambda method=method: resample(frames, corners, size, method, sides) for method in methods]
     else:
-        ways = [lambda method=method: resample_whole(region, size, method) for method in methods]
+        ways = [lambda method=method: resample_whole(frames, size, method, corners) for method in methods]
     if len(ways) == 1:
         image = ways[0]()
     else:
@@ -220,7 +243,7 @@ def _resize(
         known = [size, size] if sides is None else [None, None]
         image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, *known, 3])
     if shows_beyond:
-        image += fill
+        image = (image if end is None else image * _covered(end, corners, tf.shape(image)[1:3])) + fill
     if "bicubic" in augment.resize:
         image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
     return image

@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 from bakeoff import workspace
-from bakeoff.building.alike import MOST_CANDIDATES, Picture, look_alike, middle_frame, open_picture
-from bakeoff.building.images import check_image, find_near_pairs
+from bakeoff.building.alike import (
+    MOST_CANDIDATES,
+    Picture,
+    find_near_pairs,
+    look_alike,
+    middle_frame,
+    open_picture,
+)
+from bakeoff.building.images import check_image
 from bakeoff.errors import DataError
 from bakeoff.judging.material import OWN, Material
 from bakeoff.progress import progress

@@ -86,16 +86,20 @@ def read_folder(folder: Path, files: list[Path], failed: Callable[[Path, str], o
 
 
 def take_sample(
-    pictures: Iterable[Named], looker: "Looker", advance: Callable[[int], object], most: int | None
+    pictures: Iterable[Named],
+    looker: "Looker",
+    advance: Callable[[int], object],
+    most: int | None,
+    is_square: bool = False,
 ) -> Sample:
-    """Look at every picture; `most` is the longer side to which the run's data were made smaller."""
+    """Look at every picture; `most` is the longer side, or the square, to which the run's data were made smaller."""
     names: list[str] = []
     aspects: dict[str, list[np.ndarray]] = {}
     waiting = iter(pictures)
     while some := list(islice(waiting, AT_ONCE)):
         shown, features = looker.look([pixels for _, pixels in some])
         for (name, pixels), seen, found in zip(some, shown, features, strict=True):
-            height, width = _shrink(pixels.shape[0], pixels.shape[1], most)
+            height, width = _shrink(pixels.shape[0], pixels.shape[1], most, is_square)
             names.append(name)
             for aspect, values in chain(measure((height, width), seen).items(), [(FEATURES, found)]):
                 aspects.setdefault(aspect, []).append(np.asarray(values, np.float64))
@@ -103,6 +107,8 @@ def take_sample(
     return Sample(names, {aspect: np.stack(values) for aspect, values in aspects.items()})
 
 
-def _shrink(height: int, width: int, most: int | None) -> tuple[int, int]:
+def _shrink(height: int, width: int, most: int | None, is_square: bool) -> tuple[int, int]:
+    if is_square and most and max(height, width) > most:
+        return most, most
     scale = min(1.0, most / max(height, width)) if most else 1.0
     return max(1, round(height * scale)), max(1, round(width * scale))

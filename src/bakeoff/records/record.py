@@ -15,6 +15,7 @@ from bakeoff.records.wire import Feature, encode_blobs, encode_features, encode_
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 SEEN = (TRAIN, VALIDATION)  # by training and by whatever chooses among runs; all records have both
 SPLITS = (*SEEN, TEST)
+RGB, THREE = encode_texts(["RGB"]), encode_integers([3])
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,12 @@ def number_classes(classes: Iterable[str]) -> dict[str, int]:
 
 def encode_record(record: Record, ids: Mapping[str, int], sha256: str | None = None) -> bytes:
     """Return the record as a serialized tf.Example. `sha256` is the digest of its one image, if it is known already."""
+    name = encode_texts([record.name])
     features = {
         "image/height": encode_integers([record.height]),
         "image/width": encode_integers([record.width]),
-        "image/filename": encode_texts([record.name]),
-        "image/source_id": encode_texts([record.name]),
+        "image/filename": name,
+        "image/source_id": name,
     } | (_encode_clip(record) if record.frames_per_second else _encode_image(record, sha256))
     prefix = "image/object/class" if record.is_scene else "image/class"
     labels = [box.label for box in record.boxes] if record.is_scene else record.labels
@@ -89,8 +91,8 @@ def _encode_image(record: Record, sha256: str | None) -> dict[str, Feature]:
         "image/encoded": encode_blobs([image]),
         "image/format": encode_texts([record.format]),
         "image/key/sha256": encode_texts([sha256 or hashlib.sha256(image).hexdigest()]),
-        "image/colorspace": encode_texts(["RGB"]),
-        "image/channels": encode_integers([3]),
+        "image/colorspace": RGB,
+        "image/channels": THREE,
     }
     if record.is_scene:
         for side in ("ymin", "xmin", "ymax", "xmax"):

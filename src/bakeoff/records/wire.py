@@ -8,7 +8,7 @@ Keys are written in sorted order, so equal features give equal bytes.
 
 import struct
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -16,6 +16,7 @@ Value = Sequence[bytes] | Sequence[float] | Sequence[int]
 Feature = tuple[int, list[bytes]]  # its field number, and parts of its value that `encode_features` joins
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # field numbers of Feature
 VARINT, DELIMITED = 0, 2  # wire types
+MOST_COMMON = 24  # bytes of a value that is encoded once for all records that have it
 MOST_VALUES = 1 << 18  # of a feature that is read, and features of an example; more are damage
 FIXED = {1: 8, 5: 4}  # wire types of so many bytes
 TAGS = {kind: bytes([kind << 3 | DELIMITED]) for kind in (BYTES, FLOATS, INTEGERS)}
@@ -49,12 +50,25 @@ def encode_features(features: Mapping[str, Feature]) -> bytes:
     for key in sorted(features):
         kind, value = features[key]
         size = sum(map(len, value))
+        if size <= MOST_COMMON:
+            entry = _encode_common(key, kind, b"".join(value))
+            parts.append(entry)
+            length += len(entry)
+            continue
         feature = TAGS[kind] + _encode_varint(size)
         entry = _encode_key(key) + _encode_varint(len(feature) + size) + feature
         head = b"\n" + _encode_varint(len(entry) + size)
         parts += [head, entry, *value]
         length += len(head) + len(entry) + size
     return b"".join([b"\n", _encode_varint(length), *parts])
+
+
+@lru_cache(maxsize=4096)
+def _encode_common(key: str, kind: int, value: bytes) -> bytes:
+    """Return an entry of the map that many records have: a width, a label."""
+    feature = TAGS[kind] + _encode_varint(len(value)) + value
+    entry = _encode_key(key) + _encode_varint(len(feature)) + feature
+    return b"\n" + _encode_varint(len(entry)) + entry
 
 
 @cache

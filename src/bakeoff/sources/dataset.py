@@ -126,6 +126,7 @@ class Dataset:
     split: Split = field(default_factory=Split)
     shards: Shards = field(default_factory=Shards)
     max_side: int | None = None  # larger images are resized
+    square: bool = False  # to max_side x max_side: what a network of that input size is shown of them
     max_rejected: float = 0.05  # share of the items; with more the build fails
     # A box of no area is a slip of the mouse that marks nothing; any other bad box casts doubt on all of its image.
     on_bad_box: OnBadBox = "drop_empty"
@@ -135,6 +136,9 @@ class Dataset:
     def __post_init__(self) -> None:
         require(bool(self.path.strip()), "path", self.path, "a folder, such as data/raw/<dataset>")
         require(self.max_side is None or 16 <= self.max_side <= 16384, "max_side", self.max_side, "16 to 16384 or null")
+        require(
+            not self.square or self.max_side is not None, "square", True, "false unless data.max_side says its side"
+        )
         require(0 <= self.max_rejected <= 1, "max_rejected", self.max_rejected, "a share between 0 and 1")
         for key in ("validation_path", "test_path"):
             other = getattr(self, key)

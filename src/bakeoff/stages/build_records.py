@@ -13,7 +13,6 @@ from bakeoff.building.writing import make_records
 from bakeoff.elsewhere.ray_connection import ON_VARIABLE
 from bakeoff.errors import said_plainly
 from bakeoff.machine import cores
-from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import say
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import Source
@@ -51,6 +50,7 @@ def main() -> None:
         options = read_options(parser)
         # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
         from bakeoff.config.variant import choose_source
+        from bakeoff.planning.whole import keep_stage
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)

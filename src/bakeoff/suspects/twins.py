@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.building.alike import MOST_CANDIDATES, look_alike
-from bakeoff.building.images import find_near_pairs
+from bakeoff.building.alike import MOST_CANDIDATES, find_near_pairs, look_alike
 from bakeoff.quiet import quiet_pillow
 from bakeoff.suspects.boxes import SAME, overlaps
 from bakeoff.suspects.labelled import Labelled, boxes_in, labels_in

@@ -18,7 +18,8 @@ TRUTH = ("boxes", "classes", "label", "labels")
 
 
 def is_augmented(run: Variant) -> bool:
-    return run.train.augment != Augment(until=run.train.augment.until)
+    augment = run.train.augment
+    return augment != Augment(until=augment.until, decode=augment.decode)
 
 
 def draw_augmented(run: Variant, store: "Store", classes: Sequence[str], count: int) -> "Image.Image":

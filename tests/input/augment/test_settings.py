@@ -119,7 +119,7 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
         ({"crop": {"kind": "single", "min_area": 0}}, "train.augment.crop.min_area: must be above 0, at most 1"),
         ({"crop": {"kind": "ssd", "ways": [{"min_seen": 3}]}}, "train.augment.crop.ways[0].min_seen: must be betw"),
         ({"resize": ["cubic"]}, "train.augment.resize[0]: no such choice 'cubic'; did you mean 'bicubic'?"),
-        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, copy_paste, crop, expand, fill"),
+        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, copy_paste, crop, decode, expand, fill"),
     ],
 )  # fmt: skip
 def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], said: str) -> None:

@@ -98,9 +98,9 @@ def test_only_the_crop_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     decode = pixels.decode_frames
 
-    def note(encoded: tf.Tensor, bounds: tf.Tensor | None) -> tf.Tensor:
+    def note(encoded: tf.Tensor, bounds: tf.Tensor | None, ratio: tf.Tensor | None) -> tf.Tensor:
         asked.append(None if bounds is None else bounds.numpy().tolist())
-        return decode(encoded, bounds)
+        return decode(encoded, bounds, ratio)
 
     monkeypatch.setattr(pixels, "decode_frames", note)
     encoded = tf.io.encode_jpeg(noise(HEIGHT, WIDTH, 3))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 Method = Literal["smooth", "bilinear", "nearest", "bicubic", "area"]
+Decode = Literal["fraction", "full"]
 GREY = (127.5, 127.5, 127.5)  # zero to the network
 # `apply(scene, key)` changes what part of the image is shown, before it is resized; `cuts` and `shows_beyond` say how.
 MOVES = ("expand", "crop", "zoom")
@@ -51,6 +52,7 @@ class Augment:
     zoom: Zoom = field(default_factory=Zoom)
     fill: tuple[float, ...] = GREY  # red, green, blue beside a smaller image; empty: the image's average colour
     resize: tuple[Method, ...] = ("smooth",)  # one of them is drawn; `smooth`: as evaluation does it
+    decode: Decode = "fraction"  # of a JPEG much larger than the network's input; `full`: all pixels, as in evaluation
     mosaic: Mosaic | None = None
     copy_paste: CopyPaste | None = None
     mixup: Mixup | None = None
