@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
-# Keras loads them where they are installed, for what nothing here calls: a third of the time that loading takes.
-NOT_NEEDED = ("matplotlib", "pandas", "sklearn")
+# TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
+NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
 # A network and its graphs are a million objects that stay. Looking through them every 700 takes a tenth of a stage.
 NEW_OBJECTS_BEFORE_A_LOOK = 50_000
 

@@ -1,9 +1,11 @@
 """Hydra's words on a command line mean what the same choice means in params.yaml."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from bakeoff.config import compose as compose_module
 from bakeoff.config.compose import compose
 from bakeoff.config.words import applied
 from bakeoff.errors import ConfigError
@@ -93,3 +95,29 @@ def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(said, encoding="utf-8")
     found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
     assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (30, 3)
+
+
+def test_the_same_options_are_composed_once_until_a_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points of a sweep mostly choose the same options."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    calls: list[list[str]] = []
+    by_hydra = compose_module.hydra_compose
+
+    def count(name: str, options: list[str]) -> object:
+        calls.append(options)
+        return by_hydra(name, options)
+
+    monkeypatch.setattr(compose_module, "hydra_compose", count)
+
+    def peak(*overrides: str) -> object:
+        composed = compose(ROOT / "params.yaml", tmp_path / "conf", groups=("lr",), overrides=overrides)
+        composed.problems.raise_any()
+        return composed.tree["lr"]["peak"]
+
+    assert [peak("lr=cosine", f"lr.peak={value}") for value in (0.5, 0.25)] == [0.5, 0.25] and len(calls) == 1
+    before = peak("lr=cosine")
+    option = tmp_path / "conf/lr/cosine.yaml"
+    option.write_text(option.read_text(encoding="utf-8").replace("peak: 0.003", "peak: 0.875"), encoding="utf-8")
+    assert (len(calls), before == 0.875, peak("lr=cosine"), len(calls)) == (1, False, 0.875, 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.networks.blocks import BatchNorm
+from bakeoff.networks.norms import BatchNorm
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 1, 4), (3, 5, 2, 4), (1, 1, 1, 4)])

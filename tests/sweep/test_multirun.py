@@ -13,6 +13,7 @@ from typing import Any
 
 import hydra
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
@@ -150,6 +151,23 @@ def test_hydras_own_sweeper_makes_the_points(words: list[str], points: list[str]
     params = place / "params.yaml"
     params.write_text(params.read_text().replace("lr: {use: preset}", "lr: {use: preset, floor: 0.1}"))
     assert entered(*words) == points
+
+
+def test_hydra_composes_once_for_each_choice_of_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    composed: list[Sequence[str]] = []
+    load = ConfigLoaderImpl.load_sweep_config
+
+    def count(loader: Any, master_config: Any, sweep_overrides: Any) -> Any:
+        composed.append(sweep_overrides)
+        return load(loader, master_config, sweep_overrides)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", count)
+    application = Entered()
+    multirun(application, "-m", "lr=cosine,constant", "seed=range(0,20)", "lr.peak=1,2")
+    assert len(application.names) == 80
+    assert [sorted(words) for words in composed] == [
+        ["lr.peak=1", "lr=cosine", "seed=0"], ["lr.peak=1", "lr=constant", "seed=0"]
+    ]  # fmt: skip
 
 
 def test_a_point_is_named_by_what_varies() -> None:

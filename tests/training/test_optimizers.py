@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
+from bakeoff.training.one_pass_adam import OnePassAdam
 from bakeoff.training.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.training.settings import EarlyStopping, Train
 from bakeoff.training.step import Step
@@ -162,3 +163,21 @@ def test_gradients_are_clipped_by_their_norm_all_together() -> None:
 def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
         kind(**fields)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "global_clipnorm": 0.5}])
+def test_adam_in_one_pass_goes_where_keras_goes(options: dict[str, float]) -> None:
+    draw = np.random.default_rng(0)
+    gradients = [[draw.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3,), (3,), (3,))] for _ in range(5)]
+    ends = []
+    for kind in (keras.optimizers.Adam, OnePassAdam):
+        keras.utils.set_random_seed(0)
+        network, optimizer = normed_head(), kind(beta_1=0.8, beta_2=0.95, **options)
+        optimizer.build(network.trainable_variables)
+        for rate, step in zip((0.1, 0.2, 0.05, 0.3, 0.1), gradients, strict=True):
+            optimizer.learning_rate = rate
+            optimizer.apply([tf.constant(one) for one in step], network.trainable_variables)
+        ends.append([np.array(variable) for variable in (*network.weights, *optimizer.variables)])
+    assert len(ends[0]) == len(ends[1])
+    for expected, found in zip(*ends, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)

@@ -7,6 +7,7 @@ import keras
 
 from bakeoff.networks.blocks import Tensor, channels, to_unit_range
 from bakeoff.networks.network import Classifier
+from bakeoff.networks.norms import BatchNormalization, use_fast_norms
 
 if TYPE_CHECKING:
     from bakeoff.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
@@ -98,6 +99,7 @@ def _classifier(image: Tensor, x: Tensor, settings: Classifier, num_classes: int
     x = keras.layers.Dropout(settings.dropout, name="dropout")(x)
     logits = keras.layers.Dense(num_classes, dtype="float32", name="logits")(x)
     network = keras.Model(image, {"classes": logits}, name=name)
+    use_fast_norms(network)
     for layer in network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.momentum = settings.batch_norm_momentum
@@ -109,7 +111,7 @@ def _auxiliary_logits(x: Tensor, outputs: int) -> Tensor:
     x = keras.layers.AveragePooling2D(min(5, x.shape[1]), strides=3, name="auxiliary.average_pool")(x)
     for filters, kernel, name in ((128, 1, "auxiliary.narrow"), (768, 5, "auxiliary.wide")):
         x = keras.layers.Conv2D(filters, min(kernel, x.shape[1]), use_bias=False, name=name)(x)
-        x = keras.layers.BatchNormalization(scale=False, name=f"{name}.norm")(x)
+        x = BatchNormalization(scale=False, name=f"{name}.norm")(x)
         x = keras.layers.ReLU(name=f"{name}.relu")(x)
     x = keras.layers.GlobalAveragePooling2D(name="auxiliary.features")(x)
     near_zero = keras.initializers.TruncatedNormal(stddev=0.001)
@@ -135,7 +137,7 @@ def _renumber(network: keras.Model, settings: "InceptionV3") -> keras.Model:
             number = int(match[2] or 0) - min(numbers[match[1]])
             config["name"] = f"{match[1]}_{number}" if number else match[1]
         if isinstance(layer, keras.layers.BatchNormalization):
-            config["momentum"] = settings.batch_norm_momentum
+            return BatchNormalization.from_config(config | {"momentum": settings.batch_norm_momentum})
         if settings.l2_weight and "kernel_regularizer" in config:
             config["kernel_regularizer"] = keras.regularizers.L2(settings.l2_weight / 2)
         return type(layer).from_config(config)

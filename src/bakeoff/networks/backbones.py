@@ -11,7 +11,6 @@ import keras
 
 from bakeoff.networks.blocks import (
     ACTIVATIONS,
-    BatchNorm,
     Tensor,
     channels,
     initializer,
@@ -19,6 +18,7 @@ from bakeoff.networks.blocks import (
     to_unit_range,
 )
 from bakeoff.networks.detector import Backbone, Convolutions
+from bakeoff.networks.norms import BatchNorm
 
 IMAGENET_MEANS = (123.68, 116.779, 103.939)  # red, green, blue
 LITE_DEPTHS = {"mobilenet_v1": {"conv_pw_12": 512, "conv_pw_13": 256}}  # of a backbone under a depthwise pyramid

@@ -5,25 +5,11 @@ from typing import TypeAlias
 import keras
 
 from bakeoff.networks.detector import Convolutions
+from bakeoff.networks.norms import BatchNorm, BatchNormalization
 
 Tensor: TypeAlias = keras.KerasTensor
 Sides: TypeAlias = int | tuple[int, int, int]  # one for both sides of an image, or time, height and width
 ACTIVATIONS = {"relu6": 6.0, "relu": None}  # where ReLU ends
-
-
-class BatchNorm(keras.layers.BatchNormalization):
-    """Batch norm whose moving variance is that of the population, not of the batch, as in TensorFlow's fused one."""
-
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Tensor:
-        if not (training and self.trainable):
-            return super().call(inputs, training=training, mask=mask)
-        kept = self.momentum * self.moving_variance
-        outputs = super().call(inputs, training=training, mask=mask)
-        after = 1.0 * self.moving_variance
-        seen = keras.ops.cast(keras.ops.prod(keras.ops.stack(keras.ops.shape(inputs)[:-1])), after.dtype)
-        lacking = (after - kept) / keras.ops.maximum(seen - 1, 1)  # to n / (n - 1) of what this batch added
-        self.moving_variance.assign(after + keras.ops.where(seen > 1, lacking, 0.0))
-        return outputs
 
 
 def channels(number: int, width: float) -> int:
@@ -41,7 +27,7 @@ def convolve(x: Tensor, filters: int, *, name: str, momentum: float, kernel: Sid
     layer = keras.layers.Conv3D if isinstance(kernel, tuple) else keras.layers.Conv2D
     options = {"padding": "same", "use_bias": False, "kernel_initializer": "he_normal"}
     x = layer(filters, kernel, strides, name=f"{name}.conv", **options)(x)
-    x = keras.layers.BatchNormalization(momentum=momentum, name=f"{name}.norm")(x)
+    x = BatchNormalization(momentum=momentum, name=f"{name}.norm")(x)
     return keras.layers.ReLU(name=f"{name}.relu")(x)
 
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from bakeoff.networks.blocks import Tensor, channels, rows, to_unit_range
+from bakeoff.networks.norms import BatchNormalization
 
 if TYPE_CHECKING:
     from bakeoff.networks.point_detector import PointDetector
@@ -33,7 +34,7 @@ class Layers:
 
     def normalise(self, x: Tensor, name: str) -> Tensor:
         """Add batch norm and activation."""
-        x = keras.layers.BatchNormalization(momentum=self._detector.batch_norm_momentum, name=f"{name}.norm")(x)
+        x = BatchNormalization(momentum=self._detector.batch_norm_momentum, name=f"{name}.norm")(x)
         return keras.layers.Activation(self._detector.activation, name=f"{name}.{self._detector.activation}")(x)
 
     def partial_stage(self, x: Tensor, *, name: str, pairs: int, adds: bool) -> Tensor:

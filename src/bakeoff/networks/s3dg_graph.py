@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import keras
 
 from bakeoff.networks.blocks import Tensor, to_unit_range
+from bakeoff.networks.norms import BatchNormalization
 
 if TYPE_CHECKING:
     from bakeoff.networks.s3dg import S3dG
@@ -100,7 +101,7 @@ def _normed(
         name=name,
     )(x)
     momentum, epsilon = settings.batch_norm_momentum, settings.batch_norm_epsilon
-    x = keras.layers.BatchNormalization(momentum=momentum, epsilon=epsilon, scale=False, name=f"{name}.norm")(x)
+    x = BatchNormalization(momentum=momentum, epsilon=epsilon, scale=False, name=f"{name}.norm")(x)
     return keras.layers.ReLU(name=f"{name}.relu")(x)
 
 

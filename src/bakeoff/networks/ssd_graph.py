@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from bakeoff.networks.blocks import Tensor, channels, convolve, rows, to_unit_range
+from bakeoff.networks.norms import BatchNormalization
 
 if TYPE_CHECKING:
     from bakeoff.networks.ssd import Ssd
@@ -67,7 +68,7 @@ def _heads(levels: list[Tensor], ssd: "Ssd", num_classes: int) -> tuple[Tensor, 
     for stride, x in zip(ssd.strides, levels, strict=True):
         for number, layer in enumerate(shared):
             name, momentum = f"head.stride{stride}.norm{number}", ssd.batch_norm_momentum
-            x = keras.layers.ReLU()(keras.layers.BatchNormalization(momentum=momentum, name=name)(layer(x)))
+            x = keras.layers.ReLU()(BatchNormalization(momentum=momentum, name=name)(layer(x)))
         boxes.append(to_boxes(x))
         classes.append(to_classes(x))
     answers = ssd.loss.outputs(num_classes)

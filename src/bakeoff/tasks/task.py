@@ -1,7 +1,6 @@
 """The tasks, what each of them can do, what a network answers to batches, and the one loop that judges answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self
 
 import keras
@@ -19,6 +18,7 @@ from bakeoff.tasks.tiled import answer_in_looks
 
 Tensors = dict[str, tf.Tensor]
 Answer = Callable[[Tensors], Tensors]
+OF_BOXES = ("boxes", "classes")  # what a detector's batch has of each box
 
 
 class Score(Protocol):
@@ -95,12 +95,33 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
     view = View.of(task.model) if isinstance(task, Detection) else None
     in_looks = view is not None and view.tiles is not None
 
-    @partial(compile_graph, reduce_retracing=in_looks)  # for there are many numbers of looks and of boxes in them
     def answer(batch: Tensors) -> Tensors:
         outputs = as_float32(network(batch["image"], training=False))
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
 
-    return answer_in_looks(view, answer, with_losses=with_losses) if view and in_looks else answer
+    if view and in_looks:  # there are many numbers of looks and of boxes in them
+        return answer_in_looks(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)
+    return compile_once(answer, OF_BOXES if isinstance(task, Detection) else ())
+
+
+def compile_once(answer: Answer, lists: Collection[str]) -> Answer:
+    """Return one graph for batches of any size and for any number of boxes; to make a graph takes a second.
+
+    `lists` names what has a row for each box.
+    """
+    compiled: list[Answer] = []
+
+    def call(batch: Tensors) -> Tensors:
+        if not compiled:
+            sizes = {name: 2 if name in lists else 1 for name in batch}  # dimensions that change from batch to batch
+            loose = {
+                name: tf.TensorSpec([None] * sizes[name] + list(one.shape[sizes[name] :]), one.dtype)
+                for name, one in batch.items()
+            }
+            compiled.append(compile_graph(answer, input_signature=[loose]))
+        return compiled[0](batch)
+
+    return call
 
 
 def judge(

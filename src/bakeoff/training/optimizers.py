@@ -104,10 +104,10 @@ class Adam:
         return 2
 
     def build(self, network: "keras.Model") -> "keras.optimizers.Optimizer":
-        import keras
+        from bakeoff.training.one_pass_adam import OnePassAdam
 
         return _for_network(
-            keras.optimizers.Adam(beta_1=self.beta_1, beta_2=self.beta_2, epsilon=self.epsilon, **_shared(self)),
+            OnePassAdam(beta_1=self.beta_1, beta_2=self.beta_2, epsilon=self.epsilon, **_shared(self)),
             network,
             self.no_decay,
         )
