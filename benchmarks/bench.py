@@ -21,8 +21,9 @@ BEGIN, END = "<!-- what follows is written by `make bench` -->", "<!-- end of wh
 HEAD = "| what | here | the other arm | ratio | load |\n|---|---|---|---|---|"
 COMMANDS = (
     "startup.py", "nothing_to_do.py --pairs 3", "compare.py --repeats 3", "metrics.py", "records.py --images 3000",
-    "input.py --images 1200 --rounds 1 --arms bakeoff unchecked plain resized keras", "evaluate.py --rounds 1",
-    "training.py --networks ssd_small cnn_small --repeats 2 --seconds 4", "determinism.py --pairs 1",
+    "input.py --images 1200 --rounds 1 --arms bakeoff unchecked plain square keras", "evaluate.py --rounds 1",
+    "training.py --networks ssd_small cnn_small --repeats 2 --seconds 4", "convolutions.py --turns 3 --seconds 1",
+    "determinism.py --pairs 1",
     "checkpoints.py --networks ssd_small --checkpoints 8",
 )  # fmt: skip
 NETWORKS = "networks.py --seconds 2"

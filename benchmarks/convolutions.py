@@ -24,8 +24,8 @@ from contextlib import contextmanager
 
 import keras
 import tensorflow as tf
-from machine import describe_machine
 from made_up import CLASSES, made_up_batch, read_option
+from result import describe_machine, print_result
 
 from bakeoff.graphs import compile_graph
 from bakeoff.networks.norms import BatchNormalization
@@ -142,6 +142,9 @@ def compare(name: str, arms: dict[str, Arm], turns: int, seconds: float) -> None
         times = f"{statistics.median(clock[arm]):.1f} | {statistics.median(processor[arm]):.1f}"
         ratios = " | ".join(f"{ratio(processor, arm, to):.2f}" for to in ("convolutions", "step"))
         print(f"| `{name}` | {arm} | {times} | {ratios} |", flush=True)
+    what, (here, there) = f"a step of `{name}`", (statistics.median(processor[arm]) for arm in ("step", "convolutions"))
+    more = ratio(processor, "step", "convolutions")
+    print_result(what, f"{here:.1f} ms of CPU", f"{there:.1f} ms", ratio=more, other="its convolutions alone")
 
 
 def ratio(taken: dict[str, list[float]], arm: str, to: str) -> float:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import yaml
 from PIL import Image, ImageDraw
+from result import print_result
 
 ROOT = Path(__file__).resolve().parent.parent
 ARMS = (
@@ -103,6 +104,15 @@ def report(found: dict[str, list[dict[str, float]]]) -> None:
         if {arm, other} <= middle.keys():
             rate, cpu = middle[arm]["rate"] / middle[other]["rate"], middle[other]["cpu"] / middle[arm]["cpu"]
             print(f"{arm} is {rate:.2f} times {other} by the clock, {cpu:.2f} times by the processor")
+    for arm, other, name in (
+        ("bakeoff", "plain", "the same decoding, unshuffled"), ("unchecked", "bakeoff", "with checksums"),
+        ("square", "keras", "image_dataset_from_directory"),
+    ):  # fmt: skip
+        if {arm, other} <= middle.keys():
+            here, there = middle[arm]["cpu"], middle[other]["cpu"]
+            print_result(
+                f"an image read, {arm}", f"{here:.2f} ms of CPU", f"{there:.2f} ms", ratio=there / here, other=name
+            )
     if {"first", "late"} <= middle.keys():
         print(f"a resume at step {LATE_STEP:,} costs {middle['late']['first'] - middle['first']['first']:+.2f} s")
 

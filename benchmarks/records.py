@@ -19,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from result import print_result
 from sklearn.datasets import load_sample_images
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,18 +75,19 @@ if __name__ == "__main__":
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--images", type=int, nargs="+", default=[3000, 20000], help="of the first also the plain loop")
     parser.add_argument("--folder", type=Path, help="where to work; a temporary folder unless given")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        (memory if arguments.memory else speed)(Path(folder))
+        memory(Path(folder)) if arguments.memory else speed(Path(folder), arguments.images)
 
 
-def speed(folder: Path) -> None:
+def speed(folder: Path, counts: Sequence[int]) -> None:
     script = folder / "ceiling.py"  # a file, because its processes import it
     script.write_text(CEILING)
     print(f"{'images':>7} {'what':10} {'seconds':>8} {'least':>7} {'most':>7} {'images/s':>9}")
     medians: dict[tuple[int, str], float] = {}
-    for count in (3000, 20000):
+    for count in counts:
         workspace = new_workspace(folder / str(count))
         images = workspace / "data/raw/images"
         write_images(images, count, (640, 480))
@@ -93,7 +95,7 @@ def speed(folder: Path) -> None:
             "bakeoff": [sys.executable, "-m", "bakeoff.stages.build_records"],
             "ceiling": [sys.executable, str(script), str(images)],
         }
-        if count == 3000:
+        if count == counts[0]:
             commands["plain"] = [sys.executable, "-c", PLAIN, str(images), str(workspace)]
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(REPEATS):  # one after the other in turn, so that a busy moment hits all alike
@@ -104,8 +106,13 @@ def speed(folder: Path) -> None:
             rate = count / medians[count, name]
             print(f"{count:7,} {name:10} {medians[count, name]:8.2f} {min(runs):7.2f} {max(runs):7.2f} {rate:9,.0f}")
         shutil.rmtree(workspace)
-    print(f"plain / bakeoff on 3,000: {medians[3000, 'plain'] / medians[3000, 'bakeoff']:.2f}")
-    print(f"ceiling / bakeoff on 20,000: {medians[20000, 'ceiling'] / medians[20000, 'bakeoff']:.2f}")
+    for count, arm, other in (
+        (counts[0], "plain", "a plain TensorFlow loop"),
+        (counts[-1], "ceiling", "only checking"),
+    ):
+        here, there = medians[count, "bakeoff"], medians[count, arm]
+        what = f"`build_records` of {count:,} images"
+        print_result(what, f"{here:.1f} s", f"{there:.1f} s", ratio=there / here, other=other)
 
 
 def memory(folder: Path) -> None:

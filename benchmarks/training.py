@@ -26,6 +26,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 from made_up import CLASSES, made_up_batch, read_option
+from result import print_result
 
 from bakeoff.lr.decays import Constant
 from bakeoff.progress import Bar
@@ -206,6 +207,9 @@ def compare(name: str, kitchen: Kitchen, repeats: int, seconds: float) -> None:
             f" {ratio(processors, 'fit', arm):8.3f}",
             flush=True,
         )
+    what, (there, here) = f"a step of `{name}`", (statistics.median(processors[arm]) for arm in ("bare", "bakeoff"))
+    ours = 1 / ratio(processors, "bare", "bakeoff")
+    print_result(what, f"{here:.1f} ms of CPU", f"{there:.1f} ms", ratio=ours, other="a bare compiled loop")
     waited, beside = kitchen.checkpoint_milliseconds()
     interval = CHECKPOINT_EVERY * min(walls["bare"])
     print(
