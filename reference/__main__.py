@@ -1,11 +1,11 @@
 """`python -m reference`: write docs/reference/ anew."""
 
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from reference.pages import FOLDER, make_pages
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         pages = make_pages()
         for name, text in pages.items():
             (FOLDER / name).write_text(text, encoding="utf-8")

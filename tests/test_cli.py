@@ -96,8 +96,8 @@ def test_a_port_that_is_taken_is_named(empty: Path) -> None:
 
 
 WORDY = """
-from bakeoff.errors import DataError, said_plainly
-with said_plainly():
+from bakeoff.errors import DataError, errors_in_one_line
+with errors_in_one_line():
     for line in range({lines}):
         print("a line that nobody reads")
     {end}

@@ -13,7 +13,7 @@ from imports import ROOT
 
 BEGUN = """
 import sys, time
-from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
+from bakeoff.cli.terminal import end_as_by_ctrl_c, print_while_heard
 end_as_by_ctrl_c()
 try:
     open(sys.argv[1], "w").close()
@@ -36,7 +36,7 @@ def ended(folder: Path) -> bool:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such terminals")
-@pytest.mark.parametrize(("seconds", "say"), [(60, "pass"), (0, "say_while_heard('it goes on')")])
+@pytest.mark.parametrize(("seconds", "say"), [(60, "pass"), (0, "print_while_heard('it goes on')")])
 def test_a_closed_terminal_is_as_ctrl_c_though_nobody_hears_what_is_said(
     seconds: int, say: str, tmp_path: Path
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_closed_terminal_is_as_ctrl_c_though_nobody_hears_what_is_said(
 
 
 def test_a_pipe_that_nobody_reads_is_as_ctrl_c(tmp_path: Path) -> None:
-    code = BEGUN.format(seconds=0.01, say="say_while_heard('it goes on')")
+    code = BEGUN.format(seconds=0.01, say="print_while_heard('it goes on')")
     command = [sys.executable, "-c", code, str(tmp_path / "begun"), str(tmp_path / "ended")]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
     assert child.stdout is not None

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bakeoff.errors import STOPPED, ConfigError, choices, hide_interrupt_traceback, said_plainly
+from bakeoff.errors import STOPPED, ConfigError, choices, errors_in_one_line, hide_interrupt_traceback
 
 
 def test_the_nearest_name_is_offered_before_all_of_them() -> None:
@@ -39,7 +39,7 @@ def test_nothing_is_offered_for_a_name_that_is_like_none() -> None:
 def test_what_a_user_can_mend_is_one_line_and_a_code(
     error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
         raise error
     assert ended.value.code == code
     assert capsys.readouterr().err == f"{line}\n"
@@ -56,14 +56,14 @@ def test_what_a_user_can_mend_is_one_line_and_a_code(
 def test_what_the_machine_refuses_is_one_line_with_its_remedy(
     number: int, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
         raise OSError(number, os.strerror(number), ".bakeoff/runs")
     line = f".bakeoff/runs: {os.strerror(number)}; {remedy} and run the same command again\n"
     assert (ended.value.code, capsys.readouterr().err) == (2, line)
 
 
 def test_a_mistake_of_ours_keeps_its_traceback() -> None:
-    with pytest.raises(ZeroDivisionError), said_plainly():
+    with pytest.raises(ZeroDivisionError), errors_in_one_line():
         raise ZeroDivisionError
 
 

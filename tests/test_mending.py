@@ -87,7 +87,7 @@ def test_a_lock_that_a_kill_left_half_written_is_as_before(
         mending.KEPT_LOCK.parent.mkdir()
         mending.KEPT_LOCK.write_text(kept)
         os.utime(mending.KEPT_LOCK, (1e9, 1e9))
-    mending.mend_lock()
+    mending.repair_lock()
     left = mending.LOCK.read_text() if mending.LOCK.is_file() else None
     whole = LOCK[:length].endswith("\n") and not LOCK[:length].endswith(":\n")
     assert left == (LOCK[:length] if whole else LOCK if kept == LOCK else None)
@@ -99,16 +99,16 @@ def test_a_lock_that_a_kill_left_half_written_is_as_before(
 def test_a_whole_lock_is_kept_and_one_that_is_being_written_is_waited_for(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mending.mend_lock()
+    mending.repair_lock()
     assert not mending.LOCK.exists() and not mending.KEPT_LOCK.exists()
     mending.LOCK.write_text("")
     monkeypatch.setattr("time.sleep", lambda _: mending.LOCK.write_text(LOCK))
-    mending.mend_lock()
+    mending.repair_lock()
     assert mending.LOCK.read_text() == mending.KEPT_LOCK.read_text() == LOCK
     conflict = f"{LOCK}<<<<<<< ours\n"
     mending.LOCK.write_text(conflict)
     os.utime(mending.LOCK, (1e9, 1e9))
-    mending.mend_lock()
+    mending.repair_lock()
     assert mending.LOCK.read_text() == conflict
 
 
@@ -119,7 +119,7 @@ def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.Cap
         subprocess.run(command, check=True, env=environment())
     mending.LOCK.write_bytes(b"\0" * 40)
     os.utime(mending.LOCK, (1e9, 1e9))
-    mending.mend_lock()
+    mending.repair_lock()
     assert mending.LOCK.read_bytes() == mending.KEPT_LOCK.read_bytes() == windows
     assert "mended: dvc.lock was left half written; it is again as in the last commit" in capsys.readouterr().err
 
@@ -151,11 +151,11 @@ def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, ha
 
 
 def test_a_list_of_holders_that_is_being_written_is_waited_for(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mending.mend_holders()
+    mending.repair_holders()
     mending.HOLDERS.parent.mkdir()
     mending.HOLDERS.write_text("")
     monkeypatch.setattr("time.sleep", lambda _: mending.HOLDERS.write_text('{"read": {}}'))
-    mending.mend_holders()
+    mending.repair_holders()
     assert mending.HOLDERS.read_text() == '{"read": {}}'
 
 
@@ -181,7 +181,7 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
     for how in ("half", "zeros", "empty"):
         damage(new, how)
         whole, left = Path("given").read_bytes(), new.read_bytes()
-        mending.mend(dvc.cache())
+        mending.repair(dvc.cache())
         assert left != whole and not new.exists()
         new.write_bytes(whole)
     damage(new, "empty")
@@ -223,13 +223,13 @@ def test_of_a_cache_that_was_never_looked_at_what_is_empty_goes_at_once(place: P
     [made] = [path for path in objects() if path.stat().st_size]
     damage(made, "empty")
     assert dvc.cached_file(made.parent.name + made.name) is None and dvc.cached_file(dvc.OF_NOTHING) is not None
-    mending.mend(dvc.cache())
+    mending.repair(dvc.cache())
     assert [path.parent.name + path.name for path in objects()] == [dvc.OF_NOTHING]
 
 
 def test_while_an_entry_is_half_written_nothing_is_taken_for_settled(place: Path) -> None:
     cache = place / ".dvc/cache"
-    mending.mend(cache)
+    mending.repair(cache)
     before = (cache / mending.MARK).stat().st_mtime_ns
     (cache / mending.OBJECTS / "ab").mkdir(parents=True)
     (cache / "runs/70/70eb").mkdir(parents=True)
@@ -257,7 +257,7 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
     for left in ("", text[: text.index("- path: two\n", text.index("outs:"))], "\0" * 400):
         entry.parent.mkdir(exist_ok=True)
         entry.write_text(left)
-        mending.mend_cache(dvc.cache())
+        mending.repair_cache(dvc.cache())
         assert not entry.parent.exists()
     assert mending._is_whole_entry(entry)  # others who mend now
 
@@ -311,12 +311,12 @@ def test_with_nothing_to_mend_no_entry_is_looked_at_again(place: Path, monkeypat
         return look(entry)
 
     monkeypatch.setattr(mending, "_is_whole_entry", note)
-    mending.mend(dvc.cache())
+    mending.repair(dvc.cache())
     mending.settle(dvc.cache())
     assert looked_at == []
     later = dvc.cache() / "runs/00/key/later"
     later.touch()
-    mending.mend(dvc.cache())
+    mending.repair(dvc.cache())
     assert looked_at
 
 

@@ -9,7 +9,7 @@ import textwrap
 import psutil
 import pytest
 
-from bakeoff.errors import TakenAway, said_plainly
+from bakeoff.errors import TakenAway, errors_in_one_line
 from bakeoff.signals import Relay
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
@@ -92,18 +92,17 @@ def test_without_a_signal_nothing_changes() -> None:
 
 
 def test_a_launcher_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
         raise TakenAway("SIGUSR2", "`bakeoff queue start` goes on")
     assert ended.value.code == 75
     assert capsys.readouterr().err == "stopped by SIGUSR2; `bakeoff queue start` goes on\n"
 
 
 def test_a_launcher_leaves_nothing_behind() -> None:
-    listens = "from bakeoff.cli.terminal import *; from bakeoff.errors import said_plainly; end_as_by_ctrl_c()"
+    listens = "from bakeoff.cli.terminal import *; from bakeoff.errors import errors_in_one_line; end_as_by_ctrl_c()"
     child = "child = subprocess.Popen(['sleep', '60'], start_new_session=True)"
-    code = (
-        f"import subprocess, time; {listens}; {child}\nwith said_plainly(): print('ready', flush=True); time.sleep(60)"
-    )
+    code = f"import subprocess, time; {listens}; {child}\n"
+    code += "with errors_in_one_line(): print('ready', flush=True); time.sleep(60)"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stdout.readline()

@@ -17,7 +17,7 @@ from typing import Any
 
 from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.errors import WorkspaceError
-from bakeoff.mending import OBJECTS, keep_lock, mend, settle
+from bakeoff.mending import OBJECTS, keep_lock, repair, settle
 from bakeoff.signals import Relay
 from bakeoff.workspace import PARAMS, main_workspace
 
@@ -196,7 +196,7 @@ def main() -> None:
     roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
     for root in roots:
         with suppress(OSError), chdir(root):  # a workspace that cannot be written: DVC says so where it matters
-            mend(cache())
+            repair(cache())
     if "repro" in sys.argv[1:2] or sys.argv[1:3] == ["exp", "run"]:
         require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc

@@ -115,7 +115,7 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
 
 
 @contextmanager
-def said_plainly() -> Iterator[None]:
+def errors_in_one_line() -> Iterator[None]:
     """Turn what a user can mend, Ctrl-C and faults of the machine into one line and an exit code: no traceback.
 
     A reader that went away, such as `head`, gets no line either.

@@ -24,16 +24,16 @@ OBJECTS, READ_ONLY = "files/md5", 0o444  # what DVC has written and takes for wh
 MARK = "files/synced"  # its time: what is older in the cache is on the disk
 
 
-def mend(cache: Path) -> None:
+def repair(cache: Path) -> None:
     """Mend what DVC left half written in this workspace and in its cache, and say what."""
-    mend_holders()
-    mend_lock()
+    repair_holders()
+    repair_lock()
     if cache.parent.is_dir():  # where it shall be is mounted
         cache.mkdir(exist_ok=True)  # so that its mark is older than all that comes
-    mend_cache(cache)
+    repair_cache(cache)
 
 
-def mend_cache(cache: Path) -> None:
+def repair_cache(cache: Path) -> None:
     """Remove what is not whole of all that came since DVC's cache was last known to be on the disk."""
     since = _mark(cache)
     if keys := _newer_keys(cache, since):
@@ -155,7 +155,7 @@ def _half_written(cache: Path) -> Iterator[Path]:
             yield from [Path(key, name) for name in names if name.endswith(".tmp")] if names else [Path(key)]
 
 
-def mend_holders() -> None:
+def repair_holders() -> None:
     """Remove DVC's list of who holds which file, if a kill left it half written: no living process can read it."""
     while HOLDERS.is_file():
         try:
@@ -169,7 +169,7 @@ def mend_holders() -> None:
                 time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def mend_lock() -> None:
+def repair_lock() -> None:
     """Put a half-written dvc.lock back as it last was whole; what stages made since is in the run cache."""
     while not _is_kept():
         if _is_whole(LOCK.read_bytes()):

@@ -87,7 +87,7 @@ def test_the_price_is_counted_on_the_pictures_as_they_are_stored(workspace: Path
     sizes = read_sizes(workspace / "records", read_manifest(workspace / "records"))
     assert sizes.shape == (5, 2) and 160 <= sizes.min() <= sizes.max() <= 192
     price = TilePrice.of(Tiles(size=100), np.array([[720, 960], [90, 100], [100, 180]]))
-    assert (price.looks, price.most_looks, price.largest) == (3, 9 * 12 + 1, (720, 960))
+    assert (price.looks, price.most_tiles, price.largest) == (3, 9 * 12 + 1, (720, 960))
     assert str(price).startswith(
         "3 looks at a picture, up to 109: validation, evaluation and prediction call the network"
     )

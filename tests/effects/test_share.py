@@ -62,7 +62,7 @@ def test_what_the_other_keys_do_is_allowed_for() -> None:
 def test_keys_that_change_only_together_are_not_told_apart() -> None:
     points = {(value, value.upper(), str(at)): (float(at),) for at in range(8) for value in ["ab"[at % 2]]}
     one = found(points, "k", "same", "other")["k"]
-    assert one.share.others[0] == ("same", pytest.approx(1.0)) and not one.share.is_told_apart
+    assert one.share.others[0] == ("same", pytest.approx(1.0)) and not one.share.is_separable
 
 
 def test_two_points_tell_nothing_of_chance_unless_their_seeds_do() -> None:

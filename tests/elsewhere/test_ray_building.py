@@ -31,9 +31,9 @@ from pathlib import Path
 from bakeoff.elsewhere.ray_connection import connect, parse_address
 from bakeoff.elsewhere.ray_nodes import ask_nodes
 from bakeoff.elsewhere.ray_tasks import Tasks
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from deadly_jobs import Doubling
-with said_plainly(), connect(parse_address("ray")) as ray:
+with errors_in_one_line(), connect(parse_address("ray")) as ray:
     tasks = Tasks(ray, ask_nodes(ray, Path.cwd()), Path.cwd(), "doubling")
     jobs = [Doubling([number, number + 1], *map(int, sys.argv[1:])) for number in range(0, 20, 2)]
     print(sorted(str(number) for result in tasks.run(jobs) for number in result))

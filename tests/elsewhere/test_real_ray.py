@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from bakeoff.elsewhere.ray_connection import connect, parse_address
 from bakeoff.elsewhere.ray_nodes import ask_nodes, require_fitting
-from bakeoff.errors import said_plainly
-with said_plainly():
+from bakeoff.errors import errors_in_one_line
+with errors_in_one_line():
     with connect(parse_address(sys.argv[1])) as ray:
         nodes = ask_nodes(ray, Path.cwd())
         require_fitting(nodes)

@@ -4,7 +4,7 @@ import pytest
 from bakeoff.errors import DataError
 from bakeoff.export.report import latency, require_parity
 from bakeoff.stages.export import metrics
-from bakeoff.tasks.tiled import stack_found
+from bakeoff.tasks.tiled import stack_predictions
 
 
 def detections(count: int) -> dict[str, np.ndarray]:
@@ -16,7 +16,9 @@ def detections(count: int) -> dict[str, np.ndarray]:
 
 
 def test_images_with_other_numbers_of_detections_are_one_batch() -> None:
-    batch = {name: value.numpy() for name, value in stack_found([detections(1), detections(3), detections(0)]).items()}
+    batch = {
+        name: value.numpy() for name, value in stack_predictions([detections(1), detections(3), detections(0)]).items()
+    }
     assert batch["count"].tolist() == [1, 3, 0]
     assert batch["boxes"].shape == (3, 3, 4)
     assert batch["classes"].tolist() == [[1, 0, 0], [1, 2, 3], [0, 0, 0]]

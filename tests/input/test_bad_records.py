@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.building import writing
-from bakeoff.errors import DataError, said_plainly
+from bakeoff.errors import DataError, errors_in_one_line
 from bakeoff.input.augment import Augment
 from bakeoff.input.batches import evaluation_batches, training_batches
 from bakeoff.input.order import Order
@@ -73,7 +73,7 @@ def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
     offset, store, given = damage(tmp_path, 5), Store(tmp_path, split), 0
     batches = training(store, SHAPE, range(4)) if loop == "training" else evaluation_batches(store, SHAPE)
     place = np.random.default_rng([4, 0]).permutation(EXAMPLES).tolist().index(5) if loop == "training" else 5
-    with pytest.raises(SystemExit) as ended, said_plainly(), plain_errors_of(store):
+    with pytest.raises(SystemExit) as ended, errors_in_one_line(), plain_errors_of(store):
         for _ in batches:
             given += 1
     assert given == place // 3  # the batches before come as always

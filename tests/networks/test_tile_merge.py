@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.networks.tile_merge import Found, answer_looks, merge_looks
+from bakeoff.networks.tile_merge import Found, answer_tiles, merge_tiles
 from bakeoff.networks.tiles import Tiles
 
 TWO = Tiles(grid=(1, 2), overlap=0.25, whole=False)  # of 700 pixels: columns 0 to 400 and 300 to 700
@@ -31,7 +31,7 @@ def found_in(windows: np.ndarray, *rows: tuple[int, tuple[float, float, float, f
 def merged(tiles: Tiles, *rows: tuple) -> list[tuple[list[int], float, int]]:
     """Boxes in whole pixels of the picture, scores, classes."""
     windows = tiles.windows(*SIZE)
-    given = merge_looks(found_in(windows, *rows), windows, tiles)
+    given = merge_tiles(found_in(windows, *rows), windows, tiles)
     boxes = np.round(given["boxes"] * np.tile(SIZE, 2)).astype(int).tolist()
     return list(zip(boxes, given["scores"].round(3).tolist(), given["classes"].tolist(), strict=True))
 
@@ -110,7 +110,7 @@ def test_the_order_of_tiles_and_of_equal_scores_changes_nothing() -> None:
             if min(box[3], window[3]) - max(box[1], window[1]) > 5
         ]
     usual = merged(TWO, *rows)
-    turned = merge_looks(found_in(windows, *rows)[::-1], windows[::-1], TWO)
+    turned = merge_tiles(found_in(windows, *rows)[::-1], windows[::-1], TWO)
     assert 40 < len(usual) <= 60
     np.testing.assert_allclose(turned["scores"], [score for _, score, _ in usual], atol=1e-3)
 
@@ -134,5 +134,5 @@ def test_a_picture_is_answered_tile_by_tile() -> None:
         box = np.array([[rows[0], columns[0], rows[-1] + 1, columns[-1] + 1]]) / np.tile(tile.shape[:2], 2)
         return {"boxes": box, "scores": np.array([0.5]), "classes": np.array([1])}
 
-    found = answer_looks(pixels, WHOLE, white)
+    found = answer_tiles(pixels, WHOLE, white)
     np.testing.assert_allclose(found["boxes"] * np.tile(SIZE, 2), [[100, 330, 150, 450]], atol=1e-3)

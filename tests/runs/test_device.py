@@ -8,7 +8,7 @@ import pytest
 from bakeoff.libraries import library_version
 from bakeoff.machine import gpu_names
 from bakeoff.runs import device
-from bakeoff.runs.device import describe_unused, name_gpus, say_device
+from bakeoff.runs.device import describe_unused, name_gpus, print_device
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -50,7 +50,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
 
     if tf.config.list_physical_devices("GPU"):
         pytest.skip("this machine has GPUs")
-    say_device(1)
+    print_device(1)
     out, err = capsys.readouterr()
     assert out.startswith("train: computes on the CPU, ") and out.count("\n") == 1
     assert err.startswith(
@@ -59,7 +59,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
     assert "; CUDA_VISIBLE_DEVICES=-1 " in err and "`make GPU=1 repro`" in err
     assert err.endswith("; CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant\n") and err.count("\n") == 1
     monkeypatch.setenv(VISIBLE, "-1")
-    say_device(1)
+    print_device(1)
     assert capsys.readouterr() == (out, "")
 
 

@@ -61,8 +61,8 @@ def test_an_experiment_keeps_the_code_of_its_start_when_the_main_workspace_chang
 def test_a_stage_refuses_the_code_of_another_workspace(workspace: Workspace) -> None:
     code = (
         "import bakeoff, os, sys; os.chdir(sys.argv[1]); "
-        "from bakeoff import workspace; from bakeoff.errors import said_plainly\n"
-        "with said_plainly(): workspace.require_own_code()"
+        "from bakeoff import workspace; from bakeoff.errors import errors_in_one_line\n"
+        "with errors_in_one_line(): workspace.require_own_code()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(workspace.folder)], cwd="/", env=environment(), capture_output=True, text=True

@@ -8,7 +8,7 @@ import pytest
 from bakeoff.sweep.manifest import JobState
 from bakeoff.sweep.parent_run import parent_run, tag_points
 from bakeoff.tracking.journal import Journal, entries
-from bakeoff.tracking.sync import tell_interrupted
+from bakeoff.tracking.sync import report_interrupted
 from bakeoff.tracking.target import Target, target_in
 from bakeoff.workspace import journals
 from made_sweeps import ID, sweep, sweep_job
@@ -29,7 +29,7 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     manifest.write()
     for state in ("KILLED", "FINISHED"):
         with parent_run(manifest):
-            assert tell_interrupted() == []  # whoever looks meanwhile
+            assert report_interrupted() == []  # whoever looks meanwhile
         told = [entry for entry, _ in entries(journals() / ID) if entry]
         assert told[-1]["state"] == state
         manifest = manifest.with_job(sweep_job(2, state=JobState.DONE, value=0.75))

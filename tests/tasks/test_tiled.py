@@ -17,12 +17,12 @@ from bakeoff.input.store import Store
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import Suppression
 from bakeoff.networks.ssd import Ssd
-from bakeoff.networks.tile_merge import merge_looks
+from bakeoff.networks.tile_merge import merge_tiles
 from bakeoff.networks.tiles import Tiles
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Box, Record
 from bakeoff.tasks.task import compile_answer, judge, task_of
-from bakeoff.tasks.tiled import answer_in_looks, rows_of
+from bakeoff.tasks.tiled import answer_in_tiles, rows_of
 
 TILES = Tiles(size=40)
 MODEL = Ssd(32, 0.1, anchors=Anchors(scale=1.0), suppression=Suppression(min_score=0.0099), tiles=TILES)
@@ -77,7 +77,7 @@ def find_white(looks: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 def test_an_object_on_a_seam_is_found_once_on_the_whole_picture(store: Store, at_once: int) -> None:
     task = task_of(MODEL, ("a",))
     batches = evaluation_batches(store, replace(SHAPE, batch_size=at_once))
-    score = judge(task, {"network": answer_in_looks(SHAPE.view, find_white)}, batches)["network"]
+    score = judge(task, {"network": answer_in_tiles(SHAPE.view, find_white)}, batches)["network"]
     assert [len(found.corners) for found in score.found] == [1, 1, 1]
     assert score.result()["mAP_50"] == 1.0 and score.result()["recall"] == 1.0
     for found, box in zip(score.found, OBJECTS, strict=True):
@@ -96,7 +96,7 @@ def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Stor
         windows = TILES.windows(*picture.shape[:2])
         cut = [picture[top:bottom, left:right].astype(np.float32) for top, left, bottom, right in windows]
         looks = tf.stack([tf.image.resize(one, [32, 32], antialias=max(one.shape) > 40) for one in cut])
-        merged = merge_looks(rows_of(alone({"image": looks})), windows, TILES)
+        merged = merge_tiles(rows_of(alone({"image": looks})), windows, TILES)
         assert len(given["boxes"]) > 5
         for name in ("boxes", "scores", "classes"):
             np.testing.assert_allclose(given[name], merged[name], atol=1e-4)

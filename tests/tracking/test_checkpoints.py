@@ -308,7 +308,7 @@ def test_telling_that_fails_ends_no_training_and_is_the_journals_trouble(
     def fail(*given: object) -> None:
         raise OSError("no more inodes")
 
-    monkeypatch.setattr("bakeoff.tracking.tracker.tell_checkpoints", fail)
+    monkeypatch.setattr("bakeoff.tracking.tracker.report_checkpoints", fail)
     journal = Journal(RUN)
     tracker = Tracker(RUN, Mlflow(), journal)
     tracker.checkpoint(Stock(Path(), 10, (), (), {}))

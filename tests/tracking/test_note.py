@@ -14,7 +14,7 @@ from bakeoff.run.parse import Problems
 from bakeoff.run.settings import parse_draft
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import NOTE, NOTE_VARIABLE, Journal, entries_of
-from bakeoff.tracking.note import require_note, tell_notes_here
+from bakeoff.tracking.note import report_notes_here, require_note
 from bakeoff.tracking.target import Target
 from bakeoff.workspace import journals
 
@@ -74,14 +74,14 @@ def test_a_note_that_is_edited_after_the_training_is_told_once() -> None:
     trained()
     for note in (None, "good enough", "good enough", "no: too slow"):
         rendered(note)
-        tell_notes_here()
+        report_notes_here()
     assert notes("7f") == ["good enough", "no: too slow"]
 
 
 def test_a_note_of_another_variant_is_not_told_of_this_run() -> None:
     trained()
     rendered("a new idea", lr="exponential")
-    tell_notes_here()
+    report_notes_here()
     assert notes("7f") == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.tracking import sync
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.reconcile import reconcile
-from bakeoff.tracking.sync import tell_interrupted
+from bakeoff.tracking.sync import report_interrupted
 from bakeoff.tracking.target import Place, Target
 from commands import run_bakeoff
 
@@ -42,7 +42,7 @@ def told(kind: str) -> list:
     return [entry["values"]["bakeoff.state"] for entry in found]
 
 
-@pytest.mark.parametrize("look", [tell_interrupted, reconcile])
+@pytest.mark.parametrize("look", [report_interrupted, reconcile])
 def test_a_killed_run_is_told_of_once_and_runs_again_when_it_goes_on(look: object, started: list[str]) -> None:
     training().close()
     for _ in range(2):
@@ -57,16 +57,16 @@ def test_a_killed_run_is_told_of_once_and_runs_again_when_it_goes_on(look: objec
 
 def test_a_run_that_is_under_way_or_has_ended_is_left_alone(started: list[str]) -> None:
     journal = training()
-    assert tell_interrupted() == []
+    assert report_interrupted() == []
     journal.state("FAILED")
     journal.close()
-    assert tell_interrupted() == [] == started and told("state") == [("RUNNING", True), ("FAILED", True)]
+    assert report_interrupted() == [] == started and told("state") == [("RUNNING", True), ("FAILED", True)]
 
 
 def test_a_run_of_another_machine_is_left_alone() -> None:
     training().close()
     Path(".bakeoff/journal/0f/running").write_text("another\n")
-    assert tell_interrupted() == []
+    assert report_interrupted() == []
 
 
 def test_where_one_may_not_write_nothing_is_told_and_looking_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,10 +77,10 @@ def test_where_one_may_not_write_nothing_is_told_and_looking_works(monkeypatch: 
             raise OSError(error, os.strerror(error))
 
         monkeypatch.setattr(sync, "Journal", refuse)
-        assert not tell_interrupted() and told("state") == [("RUNNING", True)]
+        assert not report_interrupted() and told("state") == [("RUNNING", True)]
     monkeypatch.setattr(sync, "Journal", lambda run_id: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        tell_interrupted()
+        report_interrupted()
 
 
 def test_a_run_of_which_the_store_said_nothing_is_not_counted_as_sent_whole(
@@ -103,5 +103,5 @@ def test_a_run_of_which_the_store_said_nothing_is_not_counted_as_sent_whole(
 def test_a_run_that_goes_on_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     journal = training()
     monkeypatch.setattr(sync, "is_being_written", lambda folder: False)  # as it was a moment ago
-    assert tell_interrupted() == [] and told("state") == [("RUNNING", True)]
+    assert report_interrupted() == [] and told("state") == [("RUNNING", True)]
     journal.close()

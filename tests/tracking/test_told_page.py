@@ -9,7 +9,7 @@ import pytest
 from bakeoff.pages.template import MARK
 from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.measured import describe_source, keep_measured
-from bakeoff.tracking.told_page import describe_run, keep_page, tell_page
+from bakeoff.tracking.told_page import describe_run, keep_page, report_page
 
 STATE: dict[str, Any] = {"weights_sha256": "77ab", "lineage": {"fingerprint": "1356d7d31e99a84a"}}
 RUN = {"run_id": "a76d729e991a4683bda923eac790f245", "commit": "88beabe1604d25a0", "ended": "2026-11-22 23:43 UTC"}
@@ -66,7 +66,7 @@ def test_of_a_run_that_was_trained_elsewhere_its_id_is_known_alone() -> None:
 
 def test_without_a_page_or_a_fingerprint_there_is_no_copy(here: Path) -> None:
     assert keep_page(here / "judged", {"weights_sha256": "77ab"}) is None
-    assert keep_page(here, STATE) is None and tell_page(here, STATE) == {}
+    assert keep_page(here, STATE) is None and report_page(here, STATE) == {}
     assert not (here / ".bakeoff/results").exists()
 
 

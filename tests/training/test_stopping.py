@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bakeoff.errors import Canceled, said_plainly
+from bakeoff.errors import Canceled, errors_in_one_line
 from bakeoff.training import ending as stopping
 from bakeoff.training.ending import Stop, takes_its_shell_along
 from bakeoff.workspace import STOP_FILE
@@ -36,7 +36,7 @@ TAKES_AWAY = [pytest.param(getattr(signal, name), name, id=name) for name in NAM
 def test_before_the_first_step_a_signal_ends_the_run_at_once(
     number: signal.Signals, name: str, code: int, stop: Stop, capsys: pytest.CaptureFixture
 ) -> None:
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
         send(number)
     assert ended.value.code == code
     assert capsys.readouterr().err == f"stopped by {name} before the first step; run the same command again\n"
@@ -60,7 +60,7 @@ def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
     stop.step_is_done()
     send(number)
     assert stop.asked and stop.by == name
-    with pytest.raises(SystemExit) as ended, said_plainly():
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
         stop.leave_if_taken_away(1234)
     assert ended.value.code == 75
     assert capfd.readouterr().err.splitlines()[1:] == [

@@ -13,9 +13,9 @@ from workspace_copy import environment
 SCRIPT = """
 import sys
 from pathlib import Path
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.training.work import Work
-with said_plainly(), Work(Path(sys.argv[1]), ["head"]) as work:
+with errors_in_one_line(), Work(Path(sys.argv[1]), ["head"]) as work:
     print(work.newest().position.step)
 """
 

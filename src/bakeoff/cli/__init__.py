@@ -10,7 +10,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.cli import completion
 from bakeoff.cli.parser import Parser
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 
 # In the order of --help: a command, or several, and the function that adds it and says what it runs. A command loads
 # no other one's file, for together they take longer than most commands do.
@@ -73,13 +73,13 @@ def _repro(arguments: argparse.Namespace) -> None:
 def _repro_with(note: str) -> None:
     from bakeoff import dvc
     from bakeoff.tracking.journal import NOTE_VARIABLE
-    from bakeoff.tracking.note import require_note, tell_notes_here
+    from bakeoff.tracking.note import report_notes_here, require_note
 
     os.environ[NOTE_VARIABLE] = require_note(note)  # for the stage that trains
     try:
         dvc.main()
     finally:
-        tell_notes_here()  # of a run that was there already
+        report_notes_here()  # of a run that was there already
 
 
 def take_option(words: list[str], option: str) -> tuple[list[str], str | None]:
@@ -142,7 +142,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         arguments = parse(sys.argv[1:])
         if not hasattr(arguments, "anywhere"):
             workspace.enter()

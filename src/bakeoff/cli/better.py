@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.terminal import RUN, say_columns
+from bakeoff.cli.terminal import RUN, print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -88,10 +88,10 @@ def _say(found: "Verdict", on: str | None) -> None:
     for sentence in _sentences(found, on):
         say(sentence)
     rows = sorted(found.found.numbers.items(), key=lambda row: row[0] != found.metric)
-    say_columns([HEAD, *_rows(dict(rows))])
+    print_columns([HEAD, *_rows(dict(rows))])
     if found.by_class:
         say(f"{found.metric} of each class; these intervals hold for all classes at once")
-        say_columns([HEAD, *_rows(found.by_class)])
+        print_columns([HEAD, *_rows(found.by_class)])
     if found.setbacks:
         better, other = ("A", "B") if found.difference.value < 0 else ("B", "A")
         for line in found.setbacks.describe(better, other):

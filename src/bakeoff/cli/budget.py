@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import print_columns
 from bakeoff.progress import say
 
 HEAD = ("", "minutes", "spent", "reserved", "left")
@@ -23,4 +23,4 @@ def show_budget(arguments: argparse.Namespace) -> None:
         return
     accounts = count_minutes(team)
     rows = [(one.owner, one.minutes, one.spent, one.reserved, one.left) for one in accounts]
-    say_columns([HEAD, *((owner, *map(format_minutes, numbers)) for owner, *numbers in rows)])
+    print_columns([HEAD, *((owner, *map(format_minutes, numbers)) for owner, *numbers in rows)])

@@ -21,20 +21,20 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
 
 
-def say_folded(rows: Iterable[tuple[str, str]]) -> None:
+def print_folded(rows: Iterable[tuple[str, str]]) -> None:
     """Say names and what there is to them, which goes on in the next line where it is long."""
     for line in fold(rows, terminal_width()):
         say(line)
 
 
-def say_wrapped(text: str) -> None:
+def print_wrapped(text: str) -> None:
     """Say a sentence that can be long."""
     width = terminal_width()
     for line in [text] if width is None else wrap(text, width, hanging=INDENT):
         say(line)
 
 
-def say_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), narrow: str) -> None:
+def print_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), narrow: str) -> None:
     for line in fit(rows, terminal_width(), less=less, narrow=narrow):
         say(line)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_wrapped
+from bakeoff.cli.columns import print_wrapped
 from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.predict import from_here
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -96,9 +96,9 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
          f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–")
         for level in points.levels if (values := [measure.value(error) for error in level.errors])
     ]  # fmt: skip
-    say_columns([("training examples", "seeds", measure.name, "of the seeds"), *rows])
+    print_columns([("training examples", "seeds", measure.name, "of the seeds"), *rows])
     for sentence in statement.sentences:
-        say_wrapped(sentence)
+        print_wrapped(sentence)
     for remark in remarks:
         print(f"warning: {remark}", file=sys.stderr)
     say(f"the curve: {os.path.relpath(page)}")

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
@@ -20,7 +20,7 @@ def _examine(arguments: argparse.Namespace) -> None:
     from bakeoff.runs.doctor import examine
 
     findings = examine(Path.cwd())
-    say_columns(findings.rows)
+    print_columns(findings.rows)
     if findings.problem:
         raise WorkspaceError(findings.problem)
     say(findings.remark or "all is well: TensorFlow computes on the GPU")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import ConfigError
 from bakeoff.progress import say
 
@@ -56,7 +56,7 @@ def import_data(arguments: argparse.Namespace) -> None:
     most_bytes = int(arguments.max_gb * 1e9)
     brought = bring_in(Request(arguments.source, name, folder, arguments.kind, most_bytes))
     say(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
-    say_columns(_list_counts(brought.survey))
+    print_columns(_list_counts(brought.survey))
     for line in _list_remarks(brought):
         say(line)
     say(f"written: {brought.option.as_posix()}")

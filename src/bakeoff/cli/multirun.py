@@ -10,8 +10,8 @@ from bakeoff import workspace
 from bakeoff.cli import sweeps
 from bakeoff.cli.places import place_at
 from bakeoff.cli.sweep_plan import require_yes, show_jobs, show_sum
-from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
-from bakeoff.errors import ConfigError, said_plainly
+from bakeoff.cli.terminal import end_as_by_ctrl_c, print_while_heard
+from bakeoff.errors import ConfigError, errors_in_one_line
 
 if TYPE_CHECKING:
     from bakeoff.sweep.manifest import Manifest
@@ -24,7 +24,7 @@ OTHER_CONF = ("config_path", "config_name", "config_dir")
 
 class Terminal:
     def say(self, line: str) -> None:
-        say_while_heard(line)
+        print_while_heard(line)
 
     def show(self, jobs: "Sequence[Job]", points: int, settings: "Settings", *, ask: bool) -> None:
         show_jobs(jobs, points)
@@ -49,7 +49,7 @@ def run_multirun(
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         words, options = _read_arguments(sys.argv[1:])
         for name in OTHER_CONF:
             if getattr(options, name) is not None:

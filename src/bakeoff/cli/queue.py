@@ -7,7 +7,7 @@ from bakeoff import workspace
 from bakeoff.cli import sweep, sweeps
 from bakeoff.cli.places import place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, require_search
-from bakeoff.cli.terminal import end_as_by_ctrl_c, say_columns, say_while_heard
+from bakeoff.cli.terminal import end_as_by_ctrl_c, print_columns, print_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 
@@ -67,7 +67,7 @@ def _start(arguments: argparse.Namespace) -> None:
     end_as_by_ctrl_c()
     workspace.queue().mkdir(parents=True, exist_ok=True)
     with one_launcher(workspace.queue()), place_at(arguments.on) as place:
-        (run := QueueRun(say_while_heard, rules, wait=arguments.wait, place=place)).run()
+        (run := QueueRun(print_while_heard, rules, wait=arguments.wait, place=place)).run()
     if not run.states:
         say("the queue is empty; `bakeoff queue add lr=cosine` adds to it")
     sweeps.leave_by(run.states)
@@ -84,7 +84,7 @@ def _list(arguments: argparse.Namespace) -> None:
     if len(rows) == 1:
         say("the queue is empty")
     else:
-        say_columns(rows)
+        print_columns(rows)
 
 
 def _remove(arguments: argparse.Namespace) -> None:

@@ -59,9 +59,9 @@ def make_again(arguments: argparse.Namespace) -> None:
     say(f"verdict: {found.outcome}{f' at {found.stage}' if found.stage else ''}: {found.said}")
     if attempt.kept:
         say(f"workspace: {attempt.kept} stays; remove it when you are done")
-    if again.tell_verdict(attempt):
+    if again.print_verdict(attempt):
         say("the run has the verdict as the tag bakeoff.reproduced")
-    if arguments.track and (run_id := again.tell_as_run(attempt)):
+    if arguments.track and (run_id := again.report_as_run(attempt)):
         say(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
     if arguments.json:
         print(_as_json(attempt, None))

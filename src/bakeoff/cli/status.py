@@ -42,9 +42,9 @@ def add_to(commands: Any) -> None:
 def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.cli.run_lines import hint, run_lines, table_lines
     from bakeoff.runs.known import known_runs
-    from bakeoff.tracking.sync import tell_interrupted
+    from bakeoff.tracking.sync import report_interrupted
 
-    tell_interrupted()
+    report_interrupted()
     fingerprint = None
     if arguments.which:
         from bakeoff.tracking.names import resolve

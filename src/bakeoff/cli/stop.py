@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.terminal import RUN, confirm, say_columns
+from bakeoff.cli.terminal import RUN, confirm, print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.wording import format_duration, format_names, format_size
@@ -107,7 +107,7 @@ def clean_up(arguments: argparse.Namespace) -> None:
     if not found:
         say("nothing is in .bakeoff/runs or .bakeoff/fetched")
         return
-    say_columns([HEAD, *map(_row, found)])
+    print_columns([HEAD, *map(_row, found)])
     if not going:
         say("nothing to remove by these rules")
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_fitted
+from bakeoff.cli.columns import print_fitted
 from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
@@ -128,7 +128,7 @@ def _say(listing: "Listing") -> None:
     if listing.suspects:
         shown = listing.suspects[:SAID]
         rows = [(str(rank), one.file, one.kind, one.label, one.proposal) for rank, one in enumerate(shown, start=1)]
-        say_fitted([("", "example", "kind", "label", "proposal"), *rows], narrow="example")
+        print_fitted([("", "example", "kind", "label", "proposal"), *rows], narrow="example")
         if len(listing.suspects) > SAID:
             say(f"  and {len(listing.suspects) - SAID:,} more; --html FILE shows them, --csv FILE lists them")
 

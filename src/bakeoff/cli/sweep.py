@@ -12,7 +12,7 @@ from bakeoff.cli.multirun import run_multirun
 from bakeoff.cli.parser import Parser
 from bakeoff.cli.places import HERE, SLURM, launcher_words, place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
-from bakeoff.cli.terminal import end_as_by_ctrl_c, say_while_heard
+from bakeoff.cli.terminal import end_as_by_ctrl_c, print_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 
@@ -192,12 +192,12 @@ def _resume(arguments: argparse.Namespace) -> None:
 def _launch(manifest: "Manifest", rules: "Rules", on: str | None) -> None:
     from bakeoff.sweep.launch import launch_of
     from bakeoff.sweep.manifest import load_manifest, one_launcher
-    from bakeoff.sweep.parent_run import tell_mlflow
+    from bakeoff.sweep.parent_run import report_to_mlflow
 
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder), place_at(on) as place:
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
         say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
-        with tell_mlflow(manifest):
-            manifest = launch_of(manifest, say_while_heard, rules, place=place).run()
+        with report_to_mlflow(manifest):
+            manifest = launch_of(manifest, print_while_heard, rules, place=place).run()
     sweeps.finish(manifest)

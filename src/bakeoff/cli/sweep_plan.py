@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_fitted, say_wrapped
-from bakeoff.cli.terminal import confirm, say_columns
+from bakeoff.cli.columns import print_fitted, print_wrapped
+from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.progress import say
 from bakeoff.wording import format_duration, format_size
@@ -99,7 +99,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
         rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
         rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
-    say_fitted(rows, less=("variant",), narrow="point")
+    print_fitted(rows, less=("variant",), narrow="point")
     _show_warnings(jobs)
     merged = f" of {points} points" if len(jobs) != points else ""
     say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
@@ -107,7 +107,7 @@ def show_jobs(jobs: Sequence["Job"], points: int) -> None:
 
 def _show_warnings(jobs: Iterable["Job"]) -> None:
     for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
-        say_wrapped(f"warning: {warning}")
+        print_wrapped(f"warning: {warning}")
 
 
 def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> None:
@@ -119,7 +119,7 @@ def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> Non
     time = f"{about} ({known_from})" if known_from else about
     together = f" for {side_by_side} side by side" if side_by_side > 1 else ""
     memory = f"up to {format_size(sum_of_all.memory_bytes)}{together} of {format_size(total_memory())}"
-    say_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])
+    print_columns([("time", time), ("memory", memory), ("disk", f"about {format_size(sum_of_all.disk_bytes)}")])
 
 
 class SearchPlan:
@@ -177,7 +177,7 @@ class SearchPlan:
     def show(self) -> None:
         search, rows = self.search, [(axis.key, str(axis)) for axis in self.space.axes]
         prunes = search.prunes and self.is_watched and search.kind != "asha"
-        say_columns([*rows, ("search", f"{search}{', median pruning' if prunes else ''}")])
+        print_columns([*rows, ("search", f"{search}{', median pruning' if prunes else ''}")])
         if search.trials < self.asked_for:
             say(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
         if search.prunes and not self.is_watched:
@@ -205,7 +205,7 @@ class SearchPlan:
         for number in range(1, min(SHOWN, self.search.trials) + 1):
             point = self.space.point(suggestion(self.space, self.search, jobs))
             jobs.append(SweepJob(number, "", "", (point.varied,), (), (), 0, 0, self.search.metric, ""))
-        say_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
+        print_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
 
 
 def _direction_of(metric: str) -> str:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_fitted, say_wrapped
-from bakeoff.cli.terminal import confirm, say_columns
+from bakeoff.cli.columns import print_fitted, print_wrapped
+from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
 from bakeoff.wording import format_duration, format_size
@@ -27,8 +27,8 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest is None:
         return
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
-    say_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="point")
-    say_wrapped(
+    print_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="point")
+    print_wrapped(
         f"`bakeoff compare {manifest.id}` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
     )
@@ -102,13 +102,13 @@ def _list() -> None:
     if len(rows) == 1:
         say("no sweep has begun here yet")
     else:
-        say_fitted(rows, narrow="question")
+        print_fitted(rows, narrow="question")
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
-    say_wrapped(f"{manifest.id}: {' '.join(manifest.words)}")
+    print_wrapped(f"{manifest.id}: {' '.join(manifest.words)}")
     if manifest.note:
-        say_wrapped(manifest.note)
+        print_wrapped(manifest.note)
     if manifest.search is not None:
         say(f"{manifest.search}; {len(manifest.jobs)} drawn")
     rows = [
@@ -116,7 +116,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         for job in manifest.jobs
     ]
     head = ("", "point", "metric", "state", "experiment", "attempts", "")
-    say_fitted([head, *rows], less=("attempts", "experiment"), narrow="point")
+    print_fitted([head, *rows], less=("attempts", "experiment"), narrow="point")
 
 
 def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
@@ -141,7 +141,7 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     found = find_prunable(manifest, arguments.keep)
     going = [item for item in found if item.stays is None]
     if found:
-        say_columns(
+        print_columns(
             ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
             for item in found
         )

@@ -17,7 +17,7 @@ RUN = "a run by any of its names: the short one of every list, an id, an experim
 NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a pipe
 
 
-def say_columns(rows: Iterable[tuple[str, ...]]) -> None:
+def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     for line in align(rows):
         say(line)
 
@@ -56,7 +56,7 @@ def end_as_by_ctrl_c() -> None:
             signal.signal(number, handler)
 
 
-def say_while_heard(line: str) -> None:
+def print_while_heard(line: str) -> None:
     """As `say`; if nobody can hear it any more, that is as Ctrl-C."""
     try:
         say(line)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.cli.terminal import say_columns
+from bakeoff.cli.terminal import print_columns
 from bakeoff.progress import say
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 
@@ -38,7 +38,7 @@ def show_status(arguments: argparse.Namespace) -> None:
     found = standings()
     shown = [standing for standing in found if arguments.all or not standing.is_sent]
     if shown:
-        say_columns([("run", "name", "store", "not sent", ""), *map(_row, shown)])
+        print_columns([("run", "name", "store", "not sent", ""), *map(_row, shown)])
     say(_count(found))
 
 

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from bakeoff.cli.terminal import end_as_by_ctrl_c
-from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.errors import WorkspaceError, errors_in_one_line
 from bakeoff.progress import say
 from bakeoff.tracking.pages import ENVIRONMENT, FIRST_ADDRESS, HOST, serve
 
@@ -95,7 +95,7 @@ def main() -> None:
     """Be the server, at the port that is given."""
     from bakeoff.compare.mlflow_view import prepare_first_page
 
-    with said_plainly():
+    with errors_in_one_line():
         serve(int(sys.argv[1]), prepare_first_page())
 
 

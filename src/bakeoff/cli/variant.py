@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
-from bakeoff.cli.columns import say_folded, say_wrapped
+from bakeoff.cli.columns import print_folded, print_wrapped
 from bakeoff.cli.predict import from_here
-from bakeoff.cli.terminal import RUN, say_columns
+from bakeoff.cli.terminal import RUN, print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 from bakeoff.wording import format_duration, format_names, format_size
@@ -45,9 +45,9 @@ def show_plan(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(plan.as_json() | shown, indent=1))
         return
-    say_folded([*_plan_rows(plan), *shown.items()])
+    print_folded([*_plan_rows(plan), *shown.items()])
     for warning in plan.warnings:
-        say_wrapped(f"warning: {warning}")
+        print_wrapped(f"warning: {warning}")
 
 
 def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
@@ -146,7 +146,7 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
         return
-    say_columns((value.key, _as_text(value.value), value.origin) for value in values)
+    print_columns((value.key, _as_text(value.value), value.origin) for value in values)
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
@@ -166,7 +166,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
     if not pairs:
         say(f"{names[0]} and {names[1]} are the same variant")
         return
-    say_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
+    print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
 
 
 def _read_variant(overrides: list[str]) -> "Variant":

@@ -140,8 +140,8 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
     sizes = (split.examples, split.decoded_bytes, sum(shard.bytes for shard in split.shards))
     decided_by = (
         smallest.model, smallest.derived.num_classes, smallest.derived.multi_label, smallest.memory, smallest.optimizer,
-        replace(smallest.train, steps=1, epochs=None, phases=()), [leg.trainable for leg in plan_auto_phases(smallest)],
-        sizes, limits,
+        replace(smallest.train, steps=1, epochs=None, phases=()),
+        [phase.trainable for phase in plan_auto_phases(smallest)], sizes, limits,
     )  # fmt: skip
     rungs = ladder(split.examples, multiple_of=smallest.train.device_number or 1)
 

@@ -8,7 +8,7 @@ from bakeoff.pages import svg
 from bakeoff.training.variant import TrainingPhase
 
 FAR_APART = 20  # phases whose rates are more than so many times apart can't be seen on one even scale
-POINTS = 400  # of a leg, besides the steps where its course changes
+POINTS = 400  # of a phase, besides the steps where its course changes
 FRAME = svg.Frame(760, 320, left=78, right=24, top=56, bottom=46)
 TICKS = 5
 LETTER = 6.5  # pixels of a letter of a mark, about
@@ -25,13 +25,13 @@ class Mark:
     text: str
 
 
-def lr_svg(name: str, legs: Sequence[TrainingPhase]) -> str:
-    points = [(step, leg.rate(step)) for leg in legs for step in _shown_steps(leg)]
-    marks = [mark for leg in legs for mark in _marks(leg, named=len(legs) > 1)]
-    peaks = [max(leg.rate(step) for step in _shown_steps(leg)) for leg in legs]
+def lr_svg(name: str, phases: Sequence[TrainingPhase]) -> str:
+    points = [(step, phase.rate(step)) for phase in phases for step in _shown_steps(phase)]
+    marks = [mark for phase in phases for mark in _marks(phase, named=len(phases) > 1)]
+    peaks = [max(phase.rate(step) for step in _shown_steps(phase)) for phase in phases]
     title = f"Learning rate: {name} (at most {max(peaks):.3g})"
     is_far_apart = max(peaks) > FAR_APART * min(peaks)
-    return draw_curve(title, points, marks, steps=legs[-1].span.end_step, decades=is_far_apart)
+    return draw_curve(title, points, marks, steps=phases[-1].span.end_step, decades=is_far_apart)
 
 
 def draw_curve(
@@ -83,14 +83,14 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
-def _shown_steps(leg: TrainingPhase) -> list[int]:
-    first, steps = leg.span.first_step, leg.span.steps
+def _shown_steps(phase: TrainingPhase) -> list[int]:
+    first, steps = phase.span.first_step, phase.span.steps
     even = {round(number * (steps - 1) / POINTS) for number in range(POINTS + 1)}
-    sharp = {step + side for step, _ in leg.schedule.turns() for side in (-1, 0)}
+    sharp = {step + side for step, _ in phase.schedule.turns() for side in (-1, 0)}
     return [first + step for step in sorted(even | {step for step in sharp if 0 <= step < steps})]
 
 
-def _marks(leg: TrainingPhase, *, named: bool) -> list[Mark]:
-    span = leg.span
-    turns = [Mark(span.first_step + step, what) for step, what in leg.schedule.turns() if 0 < step < span.steps]
+def _marks(phase: TrainingPhase, *, named: bool) -> list[Mark]:
+    span = phase.span
+    turns = [Mark(span.first_step + step, what) for step, what in phase.schedule.turns() if 0 < step < span.steps]
     return [Mark(span.first_step, span.name), *turns] if named else turns

@@ -37,15 +37,15 @@ class Rehearsal:
 
         self._run = run
         self._rig = Rig.of(run, fitting_manifest(records, run.derived), records)
-        self._leg = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
+        self._phase = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
 
     def _shape(self, batch_size: int) -> Shape:
         """Return it with the least that may wait, as in the estimate that the answer is compared with."""
         return replace(batch_shape(self._run, batch_size), prefetch_batches=1)
 
-    def _trained_parameters(self, leg: TrainingPhase) -> int:
+    def _trained_parameters(self, phase: TrainingPhase) -> int:
         learner = self._rig.learner
-        learner.require_trainable(leg.trainable, "train.trainable")
+        learner.require_trainable(phase.trainable, "train.trainable")
         return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
 
     def peak_bytes(self, batch_size: int) -> int:
@@ -56,11 +56,11 @@ class Rehearsal:
         from bakeoff.input.batches import evaluation_batches
         from bakeoff.tasks.task import compile_answer, judge
 
-        rig, leg = self._rig, replace(self._leg, span=replace(self._leg.span, batch_size=batch_size))
+        rig, phase = self._rig, replace(self._phase, span=replace(self._phase.span, batch_size=batch_size))
         feed = rig.feed(self._shape)
-        first = leg.span.first_step
-        step = rig.learner.begin(leg.trainable, "train.trainable")
-        upcoming = iter(feed.batches(leg, range(first, first + STEPS)))
+        first = phase.span.first_step
+        step = rig.learner.begin(phase.trainable, "train.trainable")
+        upcoming = iter(feed.batches(phase, range(first, first + STEPS)))
         for _ in range(STEPS):
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done

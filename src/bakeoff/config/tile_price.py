@@ -1,6 +1,6 @@
 """What `model.tiles` costs on the pictures of the records, and whether it makes sense there.
 
-TilePrice(looks=7, most_looks=13, side=320, largest=(1080, 1920)): of an ordinary picture seven calls of the network.
+TilePrice(looks=7, most_tiles=13, side=320, largest=(1080, 1920)): of an ordinary picture seven calls of the network.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ MANY_LOOKS = 100
 @dataclass(frozen=True)
 class TilePrice:
     looks: int  # calls of the network for an ordinary picture: the median
-    most_looks: int
+    most_tiles: int
     largest: tuple[int, int]  # height and width of the largest picture
 
     @classmethod
@@ -33,7 +33,7 @@ class TilePrice:
         return cls(int(np.median(looks)), max(looks), (int(largest[0]), int(largest[1])))
 
     def __str__(self) -> str:
-        most = f", up to {self.most_looks:,}" if self.most_looks > self.looks else ""
+        most = f", up to {self.most_tiles:,}" if self.most_tiles > self.looks else ""
         return (
             f"{self.looks:,} looks at a picture{most}: validation, evaluation and prediction call the network about "
             f"{self.looks:,} times as often; a step of training takes as long as without"
@@ -62,7 +62,7 @@ def check_tiles(tiles: Tiles, sizes: np.ndarray, warn: Callable[[str, str], obje
     """Warn where tiles bring nothing, or cost more than anybody will have meant."""
     price = TilePrice.of(tiles, sizes)
     height, width = price.largest
-    if price.most_looks == 1:
+    if price.most_tiles == 1:
         warn(
             "model.tiles.size",
             f"{tiles.size} pixels show all of every picture as it is stored, the largest is {width} x {height}; "

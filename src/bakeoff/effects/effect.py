@@ -115,7 +115,7 @@ def _describe_company(effect: Effect) -> list[str]:
     if often:
         those = _join([f"{key} ({together:.2f} of 1)" for key, together in often[:3]])
         return [f"It often changes together with {those}, so part of this may be theirs."]
-    if not share.is_told_apart:
+    if not share.is_separable:
         return ["It follows from the other keys: its effect cannot be told from theirs."]
     return []
 

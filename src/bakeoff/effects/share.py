@@ -24,7 +24,7 @@ Matrix = NDArray[np.float64]
 class Share:
     explained: float | None  # 0 to 1; None if every group has but one point
     chance: float | None  # that a key which does nothing seems to do as much; None if that cannot be told
-    is_told_apart: bool = True  # from the other keys
+    is_separable: bool = True  # from the other keys
     is_alone: bool = False  # too few points to take the other keys into account
     others: tuple[tuple[str, float], ...] = ()  # keys that change together with it, and how much so, up to 1
 
@@ -38,9 +38,9 @@ def find_shares(points: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) 
     for key in groups:
         others = [columns[other] for other in groups if other != key]
         together = [(other, association(dummies[key], dummies[other])) for other in groups if other != key]
-        chance, is_told_apart, is_alone = _chance(numbers, dummies[key], others, noise)
+        chance, is_separable, is_alone = _chance(numbers, dummies[key], others, noise)
         found[key] = Share(
-            _adjusted_r2(numbers, groups[key]), chance, is_told_apart, is_alone,
+            _adjusted_r2(numbers, groups[key]), chance, is_separable, is_alone,
             tuple(sorted(together, key=lambda pair: -pair[1])),
         )  # fmt: skip
     return found
@@ -117,9 +117,9 @@ def _chance(
     base = _basis(np.column_stack([np.ones(len(numbers)), *others]))
     own = _beyond(base, dummies)
     is_saturated = base.shape[1] >= len(numbers)
-    is_told_apart = is_saturated or own.shape[1] > 0
-    is_alone = is_saturated or (is_told_apart and not noise.freedom and base.shape[1] + own.shape[1] >= len(numbers))
-    if is_alone or not is_told_apart:
+    is_separable = is_saturated or own.shape[1] > 0
+    is_alone = is_saturated or (is_separable and not noise.freedom and base.shape[1] + own.shape[1] >= len(numbers))
+    if is_alone or not is_separable:
         base, own = alone, _beyond(alone, dummies)
     left = numbers - base @ (base.T @ numbers)
     explained = float(((own.T @ left) ** 2).sum())
@@ -128,10 +128,10 @@ def _chance(
     if freedom < FEW:
         rest, freedom = rest + noise.variance * noise.freedom, freedom + noise.freedom
     if freedom < 1 or not own.shape[1]:
-        return None, is_told_apart, is_alone
+        return None, is_separable, is_alone
     nothing = NOTHING**2 * max(1.0, float(numbers @ numbers))
     ratio = explained / own.shape[1] / (rest / freedom) if rest > nothing else math.inf if explained > nothing else 0.0
-    return chance_of_ratio(ratio, own.shape[1], freedom), is_told_apart, is_alone
+    return chance_of_ratio(ratio, own.shape[1], freedom), is_separable, is_alone
 
 
 def _beyond(base: Matrix, columns: Matrix) -> Matrix:

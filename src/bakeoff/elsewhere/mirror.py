@@ -26,7 +26,7 @@ class Mirror:
 
     def apply(self, pieces: Iterable[Piece]) -> bool:
         """Write what came; return whether a journal is among it. Twice the same changes nothing."""
-        has_told = False
+        has_reported = False
         for name, at, content in pieces:
             path = self._files.log if name == LOG else self._home / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,8 +36,8 @@ class Mirror:
             else:
                 write_at(path, at, content)
                 self.known[name] = at + len(content)
-            has_told = has_told or name.endswith(JOURNAL)
-        return has_told
+            has_reported = has_reported or name.endswith(JOURNAL)
+        return has_reported
 
     def stops(self) -> list[str]:
         """Return the names of files by which somebody asks a run of this job to stop, and take them away."""

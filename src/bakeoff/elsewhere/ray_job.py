@@ -109,10 +109,10 @@ class RayJob:
             self._files.write_outcome(told["code"])
 
     def _keep(self, told: Mapping[str, Any]) -> None:
-        has_told = self._mirror.apply(told["files"])
+        has_reported = self._mirror.apply(told["files"])
         if told["error"]:
             self._say(f"{told['where']}: {told['error']}")
-        if has_told and time.monotonic() - self._sent_at > SECONDS_BETWEEN_SENDERS:
+        if has_reported and time.monotonic() - self._sent_at > SECONDS_BETWEEN_SENDERS:
             self._sent_at = time.monotonic()
             send_beside()
         for name in self._mirror.stops():

@@ -71,13 +71,13 @@ class WorkStore:
     def beside(self, tell: Tell) -> Tell:
         """Return what tells of a checkpoint and has it copied."""
 
-        def tell_and_copy(stock: Stock) -> None:
+        def report_and_copy(stock: Stock) -> None:
             tell(stock)
             name = stock.newest[0].relative_to(stock.folder).as_posix()
             if name != self._brought and not self.has_lost():
                 self._sender.hear(stock)
 
-        return tell_and_copy
+        return report_and_copy
 
     def bring(self, track: Track) -> None:
         """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""

@@ -29,12 +29,12 @@ from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store
 from bakeoff.machine import cores
-from bakeoff.networks.tile_merge import answer_looks
+from bakeoff.networks.tile_merge import answer_tiles
 from bakeoff.records.wire import decode_features
 from bakeoff.run.options import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
-from bakeoff.tasks.tiled import answer_in_looks, stack_found
+from bakeoff.tasks.tiled import answer_in_tiles, stack_predictions
 
 NETWORK, AS_A_FILE = "network", "network_as_a_file"
 WARM_UP = 3
@@ -174,7 +174,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     def of_images(batch: Tensors) -> Tensors:
         return answers(batch["image"])
 
-    return answer_in_looks(view, of_images) if view.tiles else of_images
+    return answer_in_tiles(view, of_images) if view.tiles else of_images
 
 
 def answer_of(model: Model, store: Store, view: View) -> Answer:
@@ -184,15 +184,19 @@ def answer_of(model: Model, store: Store, view: View) -> Answer:
     """
 
     def answer_fitted(batch: Tensors) -> Tensors:
-        return stack_found([model.answer(image) for image in batch["image"].numpy()])
+        return stack_predictions([model.answer(image) for image in batch["image"].numpy()])
 
     tiles = view.tiles
     if isinstance(model, Small):
-        return answer_in_looks(view, answer_fitted) if tiles else answer_fitted
+        return answer_in_tiles(view, answer_fitted) if tiles else answer_fitted
     if tiles:
-        return lambda batch: stack_found([answer_looks(one, tiles, model.answer) for one in batch["pixels"].numpy()])
+        return lambda batch: stack_predictions(
+            [answer_tiles(one, tiles, model.answer) for one in batch["pixels"].numpy()]
+        )
     read = store.read
-    return lambda batch: stack_found([model.answer_file(_encoded(data)) for data in read(batch["number"].numpy())])
+    return lambda batch: stack_predictions(
+        [model.answer_file(_encoded(data)) for data in read(batch["number"].numpy())]
+    )
 
 
 def _encoded(data: bytes | None) -> Any:

@@ -24,7 +24,7 @@ from bakeoff.input.store import Store
 from bakeoff.run.options import OWN_LAYOUT, RKNN, RKNN_FILE, Export
 from bakeoff.tasks.detection import Detection
 from bakeoff.tasks.task import Answer, Task, compile_answer, judge
-from bakeoff.tasks.tiled import stack_found
+from bakeoff.tasks.tiled import stack_predictions
 
 MOST_IMAGES = 50
 
@@ -75,4 +75,4 @@ def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> 
     def answers(numbers: Sequence[int]) -> list[Found]:
         return [found_in(places[int(number)]) for number in numbers]
 
-    return lambda batch: stack_found(answers(batch["number"].numpy()))
+    return lambda batch: stack_predictions(answers(batch["number"].numpy()))

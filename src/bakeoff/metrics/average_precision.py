@@ -98,15 +98,15 @@ def voc_precisions(found: Table, truth: Table) -> dict[str, float]:
 
 
 def _voc_hits(found: Table, truth: Table) -> np.ndarray:
-    found_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
-    order = np.lexsort((true_rows, -overlap, found_rows))
-    first = np.flatnonzero(np.diff(found_rows[order], prepend=-1))  # of each detection, the most overlapped
-    found_rows, true_rows, overlap = (rows[order][first] for rows in (found_rows, true_rows, overlap))
+    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+    order = np.lexsort((true_rows, -overlap, predicted_rows))
+    first = np.flatnonzero(np.diff(predicted_rows[order], prepend=-1))  # of each detection, the most overlapped
+    predicted_rows, true_rows, overlap = (rows[order][first] for rows in (predicted_rows, true_rows, overlap))
     close = overlap >= VOC_OVERLAP
-    found_rows, true_rows = found_rows[close], true_rows[close]
+    predicted_rows, true_rows = predicted_rows[close], true_rows[close]
     winners = np.unique(true_rows, return_index=True)[1]  # of those that want the same, the first: the best
     hits = np.zeros(len(found), bool)
-    hits[found_rows[winners]] = True
+    hits[predicted_rows[winners]] = True
     return hits
 
 

@@ -71,12 +71,12 @@ def pairs_of(found: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarra
     by_key = np.argsort(true_key, kind="stable")
     first, last = (np.searchsorted(true_key[by_key], found_key, side) for side in ("left", "right"))
     count = last - first
-    found_rows = np.repeat(np.arange(len(found)), count)
+    predicted_rows = np.repeat(np.arange(len(found)), count)
     place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     true_rows = by_key[np.repeat(first, count) + place]
-    overlap = _overlap(found.corners[found_rows], truth.corners[true_rows])
+    overlap = _overlap(found.corners[predicted_rows], truth.corners[true_rows])
     kept = overlap > 0
-    return found_rows[kept], true_rows[kept], overlap[kept]
+    return predicted_rows[kept], true_rows[kept], overlap[kept]
 
 
 def _overlap(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -128,24 +128,24 @@ class Matches:
 def _assigned(found: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
     hits = np.zeros((len(found), len(OVERLAPS)), bool)
     taken = np.full(len(found), NONE)
-    found_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
     close = overlap >= OVERLAPS[0]
-    found_rows, true_rows, overlap = found_rows[close], true_rows[close], overlap[close]
+    predicted_rows, true_rows, overlap = predicted_rows[close], true_rows[close], overlap[close]
     # The fast path: neither box has another candidate, as with most predictions of a good detector.
-    alone = (np.bincount(found_rows)[found_rows] == 1) & (np.bincount(true_rows)[true_rows] == 1)
-    hits[found_rows[alone]] = overlap[alone, None] >= OVERLAPS
-    taken[found_rows[alone]] = true_rows[alone]
-    found_rows, true_rows, overlap = found_rows[~alone], true_rows[~alone], overlap[~alone]
+    alone = (np.bincount(predicted_rows)[predicted_rows] == 1) & (np.bincount(true_rows)[true_rows] == 1)
+    hits[predicted_rows[alone]] = overlap[alone, None] >= OVERLAPS
+    taken[predicted_rows[alone]] = true_rows[alone]
+    predicted_rows, true_rows, overlap = predicted_rows[~alone], true_rows[~alone], overlap[~alone]
     gone = np.zeros((len(truth), len(OVERLAPS)), bool)
-    starts = np.flatnonzero(np.diff(found_rows, prepend=NONE))
-    for first, last in pairwise([*starts, len(found_rows)]):
+    starts = np.flatnonzero(np.diff(predicted_rows, prepend=NONE))
+    for first, last in pairwise([*starts, len(predicted_rows)]):
         wanted = true_rows[first:last]
         free = (overlap[first:last, None] >= OVERLAPS) & ~gone[wanted]
         # COCO takes the last of those that overlap equally.
         best = len(wanted) - 1 - np.where(free, overlap[first:last, None], -1.0)[::-1].argmax(axis=0)
         hit = free.any(axis=0)
-        hits[found_rows[first]] = hit
+        hits[predicted_rows[first]] = hit
         gone[wanted[best[hit]], np.flatnonzero(hit)] = True
         if hit[0]:
-            taken[found_rows[first]] = wanted[best[0]]
+            taken[predicted_rows[first]] = wanted[best[0]]
     return hits, taken

@@ -29,14 +29,14 @@ class Errors:
 
 def errors_of(matches: Matches) -> Errors:
     found, truth, taken = matches.found, matches.truth, matches.taken
-    found_rows, true_rows, overlap = pairs_of(found, truth, same_class=False)
-    same = found.classes[found_rows] == truth.classes[true_rows]
+    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=False)
+    same = found.classes[predicted_rows] == truth.classes[true_rows]
     used = np.zeros(len(truth), bool)
     used[taken[taken != NONE]] = True
 
     def most(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of each detection's chosen pairs the largest overlap, and with which true box."""
-        rows, others, overlaps = found_rows[chosen], true_rows[chosen], overlap[chosen]
+        rows, others, overlaps = predicted_rows[chosen], true_rows[chosen], overlap[chosen]
         order = np.lexsort((others, -overlaps, rows))
         first = order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
         largest, which = np.zeros(len(found)), np.full(len(found), NONE)

@@ -22,14 +22,14 @@ NEAR_EDGE = 0.02  # of a tile's side: a box that ends so near to an inner edge c
 SEVERAL = -1  # instead of the look of a box that is made of several
 
 
-def answer_looks(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Found]) -> Found:
+def answer_tiles(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Found]) -> Found:
     """Return what is in a picture (h, w, 3); `answer` is asked about each look, in shares of it."""
     windows = tiles.windows(*pixels.shape[:2])
     found = [answer(pixels[top:bottom, left:right]) for top, left, bottom, right in windows]
-    return merge_looks(found, windows, tiles)
+    return merge_tiles(found, windows, tiles)
 
 
-def merge_looks(found: Sequence[Mapping[str, np.ndarray]], windows: np.ndarray, tiles: Tiles) -> Found:
+def merge_tiles(found: Sequence[Mapping[str, np.ndarray]], windows: np.ndarray, tiles: Tiles) -> Found:
     """Return boxes in shares of the picture, scores and classes, best first; `windows` are in pixels."""
     extent = np.tile(windows[:, 2:].max(axis=0), 2)
     shares = windows / extent

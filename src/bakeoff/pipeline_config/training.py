@@ -70,8 +70,9 @@ def _explain_phases(first: TrainingPhase, later: list[TrainingPhase]) -> list[st
     if not later:
         return []
     following = "; ".join(
-        f"{leg.span.name!r}, {leg.span.steps} steps of {leg.span.batch_size}, rate {leg.rate(leg.span.first_step):g}"
-        for leg in later
+        f"{span.name!r}, {span.steps} steps of {span.batch_size}, rate {phase.rate(span.first_step):g}"
+        for phase in later
+        for span in [phase.span]
     )
     return [
         f"That API knows no phases. This is the first one, {first.span.name!r}. After it come {following}: a copy of "

@@ -55,7 +55,7 @@ def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
     much longer as they are fewer."""
     there = machine.cores()
     for used in dict.fromkeys([cores or there, there]):
-        seconds = {leg.span.name: known_seconds(run, leg, used) for leg in plan_phases(run)}
+        seconds = {phase.span.name: known_seconds(run, phase, used) for phase in plan_phases(run)}
         slower = max(1.0, used / (cores or there))
         known = {name: found * slower for name, found in seconds.items() if found is not None}
         if known.keys() == seconds.keys():
@@ -63,9 +63,9 @@ def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
     return None
 
 
-def known_seconds(run: Variant, leg: TrainingPhase, cores: int | None = None) -> float | None:
+def known_seconds(run: Variant, phase: TrainingPhase, cores: int | None = None) -> float | None:
     """Return how long such steps took here before; None if there were none."""
-    return remembered(workspace.paces(), _key_of(run, leg, cores))
+    return remembered(workspace.paces(), _key_of(run, phase, cores))
 
 
 def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
@@ -75,42 +75,42 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
 
     rig, seconds = Rig.of(run, manifest, records), {}
     feed = rig.feed()
-    for leg in plan_phases(run):
-        seconds[leg.span.name] = _measure_step(leg, rig.learner.begin(leg.trainable, "train"), feed)
-        remember(workspace.paces(), _key_of(run, leg), seconds[leg.span.name])
+    for phase in plan_phases(run):
+        seconds[phase.span.name] = _measure_step(phase, rig.learner.begin(phase.trainable, "train"), feed)
+        remember(workspace.paces(), _key_of(run, phase), seconds[phase.span.name])
     return Pace(seconds, "measured just now")
 
 
 def remember_paces(run: Variant, history: Sequence[str]) -> None:
     """Keep how long the steps of a training took, for whoever plans a run like it."""
-    for leg in plan_phases(run):
-        seconds = pace_of(leg, history, leg.span.batch_size * run.train.accumulate_batches)
+    for phase in plan_phases(run):
+        seconds = pace_of(phase, history, phase.span.batch_size * run.train.accumulate_batches)
         if seconds is not None:
-            remember(workspace.paces(), _key_of(run, leg), seconds)
+            remember(workspace.paces(), _key_of(run, phase), seconds)
 
 
 def keys_of(run: Variant) -> list[str]:
     """Return the key of each phase, whatever number of cores it has: equal for trainings of equally long steps."""
-    return [_key_of(run, leg, 0) for leg in plan_phases(run)]
+    return [_key_of(run, phase, 0) for phase in plan_phases(run)]
 
 
-def pace_key(model: Network, num_classes: int, train: Train, leg: TrainingPhase, cores: int = 0) -> str:
+def pace_key(model: Network, num_classes: int, train: Train, phase: TrainingPhase, cores: int = 0) -> str:
     """Return a key that is equal for steps that take equally long on one machine. Which patterns are trained counts,
     the rate does not."""
     parts: list[Any] = [
-        platform.node(), repr(model), num_classes, leg.span.batch_size, sorted(leg.trainable),
+        platform.node(), repr(model), num_classes, phase.span.batch_size, sorted(phase.trainable),
         train.accumulate_batches, train.mixed_precision, train.devices, train.workers, train.ema_decay > 0,
         repr(train.augment), cores,
     ]  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def pace_of(leg: TrainingPhase, history: Sequence[str], examples_a_step: int) -> float | None:
+def pace_of(phase: TrainingPhase, history: Sequence[str], examples_a_step: int) -> float | None:
     """Return a phase's seconds per step from the lines of its history; None if it logged too little to tell."""
     speeds = [
         row["examples_per_second"]
         for row in map(json.loads, history)
-        if "examples_per_second" in row and leg.span.first_step < row["step"] <= leg.span.end_step
+        if "examples_per_second" in row and phase.span.first_step < row["step"] <= phase.span.end_step
     ]
     return examples_a_step / median(speeds[1:]) if len(speeds) > 2 else None  # the first holds the compilation
 
@@ -131,21 +131,21 @@ def remembered(file: Path, key: str) -> float | None:
     return median(found[-NEWEST:]) if found else None
 
 
-def _key_of(run: Variant, leg: TrainingPhase, cores: int | None = None) -> str:
-    return pace_key(run.model, run.derived.num_classes, run.train, leg, machine.cores() if cores is None else cores)
+def _key_of(run: Variant, phase: TrainingPhase, cores: int | None = None) -> str:
+    return pace_key(run.model, run.derived.num_classes, run.train, phase, machine.cores() if cores is None else cores)
 
 
-def _measure_step(leg: TrainingPhase, step: "Step", feed: "Feed") -> float:
+def _measure_step(phase: TrainingPhase, step: "Step", feed: "Feed") -> float:
     import tensorflow as tf
 
-    first = leg.span.first_step
-    length = min(leg.span.steps, WARM_UP_STEPS + MOST_STEPS)
-    upcoming = iter(feed.batches(leg, range(first, first + length)))
+    first = phase.span.first_step
+    length = min(phase.span.steps, WARM_UP_STEPS + MOST_STEPS)
+    upcoming = iter(feed.batches(phase, range(first, first + length)))
     steps, start = 0, time.monotonic()
     for number in range(length):
         if number == min(WARM_UP_STEPS, length - 1):
             steps, start = 0, time.monotonic()
-        rate = tf.constant(leg.rate(first + number), tf.float32)
+        rate = tf.constant(phase.rate(first + number), tf.float32)
         losses = step(list(itertools.islice(upcoming, feed.together)), rate)
         float(losses["train/loss"])  # waits until the step is done
         steps += 1

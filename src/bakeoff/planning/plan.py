@@ -91,7 +91,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | N
         classes=list(manifest.classes), background=has_background,
         steps=derived.steps, epochs=derived.epochs, batch_size=run.train.batch,
         batch_why=because if because != "stated" else f"set in {variant.composed.place_of('train.batch_size')}",
-        phases=[_phase(leg, run, facts) for leg in plan_phases(run)],
+        phases=[_phase(phase, run, facts) for phase in plan_phases(run)],
         parameters=facts.parameters,
         memory_estimate_bytes=derived.memory_estimate_bytes, memory_budget_bytes=derived.memory_budget_bytes,
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
@@ -132,20 +132,20 @@ def _warnings(stages: Mapping[str, str]) -> list[str]:
     return [f"{folder}: is not what the variant asks for, and the numbers are its; run `dvc repro build_records` first"]
 
 
-def _phase(leg: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
+def _phase(phase: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
     examples = run.derived.train_examples
-    span, trainable = leg.span, facts.trainable(leg.trainable, run.model)
+    span, trainable = phase.span, facts.trainable(phase.trainable, run.model)
     together = span.batch_size * run.train.accumulate_batches
     return PlannedPhase(
         span.name, span.steps, steps_per_epoch=examples / together, epochs=span.steps * together / examples,
         batch_size=span.batch_size, trainable_parameters=trainable, frozen_parameters=facts.parameters - trainable,
-        rates=_key_rates(leg),
+        rates=_key_rates(phase),
     )  # fmt: skip
 
 
-def _key_rates(leg: TrainingPhase) -> dict[str, float]:
-    span = leg.span
-    turns = {0: "start"} | {step: what for step, what in leg.schedule.turns() if 0 < step < span.steps}
+def _key_rates(phase: TrainingPhase) -> dict[str, float]:
+    span = phase.span
+    turns = {0: "start"} | {step: what for step, what in phase.schedule.turns() if 0 < step < span.steps}
     turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}
     first = span.first_step
-    return {f"step {first + step:,} ({turns[step]})": leg.rate(first + step) for step in sorted(turns)}
+    return {f"step {first + step:,} ({turns[step]})": phase.rate(first + step) for step in sorted(turns)}

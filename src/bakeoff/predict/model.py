@@ -16,7 +16,7 @@ from bakeoff.export.suppression import Found
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
-from bakeoff.networks.tile_merge import answer_looks
+from bakeoff.networks.tile_merge import answer_tiles
 from bakeoff.networks.tiles import Tiles, tiles_of
 from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
 from bakeoff.predict.small import Small
@@ -66,7 +66,7 @@ class InLooks:
         self._model, self._tiles = model, tiles
 
     def answer(self, pixels: np.ndarray) -> Found:
-        return answer_looks(pixels, self._tiles, self._model.answer)
+        return answer_tiles(pixels, self._tiles, self._model.answer)
 
 
 def restore_network(trained: Trained) -> keras.Model:

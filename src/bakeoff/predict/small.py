@@ -9,7 +9,7 @@ from bakeoff.export.onnx_model import SUFFIX, OnnxModel
 from bakeoff.export.suppression import Found
 from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
-from bakeoff.networks.tile_merge import answer_looks
+from bakeoff.networks.tile_merge import answer_tiles
 from bakeoff.networks.tiles import Tiles
 from bakeoff.predict.fitting import fit
 
@@ -24,7 +24,7 @@ class Small:
 
     def answer(self, pixels: np.ndarray) -> Found:
         tiles = self._view.tiles
-        return answer_looks(pixels, tiles, self._answer_look) if tiles else self._answer_look(pixels)
+        return answer_tiles(pixels, tiles, self._answer_look) if tiles else self._answer_look(pixels)
 
     def _answer_look(self, pixels: np.ndarray) -> Found:
         return self._model.answer(fit(pixels, self._view))

@@ -21,7 +21,7 @@ from bakeoff.tracking.lookup import TrackedRun
 from bakeoff.tracking.result import Result, parse_json, parse_yaml, read_text, result_in
 from bakeoff.tracking.sync import send_beside
 from bakeoff.tracking.target import target_in
-from bakeoff.tracking.tracker import new_run_id, tell_result
+from bakeoff.tracking.tracker import new_run_id, report_result
 
 UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
 REPRODUCED, REPRODUCED_AT = "bakeoff.reproduced", "bakeoff.reproduced_at"
@@ -72,7 +72,7 @@ def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | Non
         attempt.made = result_in(folder)
 
 
-def tell_verdict(attempt: Attempt) -> bool:
+def print_verdict(attempt: Attempt) -> bool:
     """Return whether it could be told: a run that is tracked nowhere has nothing to tag."""
     run = attempt.recorded.tracked
     if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
@@ -84,7 +84,7 @@ def tell_verdict(attempt: Attempt) -> bool:
     return True
 
 
-def tell_as_run(attempt: Attempt) -> str | None:
+def report_as_run(attempt: Attempt) -> str | None:
     """Return our id of the new run."""
     run, made = attempt.recorded.tracked, attempt.made
     if run is None or run.run_id is None or made is None:
@@ -94,7 +94,7 @@ def tell_as_run(attempt: Attempt) -> str | None:
     journal.run(f"{attempt.recorded.variant} (reproduction)")
     journal.tags({OF: run.run_id, **_tags(attempt)})
     journal.link(OF_IN_MLFLOW, run.run_id)
-    tell_result(journal, made)
+    report_result(journal, made)
     journal.state("FINISHED")
     journal.close()
     send_beside()

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.libraries import library_version
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     arguments = parser.parse_args()
-    with said_plainly():
+    with errors_in_one_line():
         try:
             import numpy as np
         except ModuleNotFoundError:

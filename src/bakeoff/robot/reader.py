@@ -16,7 +16,7 @@ from typing import Any
 import av
 import numpy as np
 
-from bakeoff.errors import DataError, one_line, said_plainly
+from bakeoff.errors import DataError, errors_in_one_line, one_line
 from bakeoff.predict.small import Small
 from bakeoff.predict.tracks import Tracks
 
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("source", help="a film, or a camera such as /dev/video0")
     parser.add_argument("--min-score", type=float, default=0.5)
     arguments = parser.parse_args()
-    with said_plainly():
+    with errors_in_one_line():
         model, tracks = Small(arguments.model), None
         if model.task != "detection":
             raise DataError(f"{arguments.model}: must be a detector, is for {model.task}")

@@ -31,7 +31,7 @@ def choose_devices(run: Run) -> None:
     use_devices(run.train.devices, run.memory.gpu_memory_limit)
 
 
-def say_device(replicas: int) -> None:
+def print_device(replicas: int) -> None:
     """Say it, of GPUs the first `replicas`. TensorFlow is loaded."""
     import tensorflow as tf
 

@@ -11,7 +11,7 @@ from bakeoff.building.pool import MakePool
 from bakeoff.building.report import Findings
 from bakeoff.building.writing import make_records
 from bakeoff.elsewhere.ray_connection import ON_VARIABLE
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.machine import cores
 from bakeoff.progress import say
 from bakeoff.records.manifest import Manifest
@@ -46,7 +46,7 @@ def main() -> None:
         default=os.environ.get(ON_VARIABLE),
         help="address of a Ray cluster; the records are the same",
     )
-    with said_plainly(), ExitStack() as elsewhere:
+    with errors_in_one_line(), ExitStack() as elsewhere:
         options = read_options(parser)
         # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
         from bakeoff.config.variant import choose_source

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff import workspace
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.planning.whole import keep_stage
 from bakeoff.progress import progress, say
 from bakeoff.quiet import load_tensorflow
@@ -19,7 +19,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
-from bakeoff.tracking.told_page import keep_page, tell_page
+from bakeoff.tracking.told_page import keep_page, report_page
 from bakeoff.training import lineage
 from bakeoff.training.augmented import draw_augmented, is_augmented
 from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER
@@ -56,7 +56,7 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     with tracker.attach(run.track, run_id_of(state)) as copy:
         told = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
         copy.metrics(state["step"], told, revised=True, weights=settings.weights)
-        copy.folder(out, "evaluation", tell_page(out, state))
+        copy.folder(out, "evaluation", report_page(out, state))
     return evaluation.headline_first(metrics)
 
 
@@ -86,7 +86,7 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         read_options(stage_parser("evaluate", __doc__))
         workspace.require_own_code()
         run = load(workspace.RUN)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import workspace
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.files import building
 from bakeoff.input.shape import View
 from bakeoff.planning.whole import keep_stage
@@ -138,7 +138,7 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         read_options(stage_parser("export", __doc__))
         workspace.require_own_code()
         run = load(workspace.RUN)

@@ -6,7 +6,7 @@ from pathlib import Path
 from bakeoff import workspace
 from bakeoff.config.lr_picture import lr_svg
 from bakeoff.config.variant import read_variant, require_same_source
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.files import sync, write_whole
 from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.planning.plan import check_best_by
@@ -39,7 +39,7 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         read_options(stage_parser("render_config", __doc__))
         workspace.require_own_code()
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())

@@ -13,7 +13,7 @@ from bakeoff import workspace
 from bakeoff.elsewhere.ray_connection import ON_VARIABLE
 from bakeoff.elsewhere.ray_training import gather_workers
 from bakeoff.elsewhere.work_store import NoStore, WorkStore, keep_in_store
-from bakeoff.errors import said_plainly
+from bakeoff.errors import errors_in_one_line
 from bakeoff.files import building
 from bakeoff.input.store import BadRecords
 from bakeoff.planning.pace import known_seconds, remember_paces
@@ -23,7 +23,7 @@ from bakeoff.progress import progress, say
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
-from bakeoff.runs.device import choose_devices, count_devices, device_tags, say_device
+from bakeoff.runs.device import choose_devices, count_devices, device_tags, print_device
 from bakeoff.runs.report import Report
 from bakeoff.runs.time_left import Stretch
 from bakeoff.runs.workers import begin_again, crew_of, follow_leader
@@ -34,7 +34,7 @@ from bakeoff.tracking.measured import keep_measured, trace
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
-from bakeoff.tracking.training_told import introduce, tell_results
+from bakeoff.tracking.training_told import introduce, report_results
 from bakeoff.training import lineage
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
@@ -168,7 +168,7 @@ def _train(
     rig = Rig.of(run, manifest, records, desk.bad, desk.place)
     crew = crew_of(rig, run, manifest)
     require_gpu_room_for(run, rig.replicas)
-    say_device(rig.replicas)
+    print_device(rig.replicas)
     first = load_first_weights(rig.learner.network, run.model, run.train.init, start.origin)
     desk.footprint.mark(BUILT)
     desk.bad.keep_in(start.folder)
@@ -212,7 +212,7 @@ def _train(
         measured |= _measure(run, desk, outcome, limit, took_steps=not found.is_over)
         measured |= trace(start.fingerprint, tags, is_over=found.is_over, had_ended=desk.report.has_succeeded)
         keep_measured(start.fingerprint, **measured)
-        tell_results(copy, start.folder, out, state, measured)
+        report_results(copy, start.folder, out, state, measured)
     return state, measured
 
 
@@ -274,7 +274,7 @@ def evaluate_here() -> None:
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         read_options(stage_parser("train", __doc__))
         workspace.require_own_code()
         if (given := place_of(os.environ)) and given.rank:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bakeoff import dvc, workspace
-from bakeoff.errors import WorkspaceError, said_plainly
+from bakeoff.errors import WorkspaceError, errors_in_one_line
 from bakeoff.mending import LOCK
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.signals import Relay
@@ -75,7 +75,7 @@ def name_experiment_ref(baseline: str, name: str) -> str:
 
 
 def main() -> None:
-    with said_plainly():
+    with errors_in_one_line():
         clone, name, *words = sys.argv[1:]
         os.chdir(clone)  # only now: this code is the main workspace's, the stages' is the clone's
         changes, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]

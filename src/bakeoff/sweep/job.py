@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from bakeoff import dvc, machine, workspace
 from bakeoff.durations import JOB, begin_command, end_command
-from bakeoff.errors import TRY_AGAIN_LATER, said_plainly
+from bakeoff.errors import TRY_AGAIN_LATER, errors_in_one_line
 from bakeoff.files import write_whole
 from bakeoff.signals import TAKES_AWAY
 from bakeoff.sweep import bytecode, session
@@ -111,7 +111,10 @@ def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
-        with files.lock.acquire(timeout=1), said_plainly():  # whoever asks whether a job runs holds it for a moment
+        with (
+            files.lock.acquire(timeout=1),
+            errors_in_one_line(),
+        ):  # whoever asks whether a job runs holds it for a moment
             if before := session.noted_session(files.process):  # it was killed, its stage may not have been
                 session.end(before)
             session.note_leader(files.process)

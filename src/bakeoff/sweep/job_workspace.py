@@ -11,7 +11,7 @@ from pathlib import Path
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import sync_disk, write_whole
-from bakeoff.mending import mend_cache, settle
+from bakeoff.mending import repair_cache, settle
 from bakeoff.sweep import bytecode
 from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
 
@@ -28,7 +28,7 @@ class JobWorkspace:
     def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
         """Make it anew, whatever an earlier attempt left; return the folder to run DVC in."""
         self.remove()
-        mend_cache(cache)
+        repair_cache(cache)
         self._clone.parent.mkdir(parents=True, exist_ok=True)
         top = git("rev-parse", "--show-toplevel")
         # All objects come along as hard links, the snapshot's among them, which is on no branch.

@@ -32,7 +32,7 @@ from bakeoff.sweep.hydra_launch import LaunchByHydra, run_one
 from bakeoff.sweep.launch import Launch
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, one_launcher
 from bakeoff.sweep.multirun_settings import Settings
-from bakeoff.sweep.parent_run import tell_mlflow
+from bakeoff.sweep.parent_run import report_to_mlflow
 from bakeoff.sweep.place import Place
 from bakeoff.sweep.points import Point, Words, fixed_words, key_of, require_few
 from bakeoff.sweep.preflight import Job, begin, extend, minutes_of, preflight
@@ -116,7 +116,7 @@ class Multirun:
         require_few(self._words, sure=bool(self._said.get("yes")))
         store_primary(place / workspace.PARAMS, whole)
         main = hydra.main(version_base="1.3", config_path=str((place / workspace.CONF).resolve()), config_name=NAME)
-        with self._lock, suppress(Enough), self._said_in_one_line():
+        with self._lock, suppress(Enough), self._errors_in_one_line():
             if self.manifest is not None:
                 self._lock.enter_context(one_launcher(self.manifest.folder))
             main(self)()
@@ -202,11 +202,11 @@ class Multirun:
         rules, say = self._settings.rules(), self._door.say
         if self._launcher is not None:
             launch: Launch = LaunchByHydra(manifest, say, rules, self._launcher, tuple(self._fixed.values()))
-            with tell_mlflow(manifest):
+            with report_to_mlflow(manifest):
                 return launch.run()
         with self._door.place_at(self._settings.on) as place:
             launch = Launch(manifest, say, rules, place=place)
-            with tell_mlflow(manifest):
+            with report_to_mlflow(manifest):
                 return launch.run()
 
     def _job_of(self, point: Point) -> SweepJob | None:
@@ -225,7 +225,7 @@ class Multirun:
         return done
 
     @contextmanager
-    def _said_in_one_line(self) -> Iterator[None]:
+    def _errors_in_one_line(self) -> Iterator[None]:
         wants_all = os.environ.get(FULL_ERROR) == "1"
         os.environ[FULL_ERROR] = "1"
         try:

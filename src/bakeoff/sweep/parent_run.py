@@ -22,7 +22,7 @@ EXPERIMENT = "DVC_EXP_NAME"
 
 
 @contextmanager
-def tell_mlflow(manifest: Manifest) -> Iterator[None]:
+def report_to_mlflow(manifest: Manifest) -> Iterator[None]:
     """When a sweep begins to run, and when it ends for now."""
     try:
         with parent_run(manifest):

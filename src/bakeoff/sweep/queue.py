@@ -135,14 +135,14 @@ class QueueRun:
                     self._say(f"{sweep}: was taken out of the queue; what runs of it comes to its end")
 
     def _begin(self, sweep: str) -> None:
-        from bakeoff.sweep.parent_run import tell_mlflow  # with NumPy, which a look at the line does not need
+        from bakeoff.sweep.parent_run import report_to_mlflow  # with NumPy, which a look at the line does not need
 
         try:
             with ExitStack() as stack:
                 stack.enter_context(one_launcher(workspace.sweeps() / sweep))
                 manifest = load_manifest(workspace.sweeps() / sweep)
                 self._say(f"{sweep}: {' '.join(manifest.words) or 'params.yaml'}")
-                stack.enter_context(tell_mlflow(manifest))
+                stack.enter_context(report_to_mlflow(manifest))
                 launch = launch_of(
                     manifest, lambda text: self._say(f"{sweep}: {text}"), self._rules, self._seats, self._place
                 )

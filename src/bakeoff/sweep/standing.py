@@ -10,7 +10,7 @@ from typing import Any
 from bakeoff import dvc
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_table
-from bakeoff.mending import mend
+from bakeoff.mending import repair
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.leftovers import Leftover, named_by, these_runs
 from bakeoff.sweep.job import JobFiles
@@ -89,7 +89,7 @@ def apply_point(manifest: Manifest, job: SweepJob) -> None:
         raise WorkspaceError(
             f"{', '.join(lost)}: edited since {manifest.id} began, and would be as they were then; `git stash` first"
         )
-    mend(dvc.cache())
+    repair(dvc.cache())
     dvc.answer("exp", "apply", job.experiment)
 
 

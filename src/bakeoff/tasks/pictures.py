@@ -126,10 +126,10 @@ def _boxes(
     shown = shown if is_weak else shown[kept[shown]]
     found = list(zip(values["boxes"][shown], values["classes"][shown], values["scores"][shown], strict=True))
     truth = list(zip(values["true_boxes"], values["true_classes"], strict=True))
-    marks_of_truth, marks_of_found = [], []
+    marks_of_truth, marks_of_predictions = [], []
     for corners, label, score in reversed(found):  # the best on top
         right = _meets(corners, values["true_boxes"][values["true_classes"] == label])
-        marks_of_found.append(
+        marks_of_predictions.append(
             (corners, f"{classes[label - 1]} {score:.2f}", UNSURE if is_weak else RIGHT if right else WRONG)
         )
     for corners, label in truth:
@@ -137,7 +137,7 @@ def _boxes(
         marks_of_truth.append((corners, classes[label - 1], TRUTH if met else WRONG))
     missed = sum(colour == WRONG for _, _, colour in marks_of_truth)
     told = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
-    panels = [_marked(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_found)]
+    panels = [_marked(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_predictions)]
     said = f"found {kept.sum()}" + (f"; the {len(found)} surest" if len(found) != kept.sum() else "")
     return panels, [(told, TRUTH), (said, TRUTH)]
 

@@ -14,7 +14,7 @@ from bakeoff.metrics.score import ByClass, Column
 from bakeoff.networks.network import Network
 from bakeoff.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
 from bakeoff.tasks.detection import BoxJudge, Detection
-from bakeoff.tasks.tiled import answer_in_looks
+from bakeoff.tasks.tiled import answer_in_tiles
 
 Tensors = dict[str, tf.Tensor]
 Answer = Callable[[Tensors], Tensors]
@@ -100,7 +100,7 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
 
     if view and in_looks:  # there are many numbers of looks and of boxes in them
-        return answer_in_looks(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)
+        return answer_in_tiles(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)
     return compile_once(answer, OF_BOXES if isinstance(task, Detection) else ())
 
 

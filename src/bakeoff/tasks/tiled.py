@@ -12,14 +12,14 @@ import tensorflow as tf
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
-from bakeoff.networks.tile_merge import Found, merge_looks
+from bakeoff.networks.tile_merge import Found, merge_tiles
 from bakeoff.networks.tiles import Tiles
 
 Tensors = dict[str, tf.Tensor]
 Answer = Callable[[Tensors], Tensors]
 
 
-def answer_in_looks(view: View, answer: Answer, *, with_losses: bool = False) -> Answer:
+def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) -> Answer:
     """Return what answers whole pictures; `answer` is asked about looks at the network's input size.
 
     It gets "image" (n, size, size, 3), and for losses the "boxes" and "classes" of each look, padded. The loss of a
@@ -38,7 +38,7 @@ def answer_in_looks(view: View, answer: Answer, *, with_losses: bool = False) ->
             if with_losses:
                 looks |= _truth_of(boxes, classes, some / np.tile(picture.shape[:2], 2), tiles)
             found += rows_of(answer(looks))
-        merged = merge_looks(found, windows, tiles)
+        merged = merge_tiles(found, windows, tiles)
         return merged | ({"losses": _add_losses(found)} if with_losses else {})
 
     def answer_batch(batch: Tensors) -> Tensors:
@@ -48,7 +48,7 @@ def answer_in_looks(view: View, answer: Answer, *, with_losses: bool = False) ->
         for row, (picture, at_once) in enumerate(pictures):
             boxes, classes = (np.zeros([0, 4]) if one is None else one[row] for one in truth)
             merged.append(answer_picture(picture, boxes, classes, at_once))
-        return stack_found(merged)
+        return stack_predictions(merged)
 
     return answer_batch
 
@@ -96,7 +96,7 @@ def rows_of(found: Tensors) -> list[Found]:
     ]
 
 
-def stack_found(found: Sequence[Found]) -> Tensors:
+def stack_predictions(found: Sequence[Found]) -> Tensors:
     """Make a batch of one example each, detections padded."""
     if "boxes" not in found[0]:
         return {name: tf.constant(np.stack([one[name] for one in found])) for name in found[0]}

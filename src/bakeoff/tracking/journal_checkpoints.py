@@ -26,7 +26,7 @@ STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
 
 
-def tell_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapping[str, Any] | None:
+def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapping[str, Any] | None:
     """Tell of the newest checkpoint, as far as the settings ask for it; return what was told."""
     if settings.checkpoints == NONE:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.result import is_trained_here, result_here
-from bakeoff.tracking.told_page import keep_page, tell_page
+from bakeoff.tracking.told_page import keep_page, report_page
 from bakeoff.workspace import EVALUATION, journals
 
 
@@ -24,7 +24,7 @@ def require_note(note: str) -> str:
     return note
 
 
-def tell_notes_here() -> None:
+def report_notes_here() -> None:
     """Tell of the run whose result is in the workspace, unless another variant was rendered since."""
     here = result_here()
     if not here.run_id or not (journals() / here.run_id).is_dir() or not is_trained_here(here):
@@ -37,6 +37,6 @@ def tell_notes_here() -> None:
             journal.tags({NOTE: note})
             if here.metrics:
                 keep_page(EVALUATION, here.state)
-                for name, page in tell_page(EVALUATION, here.state).items():
+                for name, page in report_page(EVALUATION, here.state).items():
                     journal.text(page, f"evaluation/{name}")
             journal.close()

@@ -9,10 +9,10 @@ from dataclasses import fields
 from bakeoff.run.options import Mlflow
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
-from bakeoff.tracking.note import tell_notes_here
+from bakeoff.tracking.note import report_notes_here
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
 from bakeoff.tracking.run_names import POINT_OF_A_SWEEP
-from bakeoff.tracking.sync import tell_interrupted, where_allowed
+from bakeoff.tracking.sync import report_interrupted, where_allowed
 from bakeoff.tracking.target import Target
 from bakeoff.workspace import journals
 
@@ -22,7 +22,7 @@ REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeo
 @where_allowed()
 def reconcile() -> None:
     """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
-    tell_interrupted()
+    report_interrupted()
     here = result_here()
     if here.run_id and _target_of(here):
         journals().mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def reconcile() -> None:
         told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
         last, target = last_here(), _target_of(here)
         if target:
-            tell_notes_here()
+            report_notes_here()
         if not here.run_id or not target or last == here.run_id:
             return
         _restore_unknown(here, target)
@@ -71,7 +71,7 @@ def _restore_unknown(result: Result, target: Target) -> bool:
 
 
 def _tell_reused(result: Result, target: Target) -> None:
-    from bakeoff.tracking.tracker import new_run_id, tell_result
+    from bakeoff.tracking.tracker import new_run_id, report_result
 
     assert result.run_id
     journal = Journal(new_run_id())
@@ -81,7 +81,7 @@ def _tell_reused(result: Result, target: Target) -> None:
         journal.parent(sweep[1])
     journal.tags({REUSED: "true", MADE_BY: result.run_id})
     journal.link(MADE_BY_IN_MLFLOW, result.run_id)
-    tell_result(journal, result)
+    report_result(journal, result)
     journal.state("FINISHED")
     journal.close()
 

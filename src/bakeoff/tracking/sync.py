@@ -69,7 +69,7 @@ def where_allowed() -> Iterator[None]:
 
 
 @where_allowed()
-def tell_interrupted() -> list[str]:
+def report_interrupted() -> list[str]:
     """Tell of runs that were killed, start what sends it, and return their ids."""
     markers = sorted(journals().glob(f"*/{RUNNING}"))
     found = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]

@@ -20,7 +20,7 @@ SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
 NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not know
 
 
-def tell_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
+def report_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
     """Return the page of an evaluation's folder by its name, as it is to be told; nothing if there is none."""
     text = read_text(folder / FILE)
     return {} if text is None else {FILE: add_facts(text, describe_run(state))}
@@ -28,7 +28,7 @@ def tell_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
 
 def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
     """Write it for whoever looks without MLflow; None of a result without a fingerprint, which early versions made."""
-    fingerprint, told = (state.get("lineage") or {}).get("fingerprint"), tell_page(folder, state)
+    fingerprint, told = (state.get("lineage") or {}).get("fingerprint"), report_page(folder, state)
     if not fingerprint or not told:
         return None
     place = results() / f"{fingerprint}.html"

@@ -18,14 +18,14 @@ from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
 from bakeoff.tracking.in_mlflow import describe_changes
 from bakeoff.tracking.journal import NOTE, Journal
-from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, tell_checkpoints
+from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
 from bakeoff.tracking.sender import is_far
 from bakeoff.tracking.target import Place, Target
-from bakeoff.tracking.told_page import tell_page
+from bakeoff.tracking.told_page import report_page
 from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals
@@ -109,7 +109,7 @@ class Tracker:
             self._journal.trouble = error
 
     def _tell_checkpoint(self, journal: Journal, stock: Stock) -> None:
-        if told := tell_checkpoints(journal, stock, self._settings):
+        if told := report_checkpoints(journal, stock, self._settings):
             if not self._told_of_checkpoints and (stock.folder / IDENTITY).is_file():
                 journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
             for line in [] if self._told_of_checkpoints else describe_sending(told, self._settings):
@@ -210,17 +210,17 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
     if fingerprint := (result.state.get("lineage") or {}).get("fingerprint"):
         journal.tags({"bakeoff.fingerprint": fingerprint})
-    tell_result(journal, result)
+    report_result(journal, result)
     if not result.experiment:
         for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
-            _tell_folder(journal, folder, name, tell_page(folder, result.state) if folder == EVALUATION else {})
+            _tell_folder(journal, folder, name, report_page(folder, result.state) if folder == EVALUATION else {})
         for model in kept_weights(TRAINED, result.state, settings):
             journal.model(model)
     journal.state("FINISHED")
     journal.restoring = False
 
 
-def tell_result(journal: Journal, result: Result) -> None:
+def report_result(journal: Journal, result: Result) -> None:
     """Tell the variant and its numbers."""
     if result.experiment:
         journal.tags({"DVC_EXP_NAME": result.experiment})

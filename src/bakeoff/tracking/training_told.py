@@ -28,7 +28,7 @@ def introduce(copy: Tracker, run: Run, manifest: Manifest, records: Path, starts
     copy.changes()
 
 
-def tell_results(
+def report_results(
     copy: Tracker, in_flight: Path, out: Path, state: Mapping[str, Any], measured: Mapping[str, Any]
 ) -> None:
     from bakeoff.training.showing import EVENTS

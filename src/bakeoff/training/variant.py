@@ -103,7 +103,7 @@ def plan_phases(run: Variant) -> list[TrainingPhase]:
 def plan_auto_phases(run: Variant) -> list[TrainingPhase]:
     """Return the phases that have no batch size of their own."""
     own = [phase.batch_size is not None for phase in run.train.phases] or [False]
-    return [leg for leg, has_own in zip(plan_phases(run), own, strict=True) if not has_own]
+    return [phase for phase, has_own in zip(plan_phases(run), own, strict=True) if not has_own]
 
 
 def training_order(run: Variant) -> Order:

@@ -47,7 +47,7 @@ def show_errand(request: Request) -> Response:
 
 
 @plain
-def tell_errand(request: Request) -> Response:
+def send_errand(request: Request) -> Response:
     """Tell a script how an errand stands."""
     errand = find_errand(request.path_params["name"])
     return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_words})
@@ -56,5 +56,5 @@ def tell_errand(request: Request) -> Response:
 ROUTES = [
     Route("/activity", show_activity),
     Route("/activity/{name}", show_errand),
-    Route("/activity/{name}/state", tell_errand),
+    Route("/activity/{name}/state", send_errand),
 ]

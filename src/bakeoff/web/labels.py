@@ -47,7 +47,7 @@ def show_editor(request: Request) -> Response:
 
 
 @plain
-def tell_frames(request: Request) -> Response:
+def send_frames(request: Request) -> Response:
     folder = Folder(request.path_params["folder"])
     proposed = folder.list_proposed()
     labels = set(folder.list_labels())
@@ -56,7 +56,7 @@ def tell_frames(request: Request) -> Response:
 
 
 @plain
-def tell_frame(request: Request) -> Response:
+def send_frame(request: Request) -> Response:
     folder = Folder(request.path_params["folder"])
     return JSONResponse(folder.read(request.query_params.get("name", "")))
 
@@ -141,8 +141,8 @@ def _option_name(folder: Folder) -> str:
 ROUTES = [
     Route("/labels", show_folders),
     Route("/labels/{folder}", show_editor),
-    Route("/labels/{folder}/frames", tell_frames),
-    Route("/labels/{folder}/frame", tell_frame, methods=["GET"]),
+    Route("/labels/{folder}/frames", send_frames),
+    Route("/labels/{folder}/frame", send_frame, methods=["GET"]),
     Route("/labels/{folder}/frame", save_frame, methods=["PUT"]),
     Route("/labels/{folder}/image", show_image),
     Route("/labels/{folder}/aside", set_aside, methods=["POST"]),

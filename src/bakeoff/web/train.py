@@ -159,7 +159,7 @@ def _list_starts() -> list[tuple[str, str]]:
 
 
 @changes
-def tell_plan(request: Request, tree: Tree) -> Response:
+def send_plan(request: Request, tree: Tree) -> Response:
     """Answer with what `bakeoff plan` says of the form, or with the mistakes of its fields."""
     try:
         wanted = read_form(tree)
@@ -278,6 +278,6 @@ def _parts(data: str) -> Sequence[str]:
 
 ROUTES = [
     Route("/train", show_form, methods=["GET"]),
-    Route("/train/plan", tell_plan, methods=["POST"]),
+    Route("/train/plan", send_plan, methods=["POST"]),
     Route("/train/start", start, methods=["POST"]),
 ]

@@ -47,7 +47,7 @@ def _number(request: Request, name: str) -> int:
 
 
 @plain
-def tell_offset(request: Request) -> Response:
+def send_offset(request: Request) -> Response:
     """Tell how much of a file is here already."""
     _, file = _place(request)
     partial = file.with_name(file.name + PARTIAL)
@@ -130,6 +130,6 @@ def tidy() -> None:
 
 
 ROUTES = [
-    Route("/uploads/{key}/{path:path}", tell_offset, methods=["GET"]),
+    Route("/uploads/{key}/{path:path}", send_offset, methods=["GET"]),
     Route("/uploads/{key}/{path:path}", take_piece, methods=["PUT"]),
 ]
