@@ -45,7 +45,7 @@ def by_pycocotools(score: DetectionScore) -> None:
             "annotations": [row | {"id": number} for number, row in enumerate(annotations(score.truth), start=1)],
         }
         truth.createIndex()
-        judge = COCOeval(truth, truth.loadRes(annotations(score.found)), "bbox")
+        judge = COCOeval(truth, truth.loadRes(annotations(score.predictions)), "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()

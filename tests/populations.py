@@ -80,7 +80,7 @@ def labels(classes: int, skill: float, *, many: int = MANY) -> MultiLabelScore:
 def pick(score: Score, rows: np.ndarray) -> Score:
     """Return the score of some of the examples."""
     if isinstance(score, DetectionScore):
-        chosen = [tuple(part[row] for row in rows) for part in (score.truth, score.found, score.losses)]
+        chosen = [tuple(part[row] for row in rows) for part in (score.truth, score.predictions, score.losses)]
         return DetectionScore(score.classes, *chosen)
     name = "answers" if isinstance(score, ClassificationScore) else "examples"
     return replace(score, **{name: tuple(getattr(score, name)[row] for row in rows)})

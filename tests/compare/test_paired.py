@@ -135,7 +135,7 @@ def scene(seed: int, images: int, hit: float) -> DetectionScore:
 
 def drawn_again(score: DetectionScore, times: np.ndarray) -> DetectionScore:
     rows = np.repeat(np.arange(len(times)), times)
-    truth, found = (tuple(images[row] for row in rows) for images in (score.truth, score.found))
+    truth, found = (tuple(images[row] for row in rows) for images in (score.truth, score.predictions))
     return DetectionScore(score.classes, truth, found, (None,) * len(rows))
 
 

@@ -18,9 +18,9 @@ def of_classes(pairs: Pairs, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
     matches = Matches.of(*zip(*pairs, strict=True))
     found = []
     for label in (1, 2, 3):
-        rows = matches.found.classes == label
+        rows = matches.predictions.classes == label
         counts = matches.true_counts(label)
-        found.append(average_precisions(matches.found.image[rows], matches.hits[rows], counts, weights.T))
+        found.append(average_precisions(matches.predictions.image[rows], matches.hits[rows], counts, weights.T))
     precisions, recalls = zip(*found, strict=True)
     return np.stack(precisions), np.stack(recalls)
 

@@ -18,7 +18,7 @@ def matches(*pairs: tuple) -> Matches:
 
 
 def kinds(*pairs: tuple) -> list[str]:
-    return errors_of(matches(*pairs)).found.tolist()
+    return errors_of(matches(*pairs)).kinds.tolist()
 
 
 def counts(*pairs: tuple) -> dict[str, int]:
@@ -65,8 +65,8 @@ def test_scores_alone_decide_nothing_about_kinds() -> None:
 def test_every_box_and_detection_is_accounted_for_once(seed: int) -> None:
     found = Matches.of(*zip(*random_pairs(seed, images=15), strict=True))
     errors = errors_of(found)
-    assert len(errors.found) == len(found.found) and set(errors.found) <= {"right", *KINDS} - {"missed"}
-    assert (errors.found == "right").sum() == len(set(found.taken) - {-1})
+    assert len(errors.kinds) == len(found.predictions) and set(errors.kinds) <= {"right", *KINDS} - {"missed"}
+    assert (errors.kinds == "right").sum() == len(set(found.taken) - {-1})
     meant = {int(row) for row in errors.meant if row >= 0} | {int(row) for row in found.taken if row >= 0}
     assert set(np.flatnonzero(errors.missed)) == set(range(len(found.truth))) - meant
 
@@ -212,4 +212,4 @@ def test_what_scores_less_takes_no_box_from_what_scores_more() -> None:
         for truth, found in random_pairs(9, images=10)
     ]  # fmt: skip
     np.testing.assert_array_equal(shown.taken, Matches.of(*zip(*alone, strict=True)).taken)
-    assert 0 < len(shown.found) < len(all_of_them.found)
+    assert 0 < len(shown.predictions) < len(all_of_them.predictions)

@@ -78,9 +78,9 @@ def test_an_object_on_a_seam_is_found_once_on_the_whole_picture(store: Store, at
     task = task_of(MODEL, ("a",))
     batches = evaluation_batches(store, replace(SHAPE, batch_size=at_once))
     score = judge(task, {"network": answer_in_tiles(SHAPE.view, find_white)}, batches)["network"]
-    assert [len(found.corners) for found in score.found] == [1, 1, 1]
+    assert [len(found.corners) for found in score.predictions] == [1, 1, 1]
     assert score.result()["mAP_50"] == 1.0 and score.result()["recall"] == 1.0
-    for found, box in zip(score.found, OBJECTS, strict=True):
+    for found, box in zip(score.predictions, OBJECTS, strict=True):
         np.testing.assert_allclose(found.corners[0], box, atol=2)  # a pixel of the network is up to 3 of the picture
 
 

@@ -36,11 +36,11 @@ def average_precisions(
     for column, hit in enumerate(hits.T):
         if not hit.any():
             continue
-        found = _running(np.add, drawn[hit])
-        highest_from_here = _running(np.maximum, (found / given[hit])[::-1])[::-1]
-        newly_reached = np.diff(reached.by(found), axis=0, prepend=np.int8(0))
+        reached_boxes = _running(np.add, drawn[hit])
+        highest_from_here = _running(np.maximum, (reached_boxes / given[hit])[::-1])[::-1]
+        newly_reached = np.diff(reached.by(reached_boxes), axis=0, prepend=np.int8(0))
         precisions[column] = (highest_from_here * newly_reached).sum(axis=0) / len(RECALLS)
-        recalls[column] = found[-1] / np.maximum(true, 1)
+        recalls[column] = reached_boxes[-1] / np.maximum(true, 1)
     return precisions + nothing, recalls + nothing
 
 
@@ -53,9 +53,9 @@ class _RecallsReached:
         self._columns = len(totals)
         self._table = np.searchsorted(RECALLS, (hits / np.maximum(totals, 1)).ravel(), side="right").astype(np.int8)
 
-    def by(self, found: np.ndarray) -> np.ndarray:
+    def by(self, reached_boxes: np.ndarray) -> np.ndarray:
         """(n, weightings) hits of as many true boxes as each weighting has."""
-        return self._table[found * self._columns + self._column]
+        return self._table[reached_boxes * self._columns + self._column]
 
 
 def _given_since(image: np.ndarray, rows: np.ndarray, often: np.ndarray) -> np.ndarray:
@@ -78,18 +78,18 @@ def _running(operation: np.ufunc, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def voc_precisions(found: Table, truth: Table) -> dict[str, float]:
+def voc_precisions(predictions: Table, truth: Table) -> dict[str, float]:
     """Return `mAP_voc`, the area under the curve (VOC 2010 on), and `mAP_voc_11`, at eleven recalls (VOC 2007).
 
     They are counted at overlap 0.5 as the Object Detection API's `pascal_voc_metrics` does. Each detection, best first,
     is asked for the true box of its class that it overlaps most; if that one is taken already, the detection is wrong.
     COCO would give it the next one that is free. The numbers are means over the classes that have true boxes; without
-    any, there is none. `found` is best first.
+    any, there is none. `predictions` are best first.
     """
-    hits = _voc_hits(found, truth)
+    hits = _voc_hits(predictions, truth)
     areas, elevens = [], []
     for label in np.unique(truth.classes):
-        hit = hits[found.classes == label]
+        hit = hits[predictions.classes == label]
         right = np.cumsum(hit)
         recall, precision = right / (truth.classes == label).sum(), right / np.arange(1, len(hit) + 1)
         areas.append(_area(recall, precision))
@@ -97,15 +97,15 @@ def voc_precisions(found: Table, truth: Table) -> dict[str, float]:
     return {"mAP_voc": float(np.mean(areas)), "mAP_voc_11": float(np.mean(elevens))} if areas else {}
 
 
-def _voc_hits(found: Table, truth: Table) -> np.ndarray:
-    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+def _voc_hits(predictions: Table, truth: Table) -> np.ndarray:
+    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=True)
     order = np.lexsort((true_rows, -overlap, predicted_rows))
     first = np.flatnonzero(np.diff(predicted_rows[order], prepend=-1))  # of each detection, the most overlapped
     predicted_rows, true_rows, overlap = (rows[order][first] for rows in (predicted_rows, true_rows, overlap))
     close = overlap >= VOC_OVERLAP
     predicted_rows, true_rows = predicted_rows[close], true_rows[close]
     winners = np.unique(true_rows, return_index=True)[1]  # of those that want the same, the first: the best
-    hits = np.zeros(len(found), bool)
+    hits = np.zeros(len(predictions), bool)
     hits[predicted_rows[winners]] = True
     return hits
 

@@ -1,4 +1,4 @@
-"""Boxes of images, one image at a time and all in one table, and which detection found which true box.
+"""Boxes of images, one image at a time and all in one table, and which prediction matches which ground truth.
 
 Boxes(np.array([[10, 20, 60, 50]]), np.array([3]), np.array([0.9]))   # one detection of class 3, 50 high and 30 wide
 """
@@ -16,7 +16,7 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Boxes:
-    """The boxes of one image in pixels: ymin xmin ymax xmax (n, 4), class ids 1..k (n,), scores (n,) if found."""
+    """The boxes of one image in pixels: ymin xmin ymax xmax (n, 4), class ids 1..k (n,), scores (n,) of predictions."""
 
     corners: np.ndarray
     classes: np.ndarray
@@ -61,20 +61,22 @@ class Table:
         return counted[np.argsort(-counted.scores, kind="stable")]
 
 
-def pairs_of(found: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every found and true box of one image that overlap: row of `found`, row of `truth`, overlap; by row of `found`.
+def pairs_of(predictions: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the overlapping pairs of each image, by prediction: row of `predictions`, row of `truth`, overlap.
 
     Overlap is what both cover over what either covers, counted as COCO counts it.
     """
-    classes = 1 + max(found.classes.max(initial=0), truth.classes.max(initial=0)) if same_class else 1
-    found_key, true_key = (table.image * classes + (table.classes if same_class else 0) for table in (found, truth))
+    classes = 1 + max(predictions.classes.max(initial=0), truth.classes.max(initial=0)) if same_class else 1
+    predicted_key, true_key = (
+        table.image * classes + (table.classes if same_class else 0) for table in (predictions, truth)
+    )
     by_key = np.argsort(true_key, kind="stable")
-    first, last = (np.searchsorted(true_key[by_key], found_key, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(true_key[by_key], predicted_key, side) for side in ("left", "right"))
     count = last - first
-    predicted_rows = np.repeat(np.arange(len(found)), count)
+    predicted_rows = np.repeat(np.arange(len(predictions)), count)
     place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     true_rows = by_key[np.repeat(first, count) + place]
-    overlap = _overlap(found.corners[predicted_rows], truth.corners[true_rows])
+    overlap = _overlap(predictions.corners[predicted_rows], truth.corners[true_rows])
     kept = overlap > 0
     return predicted_rows[kept], true_rows[kept], overlap[kept]
 
@@ -99,24 +101,24 @@ class Matches:
 
     images: int
     truth: Table
-    found: Table  # best first
-    hits: np.ndarray  # (found, overlaps) whether it found a true box
-    taken: np.ndarray  # (found,) the row of `truth` that it found at overlap 0.5, or NONE
+    predictions: Table  # best first
+    hits: np.ndarray  # (predictions, overlaps) whether it matches a box of the ground truth
+    taken: np.ndarray  # (predictions,) the row of `truth` that it matches at overlap 0.5, or NONE
 
     @classmethod
-    def of(cls, truth: Sequence[Boxes], found: Sequence[Boxes]) -> "Matches":
-        true, best = Table.of(truth), Table.of(found).best_first()
+    def of(cls, truth: Sequence[Boxes], predictions: Sequence[Boxes]) -> "Matches":
+        true, best = Table.of(truth), Table.of(predictions).best_first()
         hits, taken = _assigned(best, true)
         return cls(len(truth), true, best, hits, taken)
 
     def from_score(self, threshold: float) -> "Matches":
         """Without the detections that score less; they took no box from a better one."""
-        rows = self.found.scores >= threshold
-        return Matches(self.images, self.truth, self.found[rows], self.hits[rows], self.taken[rows])
+        rows = self.predictions.scores >= threshold
+        return Matches(self.images, self.truth, self.predictions[rows], self.hits[rows], self.taken[rows])
 
     @property
     def right(self) -> np.ndarray:
-        """(found,) whether, at overlap 0.5."""
+        """(predictions,) whether each is right at overlap 0.5."""
         return self.taken != NONE
 
     def true_counts(self, label: int | None = None) -> np.ndarray:
@@ -125,10 +127,10 @@ class Matches:
         return np.bincount(rows, minlength=self.images)
 
 
-def _assigned(found: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
-    hits = np.zeros((len(found), len(OVERLAPS)), bool)
-    taken = np.full(len(found), NONE)
-    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=True)
+def _assigned(predictions: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
+    hits = np.zeros((len(predictions), len(OVERLAPS)), bool)
+    taken = np.full(len(predictions), NONE)
+    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=True)
     close = overlap >= OVERLAPS[0]
     predicted_rows, true_rows, overlap = predicted_rows[close], true_rows[close], overlap[close]
     # The fast path: neither box has another candidate, as with most predictions of a good detector.

@@ -17,9 +17,9 @@ AT_50, AT_75 = 0, 5  # of the overlaps
 
 
 class Coco:
-    def __init__(self, classes: int, images: int, truth: Table, found: Table) -> None:
+    def __init__(self, classes: int, images: int, truth: Table, predictions: Table) -> None:
         """In each image, the detections of a class are best first."""
-        self._classes, self._images, self._truth, self._found = classes, images, truth, found
+        self._classes, self._images, self._truth, self._predictions = classes, images, truth, predictions
 
     def numbers(self) -> dict[str, float]:
         """Return COCO's numbers by name, without those that COCO calls undefined (-1).
@@ -45,8 +45,8 @@ class Coco:
         classes = [{"id": number, "name": str(number)} for number in range(1, self._classes + 1)]
         boxes = _measure(self._truth)
         truth = Dataset.from_arrays(images, classes, self._truth.image, self._truth.classes, boxes)
-        found = self._found
-        rows = np.column_stack([found.image, _measure(found), found.scores, found.classes])
+        predictions = self._predictions
+        rows = np.column_stack([predictions.image, _measure(predictions), predictions.scores, predictions.classes])
         judge = COCOeval(truth, truth.load_res(rows), "bbox")
         judge.evaluate()
         judge.accumulate()

@@ -1,6 +1,6 @@
 """How good detections are: COCO's and Pascal VOC's average precision, the best score threshold, errors by kind.
 
-DetectionScore(("0", "1")).update(truth, found) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, "f1": 0.8, ...}
+DetectionScore(("0", "1")).update(truth, predictions) + ... -> {"mAP": 0.52, "AP_50": {"0": 0.9, ...}, "f1": 0.8, ...}
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,20 +35,20 @@ class Loss:
 class DetectionScore:
     classes: tuple[str, ...]
     truth: tuple[Boxes, ...] = ()
-    found: tuple[Boxes, ...] = ()
+    predictions: tuple[Boxes, ...] = ()
     losses: tuple[Loss | None, ...] = ()  # of the images, where somebody counts them
 
-    def update(self, truth: Boxes, found: Boxes, loss: Loss | None = None) -> "DetectionScore":
-        return self + DetectionScore(self.classes, (truth,), (found,), (loss,))
+    def update(self, truth: Boxes, predictions: Boxes, loss: Loss | None = None) -> "DetectionScore":
+        return self + DetectionScore(self.classes, (truth,), (predictions,), (loss,))
 
     def __add__(self, other: "DetectionScore") -> "DetectionScore":
-        parts = self.truth + other.truth, self.found + other.found, self.losses + other.losses
+        parts = self.truth + other.truth, self.predictions + other.predictions, self.losses + other.losses
         return DetectionScore(self.classes, *parts)
 
     def result(self) -> dict:
         """A number that has nothing to be counted on is left out, as is a class without true boxes."""
         matches, point = self._matches, self._point
-        numbers: dict = self._coco.numbers() | voc_precisions(matches.found, matches.truth)
+        numbers: dict = self._coco.numbers() | voc_precisions(matches.predictions, matches.truth)
         if len(matches.truth):
             numbers |= {name: getattr(point.best, name) for name in ("f1", "precision", "recall", "threshold")}
         best = {label: self._curve(number).best() for number, label in self._known}
@@ -58,8 +58,8 @@ class DetectionScore:
         numbers |= {name: float(values[0]) for name, values in added.items() if not np.isnan(values[0])}
         numbers["AP"] = {label: float(self._precision[:, :, number - 1].mean()) for number, label in self._known}
         numbers["AP_50"] = {label: float(self._precision[0, :, number - 1].mean()) for number, label in self._known}
-        numbers["class_f1"] = {label: found.f1 if found else 0.0 for label, found in best.items()}
-        numbers["class_threshold"] = {label: found.threshold for label, found in best.items() if found}
+        numbers["class_f1"] = {label: point.f1 if point else 0.0 for label, point in best.items()}
+        numbers["class_threshold"] = {label: point.threshold for label, point in best.items() if point}
         numbers["errors"] = point.errors.counts()
         if self._known:
             numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
@@ -67,7 +67,7 @@ class DetectionScore:
 
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
-        size = int(np.bincount(self._matches.found.classes).max(initial=0))  # one class at a time is drawn
+        size = int(np.bincount(self._matches.predictions.classes).max(initial=0))  # one class at a time is drawn
         return find_intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
 
     def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
@@ -90,17 +90,17 @@ class DetectionScore:
         return averages | count_added("detection", self.columns, weights), of_classes
 
     def columns(self) -> dict[str, Column]:
-        """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a detection
-        ("right": nothing, "": it scores less and does not count) and `found` whether a true box was."""
+        """`score` is the image's F1 at the best threshold. There, `error` says what is wrong with a prediction
+        ("right": nothing, "": it scores less and does not count), and `found` whether a true box was predicted."""
         matches, point, losses = self._matches, self._point, self._losses
-        errors = np.zeros(len(matches.found), np.int64)
+        errors = np.zeros(len(matches.predictions), np.int64)
         for number, kind in enumerate((RIGHT, *KINDS), start=1):
-            errors[: len(point.errors.found)][point.errors.found == kind] = number  # best first, as all detections
+            errors[: len(point.errors.kinds)][point.errors.kinds == kind] = number  # best first, as all predictions
         texts = Texts(("", RIGHT, *KINDS), errors)
-        found = np.isin(np.arange(len(matches.truth)), point.given.taken)
+        is_predicted = np.isin(np.arange(len(matches.truth)), point.given.taken)
         return {
-            "truth": self._by_image(matches.truth, {"found": found}),
-            "prediction": self._by_image(matches.found, {"score": matches.found.scores, "error": texts}),
+            "truth": self._by_image(matches.truth, {"found": is_predicted}),
+            "prediction": self._by_image(matches.predictions, {"score": matches.predictions.scores, "error": texts}),
             "score": point.f1,
             "loss": None if losses is None else losses[:, :2].sum(axis=1),
             "loss_classes": None if losses is None else losses[:, 0].copy(),
@@ -121,8 +121,8 @@ class DetectionScore:
             file = f"precision_recall_by_class/{number:03d}-{quote(label, safe=' ')}"
             tables[file] = _curve_rows(precision[:, number - 1])
         tables["threshold"] = self._curve(None).rows()
-        if len(self._matches.found):
-            tables["calibration"] = reliability(self._matches.found.scores, self._matches.right)
+        if len(self._matches.predictions):
+            tables["calibration"] = reliability(self._matches.predictions.scores, self._matches.right)
         tables["errors"] = [{"kind": kind, "count": count} for kind, count in self._point.errors.counts().items()]
         names = [NOTHING, *self.classes]
         pairs = zip(*confusion(self._point.given, self._point.errors), strict=True)
@@ -153,7 +153,7 @@ class DetectionScore:
     @cached_property
     def _coco(self) -> Coco:
         matches = self._matches
-        return Coco(len(self.classes), matches.images, matches.truth, matches.found)
+        return Coco(len(self.classes), matches.images, matches.truth, matches.predictions)
 
     @cached_property
     def _precision(self) -> np.ndarray:
@@ -161,7 +161,7 @@ class DetectionScore:
 
     @cached_property
     def _matches(self) -> Matches:
-        return Matches.of(self.truth, self.found)
+        return Matches.of(self.truth, self.predictions)
 
     @cached_property
     def _point(self) -> WorkingPoint:
@@ -176,13 +176,15 @@ class DetectionScore:
     def _curve(self, label: int | None) -> Curve:
         """Of one class, or of all answers together."""
         matches = self._matches
-        rows = np.ones(len(matches.found), bool) if label is None else matches.found.classes == label
-        return Curve.of(matches.found.scores[rows], matches.right[rows], int(matches.true_counts(label).sum()))
+        rows = np.ones(len(matches.predictions), bool) if label is None else matches.predictions.classes == label
+        return Curve.of(matches.predictions.scores[rows], matches.right[rows], int(matches.true_counts(label).sum()))
 
     def _average_precisions(self, label: int, often: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matches = self._matches
-        rows = matches.found.classes == label
-        return average_precisions(matches.found.image[rows], matches.hits[rows], matches.true_counts(label), often)
+        rows = matches.predictions.classes == label
+        return average_precisions(
+            matches.predictions.image[rows], matches.hits[rows], matches.true_counts(label), often
+        )
 
     def _by_image(self, boxes: Table, more: Mapping[str, np.ndarray | Texts]) -> Lists:
         order = np.argsort(boxes.image, kind="stable")

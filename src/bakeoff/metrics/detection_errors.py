@@ -18,19 +18,19 @@ NEVER = Working(1.0, 0.0, 0.0, 0.0)  # no threshold makes anything right; at 1 t
 
 @dataclass(frozen=True)
 class Errors:
-    found: np.ndarray  # (found,) RIGHT or one of KINDS
-    meant: np.ndarray  # (found,) the row of the truth that a badly placed or wrongly named one means, else NONE
+    kinds: np.ndarray  # (predictions,) RIGHT or one of KINDS
+    meant: np.ndarray  # (predictions,) the row of the truth that a badly placed or wrongly named one means, else NONE
     missed: np.ndarray  # (truth,) whether
-    over: np.ndarray  # (found,) the row of the truth that it took, or overlaps most and by half, whatever its class
+    over: np.ndarray  # (predictions,) the row of the truth that it took, or overlaps most and by half, of any class
 
     def counts(self) -> dict[str, int]:
-        return {kind: int((self.missed if kind == "missed" else self.found == kind).sum()) for kind in KINDS}
+        return {kind: int((self.missed if kind == "missed" else self.kinds == kind).sum()) for kind in KINDS}
 
 
 def errors_of(matches: Matches) -> Errors:
-    found, truth, taken = matches.found, matches.truth, matches.taken
-    predicted_rows, true_rows, overlap = pairs_of(found, truth, same_class=False)
-    same = found.classes[predicted_rows] == truth.classes[true_rows]
+    predictions, truth, taken = matches.predictions, matches.truth, matches.taken
+    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=False)
+    same = predictions.classes[predicted_rows] == truth.classes[true_rows]
     used = np.zeros(len(truth), bool)
     used[taken[taken != NONE]] = True
 
@@ -39,7 +39,7 @@ def errors_of(matches: Matches) -> Errors:
         rows, others, overlaps = predicted_rows[chosen], true_rows[chosen], overlap[chosen]
         order = np.lexsort((others, -overlaps, rows))
         first = order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
-        largest, which = np.zeros(len(found)), np.full(len(found), NONE)
+        largest, which = np.zeros(len(predictions)), np.full(len(predictions), NONE)
         largest[rows[first]], which[rows[first]] = overlaps[first], others[first]
         return largest, which
 
@@ -48,8 +48,8 @@ def errors_of(matches: Matches) -> Errors:
     right, placed, named = matches.right, (own >= FAR) & (own < CLOSE), other >= CLOSE
     conditions = [right, placed, named, again >= CLOSE, np.maximum(own, other) <= FAR]
     kinds = [RIGHT, "badly_placed", "wrong_class", "duplicate", "background"]
-    kind = np.select(conditions, kinds, "wrong_class_and_place") if len(found) else np.zeros(0, "U1")
-    meant = np.select([right, placed, named], [NONE, own_box, other_box], NONE) if len(found) else taken
+    kind = np.select(conditions, kinds, "wrong_class_and_place") if len(predictions) else np.zeros(0, "U1")
+    meant = np.select([right, placed, named], [NONE, own_box, other_box], NONE) if len(predictions) else taken
     missed = ~used
     missed[meant[meant != NONE]] = False
     nearest = np.where(own >= other, own_box, other_box)
@@ -63,11 +63,11 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
     Mended, a badly placed or wrongly named detection is right if its box is free and no better one means it too;
     every other error goes away. A missed box is no longer asked for.
     """
-    every, all_asked = np.ones(len(matches.found), bool), np.ones(len(matches.truth), bool)
-    before = _mean_precision(matches, matches.found.classes, matches.right, every, all_asked, classes)
+    every, all_asked = np.ones(len(matches.predictions), bool), np.ones(len(matches.truth), bool)
+    before = _mean_precision(matches, matches.predictions.classes, matches.right, every, all_asked, classes)
     lost = {}
     for kind in KINDS:
-        labels, hit, kept = matches.found.classes.copy(), matches.right, errors.found != kind
+        labels, hit, kept = matches.predictions.classes.copy(), matches.right, errors.kinds != kind
         if kind in ("badly_placed", "wrong_class"):
             mended = _mended(matches, errors, kind)
             hit, kept = hit | mended, kept | mended
@@ -78,12 +78,12 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
 
 
 def _mended(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
-    """(found,) whether an error of the kind means a free box, and is the best of all, of any kind, that mean it."""
+    """Tell of each prediction whether its error of this kind means a free box, as the best of all that mean it."""
     rows = np.flatnonzero(errors.meant != NONE)
     rows = rows[~np.isin(errors.meant[rows], matches.taken)]
     best = rows[np.unique(errors.meant[rows], return_index=True)[1]]
-    mended = np.zeros(len(matches.found), bool)
-    mended[best] = errors.found[best] == kind
+    mended = np.zeros(len(matches.predictions), bool)
+    mended[best] = errors.kinds[best] == kind
     return mended
 
 
@@ -109,7 +109,7 @@ def confusion(matches: Matches, errors: Errors) -> tuple[np.ndarray, np.ndarray]
     stands for the box that it took. Rows are of all detections but duplicates, which give a class again that is right,
     and of the true boxes for which no detection stands.
     """
-    given, truth = matches.found.classes, matches.truth.classes
+    given, truth = matches.predictions.classes, matches.truth.classes
     true = np.append(truth, 0)[errors.over]
     counted = matches.right | (true != given)
     alone = truth[~np.isin(np.arange(len(truth)), errors.over)]
@@ -126,7 +126,7 @@ class WorkingPoint:
 
     @classmethod
     def of(cls, matches: Matches) -> "WorkingPoint":
-        best = Curve.of(matches.found.scores, matches.right, len(matches.truth)).best() or NEVER
+        best = Curve.of(matches.predictions.scores, matches.right, len(matches.truth)).best() or NEVER
         given = matches.from_score(best.threshold)
         return cls(best, given, errors_of(given))
 
@@ -135,7 +135,8 @@ class WorkingPoint:
         """Right, given and true boxes in each image."""
         given = self.given
         right, all_given = (
-            np.bincount(rows, minlength=given.images) for rows in (given.found.image[given.right], given.found.image)
+            np.bincount(rows, minlength=given.images)
+            for rows in (given.predictions.image[given.right], given.predictions.image)
         )
         return right, all_given, given.true_counts()
 
@@ -148,6 +149,6 @@ class WorkingPoint:
     def worst_first(self) -> np.ndarray:
         """Images by F1, of equal ones those with more errors, then those whose right detections are less sure."""
         right, given, true = self.counts
-        found = self.given.found[self.given.right]
-        sure = np.bincount(found.image, found.scores, minlength=self.given.images)
+        predictions = self.given.predictions[self.given.right]
+        sure = np.bincount(predictions.image, predictions.scores, minlength=self.given.images)
         return np.lexsort((sure, 2 * right - given - true, self.f1))

@@ -47,11 +47,11 @@ class OneLabel:
     def score(self) -> ClassificationScore:
         return ClassificationScore(self.classes)
 
-    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore:
-        return self.score().update(answers_of(batch["label"].numpy(), found["probabilities"].numpy()))
+    def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore:
+        return self.score().update(answers_of(batch["label"].numpy(), predictions["probabilities"].numpy()))
 
-    def shown(self, batch: Tensors, found: Tensors) -> Iterator[dict[str, Any]]:
-        for answer in self.judge(batch, found).answers:
+    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+        for answer in self.judge(batch, predictions).answers:
             yield {"truth": answer.truth, "given": answer.given, "score": answer.probability}
 
 
@@ -72,11 +72,11 @@ class SeveralLabels:
     def score(self) -> MultiLabelScore:
         return MultiLabelScore(self.classes)
 
-    def judge(self, batch: Tensors, found: Tensors) -> MultiLabelScore:
-        return self.score().update(batch["labels"].numpy() > 0.5, found["scores"].numpy())
+    def judge(self, batch: Tensors, predictions: Tensors) -> MultiLabelScore:
+        return self.score().update(batch["labels"].numpy() > 0.5, predictions["scores"].numpy())
 
-    def shown(self, batch: Tensors, found: Tensors) -> Iterator[dict[str, Any]]:
-        for truth, scores in zip(batch["labels"].numpy() > 0.5, found["scores"].numpy(), strict=True):
+    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+        for truth, scores in zip(batch["labels"].numpy() > 0.5, predictions["scores"].numpy(), strict=True):
             yield {"true_classes": np.flatnonzero(truth) + 1, "class_scores": scores}
 
 
@@ -97,12 +97,12 @@ class LabelJudge:
     def score(self) -> ClassificationScore | MultiLabelScore:
         return self.labels.score()
 
-    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore | MultiLabelScore:
-        return self.labels.judge(batch, found)
+    def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore | MultiLabelScore:
+        return self.labels.judge(batch, predictions)
 
-    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
         """Yield pixels and answer of each example, as `pictures` draws them."""
-        return zip(batch["image"].numpy(), self.labels.shown(batch, found), strict=True)
+        return zip(batch["image"].numpy(), self.labels.shown(batch, predictions), strict=True)
 
 
 class Classification:
@@ -145,8 +145,8 @@ class Classification:
     def score(self) -> ClassificationScore | MultiLabelScore:
         return self.judgement.score()
 
-    def judge(self, batch: Tensors, found: Tensors) -> ClassificationScore | MultiLabelScore:
-        return self.judgement.judge(batch, found)
+    def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore | MultiLabelScore:
+        return self.judgement.judge(batch, predictions)
 
-    def shown(self, batch: Tensors, found: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.shown(batch, found)
+    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+        return self.judgement.shown(batch, predictions)

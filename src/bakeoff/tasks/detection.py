@@ -15,7 +15,7 @@ from bakeoff.networks.detector import Detector
 
 @dataclass(frozen=True)
 class BoxJudge:
-    """Judges detections, whatever found them."""
+    """Judges predictions of boxes, whatever made them."""
 
     classes: tuple[str, ...]
     headline: ClassVar[str] = catalogue.DETECTION.headline
@@ -24,20 +24,22 @@ class BoxJudge:
     def score(self) -> DetectionScore:
         return DetectionScore(self.classes)
 
-    def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
+    def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
         """Return the score of one batch, counted in the pixels of the original images."""
         score = self.score()
-        losses: list[Loss | None] = [*_losses(found)] or [None] * len(batch["height"])
+        losses: list[Loss | None] = [*_losses(predictions)] or [None] * len(batch["height"])
         sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
-        for (truth, given), (height, width), loss in zip(_examples(batch, found), sizes, losses, strict=True):
+        for (truth, given), (height, width), loss in zip(_examples(batch, predictions), sizes, losses, strict=True):
             pixels = np.array([height, width, height, width], np.float32)
             there = Boxes(truth["boxes"] * pixels, truth["classes"])
             score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
         return score
 
-    def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
+    def shown(
+        self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
+    ) -> Iterator[tuple[np.ndarray, dict]]:
         """Yield pixels and boxes of each example, as `pictures` draws them."""
-        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, found), strict=True):
+        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, predictions), strict=True):
             yield image, {f"true_{key}": value for key, value in truth.items()} | given
 
 
@@ -94,22 +96,24 @@ class Detection:
     def score(self) -> DetectionScore:
         return self.judgement.score()
 
-    def judge(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> DetectionScore:
-        return self.judgement.judge(batch, found)
+    def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
+        return self.judgement.judge(batch, predictions)
 
-    def shown(self, batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.shown(batch, found)
-
-
-def _losses(found: dict[str, tf.Tensor]) -> list[Loss]:
-    return [Loss(*parts) for parts in found["losses"].numpy().tolist()] if "losses" in found else []
+    def shown(
+        self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
+    ) -> Iterator[tuple[np.ndarray, dict]]:
+        return self.judgement.shown(batch, predictions)
 
 
-def _examples(batch: dict[str, tf.Tensor], found: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:
+def _losses(predictions: dict[str, tf.Tensor]) -> list[Loss]:
+    return [Loss(*parts) for parts in predictions["losses"].numpy().tolist()] if "losses" in predictions else []
+
+
+def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:
     """Yield the true boxes and the detections of each example, without padding."""
     truth = {key: batch[key].numpy() for key in ("boxes", "classes")}
-    given = {key: found[key].numpy() for key in ("boxes", "classes", "scores")}
-    for row, count in enumerate(found["count"].numpy()):
+    given = {key: predictions[key].numpy() for key in ("boxes", "classes", "scores")}
+    for row, count in enumerate(predictions["count"].numpy()):
         real = truth["classes"][row] > 0
         yield (
             {key: value[row][real] for key, value in truth.items()},

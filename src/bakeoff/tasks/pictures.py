@@ -1,6 +1,6 @@
-"""Validation examples on one sheet: what is true beside what was found.
+"""Validation examples on one sheet: the ground truth beside the predictions.
 
-Boxes: the true ones on the left, the found ones on the right with class and score. A label: under the picture. A clip:
+Boxes: ground truth on the left, predictions on the right with class and score. A label: under the picture. A clip:
 a strip of frames. Right answers are blue, wrong ones and what was missed orange and dashed: they differ for the
 colour-blind and in print.
 """
@@ -19,7 +19,7 @@ Line = tuple[str, Colour]
 SIDE, FRAME_SIDE, GAP, SEAM, WIDTH = 256, 128, 12, 2, 1084  # pixels; the sheet is so wide at most
 FRAMES = 6  # of a clip, from its first to its last
 TEXT_SIZE, LINE_HEIGHT, DASH = 14, 20, 6
-MOST_BOXES = 10  # found ones drawn in a picture
+MOST_BOXES = 10  # predictions drawn in a picture
 RIGHT, WRONG, TRUTH = (86, 180, 233), (240, 150, 0), (255, 255, 255)
 UNSURE = (208, 212, 218)  # what scores too little to count, of a weak model
 PAPER, INK = (24, 26, 30), (0, 0, 0)
@@ -100,7 +100,7 @@ def _one(values: dict[str, Any], classes: Sequence[str]) -> list[Line]:
     colour = RIGHT if values["given"] == values["truth"] else WRONG
     return [
         (f"truth {classes[values['truth'] - 1]}", TRUTH),
-        (f"found {classes[values['given'] - 1]} {values['score']:.2f}", colour),
+        (f"predicted {classes[values['given'] - 1]} {values['score']:.2f}", colour),
     ]
 
 
@@ -110,24 +110,24 @@ def _several(values: dict[str, Any], classes: Sequence[str], min_score: float) -
     for place in np.argsort(-values["class_scores"], kind="stable"):
         score, true = values["class_scores"][place], place + 1 in values["true_classes"]
         if score >= min_score:
-            told = f"found {classes[place]} {score:.2f}"
-            lines.append((told, RIGHT) if true else (f"{told}, not true", WRONG))
+            line = f"predicted {classes[place]} {score:.2f}"
+            lines.append((line, RIGHT) if true else (f"{line}, not true", WRONG))
         elif true:
             lines.append((f"missed {classes[place]} {score:.2f}", WRONG))
-    return lines or [("found nothing, and nothing is true", RIGHT)]
+    return lines or [("no prediction, no ground truth", RIGHT)]
 
 
 def _boxes(
     pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str], min_score: float, *, is_weak: bool
 ) -> tuple[list[Image.Image], list[Line]]:
-    """What is true, and what was found, as two panels and a line for each; of many found ones the surest are drawn."""
+    """Return ground truth and predictions as two panels with a line each; of many predictions the surest are drawn."""
     kept = values["scores"] >= min_score
     shown = np.argsort(-values["scores"], kind="stable")[:MOST_BOXES]
     shown = shown if is_weak else shown[kept[shown]]
-    found = list(zip(values["boxes"][shown], values["classes"][shown], values["scores"][shown], strict=True))
+    predictions = list(zip(values["boxes"][shown], values["classes"][shown], values["scores"][shown], strict=True))
     truth = list(zip(values["true_boxes"], values["true_classes"], strict=True))
     marks_of_truth, marks_of_predictions = [], []
-    for corners, label, score in reversed(found):  # the best on top
+    for corners, label, score in reversed(predictions):  # the best on top
         right = _meets(corners, values["true_boxes"][values["true_classes"] == label])
         marks_of_predictions.append(
             (corners, f"{classes[label - 1]} {score:.2f}", UNSURE if is_weak else RIGHT if right else WRONG)
@@ -136,10 +136,10 @@ def _boxes(
         met = _meets(corners, values["boxes"][kept][values["classes"][kept] == label])
         marks_of_truth.append((corners, classes[label - 1], TRUTH if met else WRONG))
     missed = sum(colour == WRONG for _, _, colour in marks_of_truth)
-    told = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
+    of_truth = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
     panels = [_marked(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_predictions)]
-    said = f"found {kept.sum()}" + (f"; the {len(found)} surest" if len(found) != kept.sum() else "")
-    return panels, [(told, TRUTH), (said, TRUTH)]
+    drawn = f"; the {len(predictions)} surest" if len(predictions) != kept.sum() else ""
+    return panels, [(of_truth, TRUTH), (f"predicted {kept.sum()}{drawn}", TRUTH)]
 
 
 def _marked(image: Image.Image, marks: Sequence[tuple[np.ndarray, str, Colour]]) -> Image.Image:

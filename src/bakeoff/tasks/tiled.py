@@ -31,15 +31,15 @@ def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) ->
 
     def answer_picture(picture: np.ndarray, boxes: np.ndarray, classes: np.ndarray, at_once: int) -> Found:
         windows = tiles.windows(*picture.shape[:2])
-        found: list[Found] = []
+        predictions: list[Found] = []
         for first in range(0, len(windows), at_once):
             some = windows[first : first + at_once]
             looks = {"image": cut(tf.constant(picture), tf.constant(some, tf.int32))}
             if with_losses:
                 looks |= _truth_of(boxes, classes, some / np.tile(picture.shape[:2], 2), tiles)
-            found += rows_of(answer(looks))
-        merged = merge_tiles(found, windows, tiles)
-        return merged | ({"losses": _add_losses(found)} if with_losses else {})
+            predictions += rows_of(answer(looks))
+        merged = merge_tiles(predictions, windows, tiles)
+        return merged | ({"losses": _add_losses(predictions)} if with_losses else {})
 
     def answer_batch(batch: Tensors) -> Tensors:
         truth = [batch[name].numpy() if name in batch else None for name in ("boxes", "classes")]
@@ -78,17 +78,17 @@ def _truth_of(boxes: np.ndarray, classes: np.ndarray, windows: np.ndarray, tiles
     return {"boxes": tf.constant(cut), "classes": tf.constant(labels)}
 
 
-def _add_losses(found: Sequence[Found]) -> np.ndarray:
+def _add_losses(predictions: Sequence[Found]) -> np.ndarray:
     """Return the parts of the loss of all looks as one batch, and what they are divided by."""
-    losses = np.stack([one["losses"] for one in found]).astype(np.float64)
+    losses = np.stack([one["losses"] for one in predictions]).astype(np.float64)
     divisor = losses[:, 2].sum()
     sums = losses[:, :2] * np.maximum(losses[:, 2:], 1)
     return np.array([*sums.sum(axis=0) / max(divisor, 1), divisor], np.float32)
 
 
-def rows_of(found: Tensors) -> list[Found]:
+def rows_of(predictions: Tensors) -> list[Found]:
     """Return the answers to a batch one by one, without padding."""
-    values = {name: value.numpy() for name, value in found.items()}
+    values = {name: value.numpy() for name, value in predictions.items()}
     counts = values.pop("count")
     return [
         {name: value[row] if name == "losses" else value[row][:count] for name, value in values.items()}
@@ -96,17 +96,17 @@ def rows_of(found: Tensors) -> list[Found]:
     ]
 
 
-def stack_predictions(found: Sequence[Found]) -> Tensors:
+def stack_predictions(predictions: Sequence[Found]) -> Tensors:
     """Make a batch of one example each, detections padded."""
-    if "boxes" not in found[0]:
-        return {name: tf.constant(np.stack([one[name] for one in found])) for name in found[0]}
-    counts = [len(one["scores"]) for one in found]
+    if "boxes" not in predictions[0]:
+        return {name: tf.constant(np.stack([one[name] for one in predictions])) for name in predictions[0]}
+    counts = [len(one["scores"]) for one in predictions]
     most = max(counts)
 
     def pad(values: np.ndarray) -> np.ndarray:
         return np.pad(values, [(0, most - len(values)), *[(0, 0)] * (values.ndim - 1)])
 
-    padded = {name: np.stack([pad(one[name]) for one in found]) for name in ("boxes", "scores", "classes")}
-    if "losses" in found[0]:
-        padded["losses"] = np.stack([one["losses"] for one in found])
+    padded = {name: np.stack([pad(one[name]) for one in predictions]) for name in ("boxes", "scores", "classes")}
+    if "losses" in predictions[0]:
+        padded["losses"] = np.stack([one["losses"] for one in predictions])
     return {name: tf.constant(value) for name, value in (padded | {"count": np.array(counts, np.int32)}).items()}
