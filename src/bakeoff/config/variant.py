@@ -30,7 +30,7 @@ from bakeoff.sources.dataset import Dataset, Merged, Part, part_folders
 KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
 DEFAULT, DERIVED = "default", "derived"
 # Keys of `data` that came later, or how they begin.
-LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated")
+LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated", "square")
 
 
 @dataclass(frozen=True)
