@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image
@@ -56,6 +57,7 @@ def save_run(
     """Make a network with its first weights the workspace's run."""
     weights = folder / "models/train/best.weights.h5"
     weights.parent.mkdir(parents=True, exist_ok=True)
+    keras.utils.set_random_seed(0)
     settings.build(len(labels)).save_weights(weights)
     trained = Trained(settings, weights, labels, multi_label=False)
     monkeypatch.setattr("bakeoff.predict.choice.find_run", lambda name: (trained, name))
