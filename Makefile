@@ -43,7 +43,7 @@ help:
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
-	@echo "make bench    the short benchmarks, about 15 minutes; writes their table into docs/performance.md"
+	@echo "make bench    the short benchmarks, about 20 minutes; writes their table into docs/performance.md"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
 	@echo "make reference  write docs/reference/ anew, after an edit of settings, commands, files or texts"

@@ -3,7 +3,7 @@
     python benchmarks/bench.py                                    # prints it; in a workspace after `dvc repro`
     python benchmarks/bench.py --write docs/performance.md        # and puts it between the marks of that page
 
-It takes about 15 minutes on two idle cores. Each row is one benchmark of benchmarks/, whose first lines say what its
+It takes about 20 minutes on two idle cores. Each row is one benchmark of benchmarks/, whose first lines say what its
 arms are. A benchmark that fails leaves its last line in the table, and the others go on.
 """
 
@@ -37,8 +37,9 @@ def main() -> None:
         sys.exit(f"{page}: must have a line {BEGIN}, got none")
     start, machine, rows = time.monotonic(), describe_machine(), []
     for command in COMMANDS:
-        rows += results(command)
-        print("\n".join(rows[-3:]), flush=True)
+        new = results(command)
+        print("\n".join(new), flush=True)
+        rows += new
     networks = [line for line in output(NETWORKS)[0] if line.startswith("|")]
     minutes = (time.monotonic() - start) / 60
     text = f"{machine}; {minutes:.0f} minutes for all.\n\n{HEAD}\n" + "\n".join(rows)
