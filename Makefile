@@ -24,7 +24,7 @@ else
 LOCK := requirements.lock
 READY := .venv/ready
 DOWNLOAD := 0.6 GB
-ON_DISK := 2.1 GB
+ON_DISK := 1.8 GB
 endif
 DEV := .venv/ready-dev
 DOCS ?= $(BIN)/zensical

@@ -6,6 +6,7 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +21,10 @@ LEFT_OUT = (
     "tensorflow/include", "pyarrow/include", "pyarrow/tests", "pandas/tests", "onnx/backend/test",
     "numpy/**/tests", "scipy/**/tests", "sklearn/**/tests",
 )  # fmt: skip
+# On Linux, a fifth of these libraries is tables of names that only debuggers read.
+WITHOUT_SYMBOLS = ("tensorflow", "pyarrow")
+WORTH_CUTTING = 1_000_000  # bytes
+ELF64 = b"\x7fELF\x02\x01"  # how a library of Linux begins: 64 bits, the lowest byte first
 # Importing compiles to byte code. Each line is a process, so that two cores share the work.
 USED = (
     "from bakeoff.quiet import load_tensorflow; load_tensorflow(); "
@@ -53,6 +58,8 @@ def main(lock: Path) -> None:
     if lock.name != DEV:
         install("install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
         leave_out(PACKAGES)
+        for package in WITHOUT_SYMBOLS:
+            cut_symbols(PACKAGES / package)
         compile_used()
 
 
@@ -107,6 +114,41 @@ def leave_out(packages: Path) -> None:
     for pattern in LEFT_OUT:
         for folder in list(packages.glob(pattern)):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def cut_symbols(folder: Path) -> None:
+    """Cut from each library what stands behind its last byte that is loaded: names for debuggers, and section headers.
+
+    The short library is a new file in the place of the old one, because uv's cache may have the old one by a hard link.
+    """
+    for library in folder.rglob("*.so*"):
+        loaded = loaded_size(library) if library.is_file() and not library.is_symlink() else None
+        if loaded is None or library.stat().st_size - loaded < WORTH_CUTTING:
+            continue
+        short = library.with_name(f"{library.name}.short")
+        with library.open("rb") as long, short.open("wb") as file:
+            header = bytearray(long.read(64))
+            struct.pack_into("<Q", header, 40, 0)  # where the section headers begin
+            struct.pack_into("<HH", header, 60, 0, 0)  # how many there are, and which of them has their names
+            file.write(header)
+            while file.tell() < loaded:
+                file.write(long.read(min(1 << 20, loaded - file.tell())))
+        shutil.copymode(library, short)
+        os.replace(short, library)
+
+
+def loaded_size(library: Path) -> int | None:
+    """Return how many bytes of a library of Linux the loader may ask for, or None if it is another kind of file."""
+    with library.open("rb") as file:
+        header = file.read(64)
+        if len(header) < 64 or not header.startswith(ELF64):
+            return None
+        (start,) = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        file.seek(start)
+        table = file.read(size * count)
+    segments = [struct.unpack_from("<Q16xQ", table, 8 + number * size) for number in range(count)]
+    return max(start + size * count, *(offset + length for offset, length in segments), 64)
 
 
 def compile_used() -> None:

@@ -2,16 +2,18 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+import yaml
 
 from imports import ROOT
 
-SIZES = {"": "0.6 GB to download, 2.1 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
+SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="GPUs are for Linux")
 found = spec_from_file_location("environment", ROOT / "environment.py")
@@ -36,7 +38,7 @@ def test_setting_up_says_how_much_it_is_and_installs_the_lock(uv: str, gpu: str)
 
 
 def test_the_readme_says_the_same_sizes() -> None:
-    assert "The set-up downloads 0.6 GB and takes 2.1 GB on disk" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "The set-up downloads 0.6 GB and takes 1.8 GB on disk" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("lock", "_"), LOCKS.values())
@@ -83,3 +85,32 @@ def test_headers_and_the_libraries_own_tests_are_left_out(tmp_path: Path) -> Non
         (tmp_path / folder).mkdir(parents=True)
     environment.leave_out(tmp_path)
     assert [folder for folder in gone + kept if (tmp_path / folder).exists()] == list(kept)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries of Linux")
+def test_a_library_without_its_names_for_debuggers_is_shorter_and_still_works(tmp_path: Path) -> None:
+    shutil.copytree(Path(yaml.__file__).parent, tmp_path / "yaml")
+    [library] = (tmp_path / "yaml").glob("_yaml*.so")
+    before, mode = library.read_bytes(), library.stat().st_mode
+    linked = tmp_path / "in uv's cache"
+    os.link(library, linked)
+    (tmp_path / "yaml" / "notes.so").write_text("no library")
+    environment.cut_symbols(tmp_path)
+    after = library.read_bytes()
+    assert len(after) < len(before) - environment.WORTH_CUTTING and after[64:] == before[64 : len(after)]
+    assert linked.read_bytes() == before and library.stat().st_mode == mode
+    assert sorted(file.name for file in (tmp_path / "yaml").glob("*.so*")) == [library.name, "notes.so"]
+    code = "import sys, yaml; print(yaml.__file__, yaml.load(sys.argv[1], yaml.CSafeLoader))"
+    command = [sys.executable, "-c", code, "{lr: [0.1, cosine]}"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.stdout == f"{tmp_path / 'yaml' / '__init__.py'} {{'lr': [0.1, 'cosine']}}\n", done.stderr
+
+
+def test_what_the_loader_asks_for_ends_with_the_last_segment(tmp_path: Path) -> None:
+    header = struct.pack("<16s16xQQ6xHH6x", environment.ELF64, 64, 500, 56, 2)
+    segments = [struct.pack("<IIQ16xQ16x", 1, 5, offset, size) for offset, size in ((0, 176), (300, 40))]
+    library = tmp_path / "a.so"
+    library.write_bytes(header + b"".join(segments) + bytes(400))
+    assert environment.loaded_size(library) == 340
+    library.write_bytes(b"\xcf\xfa\xed\xfe" + bytes(600))  # a library of macOS
+    assert environment.loaded_size(library) is None
