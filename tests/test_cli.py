@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.cli import COMMANDS, evaluate, make_parser
+from bakeoff.cli import COMMANDS, evaluate, make_listing_parser, make_parser
+from bakeoff.cli.lines import LINES
 from bakeoff.errors import SEEN_ENOUGH
 from bakeoff.records.record import SPLITS, TEST
 from imports import ROOT
@@ -136,6 +137,25 @@ def test_a_command_is_found_without_the_files_of_the_others() -> None:
             word: whole[word].format_help() for word in alone
         }
     assert set(whole) - {"completion"} == {word for name in COMMANDS for word in make_parser(name).commands.choices}
+
+
+def test_the_list_of_commands_is_that_of_the_parser_of_all_of_them() -> None:
+    assert make_listing_parser().format_help() == make_parser().format_help()
+    assert [*LINES] == [*make_parser().commands.choices]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["uii"], []])
+def test_the_list_of_commands_loads_the_file_of_none(arguments: list[str]) -> None:
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(sorted(name for name in sys.modules if name.startswith('bakeoff.'))))\n"
+        f"sys.argv = ['bakeoff', *{arguments}]\n"
+        "from bakeoff.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    loaded = ["bakeoff.cli", "bakeoff.cli.lines", "bakeoff.cli.parser", "bakeoff.errors"]
+    assert done.stdout.splitlines()[-1] == str(loaded)
 
 
 def test_splits_are_called_as_the_records_call_them() -> None:

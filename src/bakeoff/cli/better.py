@@ -21,9 +21,7 @@ HEAD = ("", "A", "B", "B less A", "95 % interval", "B better in", "better")
 
 
 def add_to(commands: Any) -> None:
-    better = commands.add_parser(
-        "better", help="tell whether run B is better than run A, on the examples that both were evaluated on"
-    )
+    better = commands.add_parser("better")
     add = better.add_argument
     for name in ("a", "b"):
         add(name, metavar=name.upper(), help=RUN)

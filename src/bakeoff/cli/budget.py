@@ -10,7 +10,7 @@ HEAD = ("", "minutes", "spent", "reserved", "left")
 
 
 def add_to(commands: Any) -> None:
-    budget = commands.add_parser("budget", help="show the minutes of training by conf/team.yaml, and how many are left")
+    budget = commands.add_parser("budget")
     budget.set_defaults(run=show_budget)
 
 

@@ -24,7 +24,7 @@ NEWEST = 20
 
 
 def add_to(commands: Any) -> None:
-    compare = commands.add_parser("compare", help="show runs side by side: settings that differ, metrics, cost")
+    compare = commands.add_parser("compare")
     add = compare.add_argument
     add(
         "which", nargs="*", metavar="RUN",

@@ -13,9 +13,7 @@ EXAMPLE = 'example: eval "$(bakeoff completion bash)" in ~/.bashrc'
 
 def add_to(commands: Any, whole: Callable[[], Parser]) -> None:
     """`whole` makes the parser of all commands, each where a shell looks for it."""
-    completion = commands.add_parser(
-        "completion", help="print the script with which a shell completes arguments", epilog=EXAMPLE
-    )
+    completion = commands.add_parser("completion", epilog=EXAMPLE)
     completion.add_argument("shell", choices=SHELLS, help="the shell")
 
     def write_script(arguments: argparse.Namespace) -> None:

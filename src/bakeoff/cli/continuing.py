@@ -23,7 +23,7 @@ RENDER = (sys.executable, "-m", "bakeoff.cli", "repro", "render_config")
 
 
 def add_to(commands: Any) -> None:
-    parser = commands.add_parser("continue", help="resume a run from its newest checkpoint in MLflow")
+    parser = commands.add_parser("continue")
     add = parser.add_argument
     add("which", metavar="RUN", help=RUN)
     add(

@@ -26,7 +26,7 @@ PAGE = "curve.html"
 
 
 def add_to(commands: Any) -> None:
-    curve = commands.add_parser("curve", help="estimate what more data would bring, by training on shares of it")
+    curve = commands.add_parser("curve")
     add = curve.add_argument
     add("overrides", nargs="*", metavar="CHANGE", help="overrides for all of its runs, such as model=ssd_tiny")
     add("--shares", default=SHARES, metavar="LIST", help=f"shares of the training set, the whole last ({SHARES})")

@@ -10,9 +10,7 @@ from bakeoff.progress import say
 
 
 def add_to(commands: Any) -> None:
-    doctor = commands.add_parser(
-        "doctor", help="show versions, GPUs, driver, free disk, a timed step, and why a GPU is not used"
-    )
+    doctor = commands.add_parser("doctor")
     doctor.set_defaults(run=_examine, anywhere=True)
 
 

@@ -17,7 +17,7 @@ NAMED = 5  # files in a line
 
 
 def add_to(commands: Any) -> None:
-    drift = commands.add_parser("drift", help="tell whether new images differ from those that a run was trained on")
+    drift = commands.add_parser("drift")
     drift.add_path(
         "folder",
         metavar="FOLDER",

@@ -17,7 +17,7 @@ TEST = SPLITS[-1]
 
 
 def add_to(commands: Any) -> None:
-    evaluate = commands.add_parser("evaluate", help="evaluate runs or model files on any split of any data")
+    evaluate = commands.add_parser("evaluate")
     add = evaluate.add_argument
     add(
         "which", nargs="*", metavar="RUN",

@@ -14,7 +14,7 @@ CUT_SHORT = 1
 
 
 def add_to(commands: Any) -> None:
-    frames = commands.add_parser("frames", help="take pictures from a film at a chosen rate, without near duplicates")
+    frames = commands.add_parser("frames")
     frames.add_path("video", metavar="VIDEO", type=lambda text: Path(text).absolute(), help="the film")
     frames.add_argument(
         "--every", type=float, default=EVERY, metavar="SECONDS", help=f"seconds between pictures ({EVERY:g})"

@@ -21,10 +21,7 @@ MOST_CLASSES = 40  # lines of the table
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser(
-        "import",
-        help="import a zip or a folder of Roboflow, CVAT, Label Studio, labelImg, … into data/raw/ and conf/data/",
-    )
+    command = commands.add_parser("import")
     add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
     command.add_path(

@@ -22,7 +22,7 @@ DEVICE = re.compile(r"[\w.-]{1,60}")  # what MLflow takes in a metric's name
 
 
 def add_to(commands: Any) -> None:
-    measure = commands.add_parser("measure", help="time an exported file here or on a robot, and compare its answers")
+    measure = commands.add_parser("measure")
     add = measure.add_argument
     measure.add_path("file", nargs="?", type=from_here, metavar="FILE", help=f"a .tflite or .onnx ({MAIN.as_posix()})")
     add("--on", metavar="ssh://USER@HOST[:PORT]", help="a machine that ssh reaches without a password; default: here")

@@ -24,7 +24,7 @@ SHOWN = 5  # failures
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser("next", help="choose the unlabelled pictures that would teach a run most")
+    command = commands.add_parser("next")
     add = command.add_argument
     command.add_path(
         "folder", metavar="FOLDER", type=lambda text: Path(text).absolute(), help="folder of pictures without labels"

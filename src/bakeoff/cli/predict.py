@@ -21,7 +21,7 @@ MIN_SCORE = 0.5
 
 
 def add_to(commands: Any) -> None:
-    predict = commands.add_parser("predict", help="run a model on images and videos")
+    predict = commands.add_parser("predict")
     add = predict.add_argument
     predict.add_path(
         "paths", nargs="+", type=from_here, metavar="PATH", help="images, videos, folders of them, or patterns"

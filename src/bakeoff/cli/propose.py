@@ -20,9 +20,7 @@ SOME_FAILED = 1
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser(
-        "propose", help="write a run's predictions on unlabelled pictures as labels to correct"
-    )
+    command = commands.add_parser("propose")
     command.add_argument(
         "model", metavar="RUN", type=_absolute_if_there, help=f"{RUN}; or a .tflite, .onnx, SavedModel or weights"
     )

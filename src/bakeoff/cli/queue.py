@@ -13,7 +13,7 @@ from bakeoff.progress import say
 
 
 def add_to(commands: Any) -> None:
-    queue = commands.add_parser("queue", help="queue variants and sweeps, first in, first out")
+    queue = commands.add_parser("queue")
     words = queue.add_commands()
 
     add = words.add_parser("add", help="queue a variant, or every combination of a few values")

@@ -17,9 +17,7 @@ STAGES = ("build_records", "render_config", "train", "evaluate")
 
 
 def add_to(commands: Any) -> None:
-    reproduce = commands.add_parser(
-        "reproduce", help="run a run again from its commit, and tell whether the result is the same"
-    )
+    reproduce = commands.add_parser("reproduce")
     add = reproduce.add_argument
     add("which", metavar="RUN", help=RUN)
     add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="stop after this stage")

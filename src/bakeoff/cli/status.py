@@ -30,7 +30,7 @@ COLOURS = {  # of states
 
 
 def add_to(commands: Any) -> None:
-    status = commands.add_parser("status", help="show the state of runs: steps, time left, the headline metric")
+    status = commands.add_parser("status")
     add = status.add_argument
     add("which", nargs="?", metavar="RUN", help=RUN)
     add("--watch", action="store_true", help="refresh every second, until Ctrl-C or the end of RUN")

@@ -25,7 +25,7 @@ NAMES_SHOWN = 3
 
 
 def add_stop(commands: Any) -> None:
-    stop = commands.add_parser("stop", help="stop a run after its current step; it is saved and can be resumed")
+    stop = commands.add_parser("stop")
     add = stop.add_argument
     add("which", nargs="?", metavar="RUN", help=f"{RUN}; default: the one that runs")
     add("--all", action="store_true", help="stop every run in progress")
@@ -84,9 +84,7 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
 def add_clean(commands: Any) -> None:
     from bakeoff.runs.status import State
 
-    clean = commands.add_parser(
-        "clean", help="list old work in .bakeoff, and remove what is finished after you confirm"
-    )
+    clean = commands.add_parser("clean")
     add = clean.add_argument
     add("which", nargs="*", metavar="RUN", help=f"remove these, whatever the rules say: {RUN}")
     add("--keep", type=int, metavar="N", help="keep the N newest runs (1)")

@@ -22,9 +22,7 @@ OF_A_SWEEP = (
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser(
-        "suspects", help="list the examples whose label is probably wrong, as a page and as tables"
-    )
+    command = commands.add_parser("suspects")
     add = command.add_argument
     add(
         "which",

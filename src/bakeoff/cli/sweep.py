@@ -25,9 +25,7 @@ WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
 
 def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> None:
     """`add_words` puts commands in the place of changes, for a parser that reads nothing."""
-    sweep = commands.add_parser(
-        "sweep", help="run every combination of a few values, each as a DVC experiment", epilog=sweeps.OF_SWEEPS
-    )
+    sweep = commands.add_parser("sweep", epilog=sweeps.OF_SWEEPS)
     add = sweep.add_argument
     if add_words:
         add_words(sweep.add_commands())

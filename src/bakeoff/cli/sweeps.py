@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff import workspace
 from bakeoff.cli.columns import print_fitted, print_wrapped
+from bakeoff.cli.lines import LINES
 from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.progress import say
@@ -63,12 +64,11 @@ def leave_by(states: Set["JobState"]) -> None:
 
 def add_words(commands: Any, before: str = "") -> None:
     """Add what can be asked of sweeps that have begun, each with `before` it in its name."""
-    listing = commands.add_parser(
-        f"{before}list", help="list all sweeps and their progress", epilog="example: bakeoff sweep list"
-    )
+    listing = commands.add_parser(f"{before}list", help=LINES["sweep list"], epilog="example: bakeoff sweep list")
     listing.set_defaults(run=lambda arguments: _list())
-    for word, (text, example, run) in WORDS.items():
-        command = commands.add_parser(f"{before}{word}", help=text, epilog=f"example: bakeoff sweep {word} {example}")
+    for word, (example, run) in WORDS.items():
+        epilog = f"example: bakeoff sweep {word} {example}"
+        command = commands.add_parser(f"{before}{word}", help=LINES[f"sweep {word}"], epilog=epilog)
         command.add_argument("id", nargs="?", metavar="ID", help="sweep, or the beginning of its id (the last)")
         command.set_defaults(run=partial(_run_on_one, run))
         if word == "best":
@@ -154,9 +154,9 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         say(f"nothing was removed; --yes removes {wanted}")
 
 
-WORDS: dict[str, tuple[str, str, Run]] = {  # what each says, an example, what it runs
-    "show": ("the points of a sweep: metric, state, and why one is not done", "sweep-20260102-030405", _show),
-    "best": ("the best point of a sweep, and into the workspace", "--apply", _best),
-    "prune": ("remove what a sweep left and nobody needs", "--keep 2", _prune),
+WORDS: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
+    "show": ("sweep-20260102-030405", _show),
+    "best": ("--apply", _best),
+    "prune": ("--keep 2", _prune),
 }
 ALL_WORDS = ("list", *WORDS)

@@ -15,7 +15,7 @@ NOT_ALL_SENT = 1
 
 
 def add_track(commands: Any) -> None:
-    track = commands.add_parser("track", help="show and send what MLflow does not have yet of the runs of this clone")
+    track = commands.add_parser("track")
     verbs = track.add_commands()
     status = verbs.add_parser("status", help="show what has not been sent, and why")
     status.add_argument("--all", action="store_true", help="also show the runs that MLflow has in full")

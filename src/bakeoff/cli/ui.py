@@ -19,9 +19,7 @@ SECONDS_BETWEEN_LOOKS, SECONDS_OF_A_LOOK = 0.2, 10
 
 
 def add_to(commands: Any) -> None:
-    ui = commands.add_parser(
-        "ui", help="serve MLflow's pages on this workspace's runs, for this machine only (127.0.0.1)"
-    )
+    ui = commands.add_parser("ui")
     ui.add_argument("--port", type=int, help=f"port (default: the first free one from {FIRST_PORT})")
     ui.add_argument("--open", action="store_true", help="also open it in a browser, once the server answers")
     ui.set_defaults(run=open_ui)

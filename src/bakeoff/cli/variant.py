@@ -23,9 +23,7 @@ CLASSES_SHOWN = 12
 
 
 def add_plan(commands: Any) -> None:
-    plan = commands.add_parser(
-        "plan", help="show what a variant needs and does: steps, parameters, memory, time, stages"
-    )
+    plan = commands.add_parser("plan")
     add = plan.add_argument
     add("overrides", nargs="*", metavar="CHANGE", help="a Hydra override, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
@@ -117,9 +115,7 @@ def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, 
 
 
 def add_config(commands: Any) -> None:
-    config = commands.add_parser(
-        "config", help="show the variant with the origin of every value; with one or two names, the differences"
-    )
+    config = commands.add_parser("config")
     config.add_argument(
         "names", nargs="*", metavar="NAME",
         help=f"{RUN}; or a file, against another or the workspace; "

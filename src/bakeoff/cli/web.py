@@ -14,7 +14,7 @@ FIRST_PORT, PORTS = 8080, 20
 
 
 def add_to(commands: Any) -> None:
-    web = commands.add_parser("web", help="serve the team's page: data, labels, training and models in a browser")
+    web = commands.add_parser("web")
     add = web.add_argument
     add("--port", type=int, help=f"port (default: the first free one from {FIRST_PORT})")
     add(

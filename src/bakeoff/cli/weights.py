@@ -20,7 +20,7 @@ ZOO = workspace.WEIGHTS / "zoo"
 
 
 def add_to(commands: Any) -> None:
-    weights = commands.add_parser("weights", help="list and fetch published weights; make weights here")
+    weights = commands.add_parser("weights")
     verbs = weights.add_commands()
     listing = verbs.add_parser("list", help="list the weights for each network of conf/model/")
     listing.add_argument("--json", action="store_true", help="print JSON with addresses and checksums, for scripts")

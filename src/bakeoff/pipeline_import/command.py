@@ -10,9 +10,7 @@ from bakeoff.progress import say
 
 
 def add_to(commands: Any) -> None:
-    command = commands.add_parser(
-        "import-config", help="import a pipeline.config of the TF Object Detection API (an SSD) into conf/"
-    )
+    command = commands.add_parser("import-config")
     add = command.add_argument
     # Made absolute at once: the command itself runs in the workspace's own folder.
     command.add_path("file", metavar="FILE", type=lambda text: Path(text).absolute(), help="the pipeline.config")
