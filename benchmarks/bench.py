@@ -2,9 +2,11 @@
 
     python benchmarks/bench.py                                    # prints it; in a workspace after `dvc repro`
     python benchmarks/bench.py --write docs/performance.md        # and puts it between the marks of that page
+    python benchmarks/bench.py --networks                         # images per second of every network of conf/model
 
-It takes about 20 minutes on two idle cores. Each row is one benchmark of benchmarks/, whose first lines say what its
-arms are. A benchmark that fails leaves its last line in the table, and the others go on.
+The short benchmarks take less than 15 minutes on two idle cores, the networks about 20. Each row is one benchmark of
+benchmarks/, whose first lines say what its arms are. A benchmark that fails leaves its last line in the table, and the
+others run all the same.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from pathlib import Path
 from result import MARK, describe_machine
 
 FOLDER = Path(__file__).resolve().parent
-BEGIN, END = "<!-- what follows is written by `make bench` -->", "<!-- end of what `make bench` writes -->"
+BEGIN, END = "<!-- what follows is written by `{}` -->", "<!-- end of what `{}` writes -->"
 HEAD = "| what | here | the other arm | ratio | load |\n|---|---|---|---|---|"
 COMMANDS = (
     "startup.py", "nothing_to_do.py --pairs 3", "compare.py --repeats 3", "metrics.py", "records.py --images 3000",
@@ -31,22 +33,33 @@ NETWORKS = "networks.py --seconds 2"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", action="store_true", help="images per second of every network, and nothing else")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between the marks of this page")
-    page = parser.parse_args().write
-    if page and BEGIN not in page.read_text(encoding="utf-8"):
-        sys.exit(f"{page}: must have a line {BEGIN}, got none")
-    start, machine, rows = time.monotonic(), describe_machine(), []
+    arguments = parser.parse_args()
+    target, page = "make bench-networks" if arguments.networks else "make bench", arguments.write
+    if page and BEGIN.format(target) not in page.read_text(encoding="utf-8"):
+        sys.exit(f"{page}: must have a line {BEGIN.format(target)}, got none")
+    start, machine = time.monotonic(), describe_machine()
+    table = networks() if arguments.networks else short_benchmarks()
+    minutes = (time.monotonic() - start) / 60
+    text = f"{machine}; {minutes:.0f} minutes for all.\n\n" + "\n".join(table)
+    print(text)
+    if page:
+        write(page, target, text)
+
+
+def short_benchmarks() -> list[str]:
+    """Return the table, and print each row as soon as it is there."""
+    rows = []
     for command in COMMANDS:
         new = results(command)
         print("\n".join(new), flush=True)
         rows += new
-    networks = [line for line in output(NETWORKS)[0] if line.startswith("|")]
-    minutes = (time.monotonic() - start) / 60
-    text = f"{machine}; {minutes:.0f} minutes for all.\n\n{HEAD}\n" + "\n".join(rows)
-    text += "\n\nImages per second of each network of `conf/model`, at its own size:\n\n" + "\n".join(networks)
-    print(text)
-    if page:
-        write(page, text)
+    return [HEAD, *rows]
+
+
+def networks() -> list[str]:
+    return [line for line in output(NETWORKS)[0] if line.startswith("|")]
 
 
 def results(command: str) -> list[str]:
@@ -64,9 +77,10 @@ def output(command: str) -> tuple[list[str], str]:
     return done.stdout.splitlines(), errors[-1].replace("|", " ")[:100] if errors and done.returncode else ""
 
 
-def write(page: Path, text: str) -> None:
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+def write(page: Path, target: str, text: str) -> None:
+    begin, end = BEGIN.format(target), END.format(target)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
