@@ -10,7 +10,7 @@ from bakeoff.cli.terminal import RUN
 from reference.texts import as_sentence, make_table, read_texts
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = re.compile(r'^\t@echo "(make (?:\w+=\w+ )?\w+) +(.+)"$', re.MULTILINE)
+TARGET = re.compile(r'^\t@echo "(make (?:\w+=\w+ )?[\w-]+) +(.+)"$', re.MULTILINE)
 A_RUN = "a run by any of its [names](../runs.md#the-names-of-a-run)"
 
 
