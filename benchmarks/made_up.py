@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from bakeoff.config.compose import merge
+from bakeoff.config.plain import merge
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network
 from bakeoff.run.parse import Problems, parse_kind

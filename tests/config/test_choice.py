@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config import compose as compose_module
+from bakeoff.config import by_hydra
 from bakeoff.config.compose import compose
 from bakeoff.config.words import applied
 from bakeoff.errors import ConfigError
@@ -100,16 +100,18 @@ def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
 def test_the_same_options_are_composed_once_until_a_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Points of a sweep mostly choose the same options."""
+    """Configurations of a sweep mostly choose the same options. Hydra composes those that hold more than values."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    option = tmp_path / "conf/lr/cosine.yaml"
+    option.write_text(f"{option.read_text(encoding='utf-8')}floor: ${{lr.peak}}\n", encoding="utf-8")
     calls: list[list[str]] = []
-    by_hydra = compose_module.hydra_compose
+    hydra_compose = by_hydra.hydra_compose
 
     def count(name: str, options: list[str]) -> object:
         calls.append(options)
-        return by_hydra(name, options)
+        return hydra_compose(name, options)
 
-    monkeypatch.setattr(compose_module, "hydra_compose", count)
+    monkeypatch.setattr(by_hydra, "hydra_compose", count)
 
     def peak(*overrides: str) -> object:
         composed = compose(ROOT / "params.yaml", tmp_path / "conf", groups=("lr",), overrides=overrides)
@@ -118,6 +120,5 @@ def test_the_same_options_are_composed_once_until_a_file_changes(
 
     assert [peak("lr=cosine", f"lr.peak={value}") for value in (0.5, 0.25)] == [0.5, 0.25] and len(calls) == 1
     before = peak("lr=cosine")
-    option = tmp_path / "conf/lr/cosine.yaml"
     option.write_text(option.read_text(encoding="utf-8").replace("peak: 0.003", "peak: 0.875"), encoding="utf-8")
     assert (len(calls), before == 0.875, peak("lr=cosine"), len(calls)) == (1, False, 0.875, 2)

@@ -57,6 +57,11 @@ class Choice:
     by_preset: bool
     layers: tuple[Layer, ...]  # nearest first: params.yaml, the preset, the option, what that builds on
 
+    @property
+    def documents(self) -> dict[str, Document]:
+        """The files of the option and of those that it builds on, by the names of the options."""
+        return {layer.path.stem: layer.document for layer in self.layers if not layer.prefix}
+
 
 @dataclass(frozen=True)
 class Preset:

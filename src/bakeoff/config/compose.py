@@ -1,25 +1,15 @@
-"""params.yaml + conf/ -> one tree of plain values, composed by Hydra; and for every key, where it was set."""
+"""params.yaml + conf/ -> one tree of plain values, as Hydra composes it; and for every key, where it was set."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
-
 from bakeoff.config.choice import EXPERIMENT, Choice, Chooser, Layer
+from bakeoff.config.plain import PRIMARY, NotPlain, lists_groups_only, merge, merge_option, require_plain
 from bakeoff.errors import ConfigError
 from bakeoff.run.parse import Problems
 from bakeoff.run.yaml_file import Document, Place, read_mapping
-
-PRIMARY = "variant"  # conf/variant.yaml lists the groups
-REFUSALS = (OmegaConfBaseException, RecursionError, ValueError, TypeError)  # OmegaConf's, some of them without a name
 
 
 class Composed:
@@ -85,60 +75,26 @@ def compose(
         choice = chooser.choice(group, preset)
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
-    options = [f"{group}={choice.use}" for group, choice in composed.chosen.items()]
-    options += [f"~{group}" for group in every_group if group not in composed.chosen]
-    plain = _compose_groups(conf, options, composed) if composed.chosen else {}
+    trees = _compose_groups(conf, every_group, composed) if composed.chosen else {}
     values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
-    composed.tree = values | plain | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
+    composed.tree = values | trees | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 
 
-def _compose_groups(conf: Path, options: list[str], composed: Composed) -> dict[str, Any]:
-    """Return the chosen groups by one Hydra composition, changed as params.yaml says; what fails is left out."""
+def _compose_groups(conf: Path, every_group: Sequence[str], composed: Composed) -> dict[str, Any]:
+    """Return the chosen groups, changed as params.yaml says; what fails is left out."""
+    options = {group: choice.use for group, choice in composed.chosen.items()}
+    changes = {group: choice.changes for group, choice in composed.chosen.items()}
     try:
-        plain = _compose_options(conf.resolve(), tuple(options), _content_of(conf))
-        chosen = composed.chosen.items()
-        tree = OmegaConf.create({group: merge(plain[group], *choice.changes) for group, choice in chosen})
-    except (HydraException, *REFUSALS) as error:
-        composed.problems.note(f"{conf.as_posix()}: {_one_line(error)}")
-        return {}
-    resolved = {group: _resolve_group(tree, group, composed) for group in composed.chosen}
-    return {group: value for group, value in resolved.items() if value is not None}
+        if not lists_groups_only(conf / f"{PRIMARY}.yaml", every_group, EXPERIMENT):
+            raise NotPlain
+        merged = {group: merge_option(choice.use, choice.documents) for group, choice in composed.chosen.items()}
+        return {group: require_plain(merge(values, *changes[group])) for group, values in merged.items()}
+    except NotPlain:
+        from bakeoff.config.by_hydra import compose_groups
 
-
-@lru_cache(maxsize=32)
-def _compose_options(conf: Path, options: tuple[str, ...], content: tuple[bytes, ...]) -> Any:
-    """Return what Hydra makes of these options; of a sweep's points many choose the same ones of the same files."""
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf), version_base="1.3", job_name="bakeoff"):
-        return OmegaConf.to_container(hydra_compose(PRIMARY, list(options)))
-
-
-def _content_of(conf: Path) -> tuple[bytes, ...]:
-    return tuple(part for path in sorted(conf.rglob("*.yaml")) for part in (str(path).encode(), path.read_bytes()))
-
-
-def merge(tree: Any, *changes: Any) -> Any:
-    """Return a tree with changes: mappings are merged, any other value takes the place of what was there."""
-    for change in changes:
-        if isinstance(tree, dict) and isinstance(change, dict):
-            tree = tree | {key: merge(tree[key], value) if key in tree else value for key, value in change.items()}
-        else:
-            tree = change
-    return tree
-
-
-def _resolve_group(tree: DictConfig, group: str, composed: Composed) -> dict[str, Any] | None:
-    try:
-        value = OmegaConf.to_container(tree[group], resolve=True, throw_on_missing=True)
-    except REFUSALS as error:
-        if isinstance(error, InterpolationKeyError) and composed.problems.lines:
-            return None  # it may refer to a group that is left out for its own mistake
-        key = str(getattr(error, "full_key", None) or group)
-        composed.problems.add(key, f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}")
-        return None
-    assert isinstance(value, dict)
-    return {str(key): item for key, item in value.items()}
+        left_out = [group for group in every_group if group not in options]
+        return compose_groups(conf, options, left_out, changes, composed.problems)
 
 
 def _groups(conf: Path) -> list[str]:
@@ -156,7 +112,3 @@ def _place(key: str) -> Place:
     """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
     parts = re.findall(r"[^.\[\]]+", key)
     return tuple(int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in parts) or (key,)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(line.strip() for line in str(error).splitlines() if line.strip())

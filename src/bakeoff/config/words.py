@@ -6,14 +6,13 @@
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
-
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import ConfigError, show
 from bakeoff.run.yaml_file import find_odd
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
 USE = "use"
 MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
@@ -31,7 +30,7 @@ def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[
     return tree
 
 
-def parsed(overrides: Iterable[str]) -> list[Override]:
+def parsed(overrides: Iterable[str]) -> "list[Override]":
     """Parse overrides of one value each."""
     found = read_words(overrides)
     for override in found:
@@ -42,9 +41,15 @@ def parsed(overrides: Iterable[str]) -> list[Override]:
     return found
 
 
-def read_words(words: Iterable[str]) -> list[Override]:
+def read_words(words: Iterable[str]) -> "list[Override]":
     """Parse overrides, also those of a sweep, which stand for several values."""
-    parser, found = OverridesParser.create(), []
+    words, found = [*words], list[Any]()
+    if not words:
+        return []  # without loading Hydra
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
     for word in words:
         where = f"command line: {show(word)[1:-1]}"
         if len(word) > MOST_LETTERS:
@@ -56,7 +61,7 @@ def read_words(words: Iterable[str]) -> list[Override]:
     return found
 
 
-def place(override: Override, groups: Iterable[str]) -> tuple[str, ...]:
+def place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:
     """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
     path = tuple(override.key_or_group.replace("/", ".").split("."))
     return (*path, USE) if len(path) == 1 and path[0] in groups else path
@@ -72,7 +77,7 @@ def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     tree[path[-1]] = value
 
 
-def _delete(tree: dict[str, Any], path: tuple[str, ...], override: Override) -> None:
+def _delete(tree: dict[str, Any], path: tuple[str, ...], override: "Override") -> None:
     for name in path[:-1]:
         inner = tree.get(name)
         tree = inner if isinstance(inner, dict) else {}
