@@ -3,21 +3,40 @@
 library_version("tensorflow") -> "2.21.0", be it from the package tensorflow or from tensorflow-cpu
 """
 
-from importlib.metadata import PackageNotFoundError, version
+import sys
+from pathlib import Path
 
 PACKAGES = {"tensorflow": ("tensorflow", "tensorflow-cpu")}  # that have the same modules; one of them is installed
 
 
 def library_version(library: str) -> str:
     """Return it; raises PackageNotFoundError."""
-    return version(package_of(library))
+    return installed_version(package_of(library))
+
+
+def installed_version(package: str) -> str:
+    """Return a package's version as importlib.metadata does, which takes longer to load than most commands run.
+
+    Raises PackageNotFoundError.
+    """
+    for folder in sys.path:
+        for file in Path(folder).glob(f"{package.replace('-', '_')}-*.dist-info/METADATA"):
+            with file.open(encoding="utf-8") as lines:
+                for line in lines:
+                    if line.startswith("Version: "):
+                        return line.removeprefix("Version: ").strip()
+    from importlib.metadata import version
+
+    return version(package)
 
 
 def package_of(library: str) -> str:
     """Return the name of the package that holds a library: the first that is installed, else the library's own."""
+    from importlib.metadata import PackageNotFoundError
+
     for package in PACKAGES.get(library, ()):
         try:
-            version(package)
+            installed_version(package)
         except PackageNotFoundError:
             continue
         return package

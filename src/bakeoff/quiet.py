@@ -7,7 +7,6 @@ takes. Whoever sets TF_CPP_MIN_LOG_LEVEL sees everything.
 import gc
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +65,8 @@ def quiet_pillow() -> Iterator[None]:
 @contextmanager
 def stderr_aside(*, is_shown: bool = True) -> Iterator[None]:
     """What is written to standard error in the block, also by C and C++, is shown only if the block fails, or never."""
+    import tempfile  # every command loads this file, and few load TensorFlow
+
     sys.stderr.flush()
     shown = os.dup(2)
     with tempfile.TemporaryFile() as aside:

@@ -1,6 +1,7 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 from bakeoff.cli.lines import LINES
 from bakeoff.cli.parser import Parser
 from bakeoff.errors import errors_in_one_line
+from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 
 # In the order of --help: a command, or several, and the function that adds it and says what it runs. A command loads
 # no other one's file, for together they take longer than most commands do. Its line in the help is in lines.py.
@@ -170,6 +172,7 @@ def _choose_parser(words: Sequence[str]) -> Parser:
 
 
 def main() -> None:
+    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK)
     with errors_in_one_line():
         arguments = parse(sys.argv[1:])
         if not hasattr(arguments, "anywhere"):

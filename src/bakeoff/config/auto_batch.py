@@ -20,8 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import psutil
-
 from bakeoff import machine
 from bakeoff.config.facts import find_once
 from bakeoff.input.memory import Limits, Load, estimate
@@ -212,6 +210,8 @@ class ChildTries:
 
     def _answer(self, child: "subprocess.Popen[str]") -> int | None:
         """Return the peak; None if it died, was ended, or said that the device was too small."""
+        import psutil  # takes 20 ms, and mostly the size of a batch is stated
+
         deadline = time.monotonic() + MOST_SECONDS
         while time.monotonic() < deadline:
             with suppress(queue.Empty):

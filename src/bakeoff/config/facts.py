@@ -10,7 +10,6 @@ import json
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ import bakeoff.networks
 from bakeoff import machine
 from bakeoff.files import write_whole
 from bakeoff.input.memory import AUTO, FLOAT_BYTES, Limits, Memory
+from bakeoff.libraries import installed_version
 from bakeoff.networks.network import Network, select
 from bakeoff.quiet import load_tensorflow
 
@@ -97,7 +97,7 @@ def _build_for_facts(network: Network, num_classes: int) -> Facts:
 
 def _fingerprint(network: Network, num_classes: int) -> str:
     """Return another for other settings, other code of the networks and another Keras."""
-    digest = hashlib.sha256(f"{network!r} {num_classes} {metadata.version('keras')}".encode())
+    digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
     for file in sorted(Path(bakeoff.networks.__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
