@@ -2,6 +2,7 @@
 
 import gc
 import io
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ from bakeoff.records.record import TRAIN, Record
 from bakeoff.sources.dataset import Dataset, Part, part_folders
 from built import Build, Built
 from durations import Recorder, load_durations, sort_longest_first
+from memory_folder import choose_root
 
 if TYPE_CHECKING:
     from bakeoff.input.store import Store
@@ -34,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])  # as every stage does
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    choose_root(os.environ, config.getoption("markexpr"))
     if config.getoption("write_durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
 

@@ -48,6 +48,7 @@ GROUPS = {*yaml.safe_load((CONF / "variant.yaml").read_text(encoding="utf-8"))} 
 }
 OF_TRAIN = ("phases", "augment")
 ALL_COMMANDS = make_parser().commands.choices
+accepted: set[tuple[str, ...]] = set()  # overrides that an earlier command had; most commands have none
 
 
 def require_variant(folder: Path, lines: dict[str, Any], words: list[str], conf: Path = CONF) -> None:
@@ -62,8 +63,9 @@ def require_variant(folder: Path, lines: dict[str, Any], words: list[str], conf:
 def require_words(folder: Path, words: list[str]) -> None:
     """Refuse a sweep's words whose first or last values compose no variant."""
     overrides = [override for override in read_words(words) if not PLUGINS.match(override.key_or_group)]
-    for place in (0, -1):
-        require_variant(folder, {}, [_one(override, place) for override in overrides])
+    for chosen in {tuple(_one(override, place) for override in overrides) for place in (0, -1)} - accepted:
+        require_variant(folder, {}, list(chosen))
+        accepted.add(chosen)
 
 
 def _one(override: Override, place: int) -> str:
