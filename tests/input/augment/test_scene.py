@@ -1,8 +1,11 @@
+import zlib
+from functools import partial
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.input.augment.scene import show_whole
+from bakeoff.input.augment.scene import draw, draw_number, fold_name, make_key, show_whole, split_key
 
 HALF = 0.5
 
@@ -61,3 +64,20 @@ def test_share_that_is_seen_is_of_the_whole_box_though_it_was_cut_before() -> No
     half = scene.through(tf.constant([0.0, 0.0, 0.5, 1.0]), HALF)
     assert half.classes.numpy().tolist() == [1]
     assert half.through(tf.constant([0.0, 0.0, 0.9, 1.0]), HALF).classes.numpy().tolist() == []
+
+
+@pytest.mark.parametrize("seed", [0, 5, -3, 2**62])
+@pytest.mark.parametrize(("epoch", "number"), [(0, 0), (3, 17), (2**40, 7)])
+def test_keys_and_draws_are_those_of_tensorflows_philox(seed: int, epoch: int, number: int) -> None:
+    fold, uniform = partial(tf.random.fold_in, alg="philox"), partial(tf.random.stateless_uniform, alg="philox")
+    key = make_key(seed, epoch=tf.constant(epoch, tf.int64), example=tf.constant(number, tf.int64))
+    folded = tf.constant([seed, 0], tf.int64)
+    for part in (epoch, number):
+        folded = fold(folded, tf.constant(part, tf.int64))
+    np.testing.assert_array_equal(key, folded)
+    np.testing.assert_array_equal(split_key(key, 7), tf.random.split(key, 7, alg="philox"))
+    np.testing.assert_array_equal(draw(key, 3, 2), uniform([3, 2], key))
+    np.testing.assert_array_equal(draw(key, tf.constant(5)), uniform([5], key))
+    np.testing.assert_array_equal(fold_name(key, "tiles"), fold(key, tf.constant(zlib.crc32(b"tiles"), tf.int64)))
+    for end in (1, 4, 1000):
+        assert draw_number(key, end) == draw_number(key, tf.constant(end)) == uniform([], key, 0, end, tf.int32)

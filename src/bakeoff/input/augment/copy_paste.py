@@ -34,11 +34,11 @@ class CopyPaste:
         import tensorflow as tf
 
         from bakeoff.input.augment.layer import Picture
-        from bakeoff.input.augment.scene import PHILOX, draw, split_key
+        from bakeoff.input.augment.scene import draw, split_key
 
         of_objects, *of_spots = split_key(key, 1 + self.most)
         count, side = tf.size(other.classes), picture.image.shape[1]
-        chance = tf.random.stateless_uniform([count], of_objects, alg=PHILOX)
+        chance = draw(of_objects, count)
         drawn = tf.pad(tf.argsort(chance, stable=True), [[0, self.most]], constant_values=count)
         # A box without a size stands for the object that is not there.
         boxes, classes = tf.pad(other.boxes, [[0, 1], [0, 0]]), tf.pad(other.classes, [[0, 1]])

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from bakeoff.networks import boxes as geometry
 
-PHILOX = "philox"  # named, because the default generator is another one on some devices
 WHOLE = (0.0, 0.0, 1.0, 1.0)
 ROUNDING = 1e-4  # a box that lies on the edge of a crop may seem to reach beyond it by so much of its area
 
@@ -27,10 +26,10 @@ class Scene(NamedTuple):
         low, shown = inner[:2], inner[2:] - inner[:2]
         moved = (self.boxes - tf.tile(low, [2])) / tf.tile(shown, [2])
         inside = geometry.area(tf.clip_by_value(moved, 0.0, 1.0))
-        seen = (inside > 0) & (inside >= (min_seen - ROUNDING) * geometry.area(moved))
+        seen = tf.where((inside > 0) & (inside >= (min_seen - ROUNDING) * geometry.area(moved)))[:, 0]
         corner, size = self.window[:2], self.window[2:] - self.window[:2]
         window = tf.concat([corner + low * size, corner + inner[2:] * size], axis=0)
-        return Scene(window, self.extent * shown, moved[seen], self.classes[seen])
+        return Scene(window, self.extent * shown, tf.gather(moved, seen), tf.gather(self.classes, seen))
 
 
 def show_whole(size: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor) -> Scene:
@@ -40,25 +39,38 @@ def show_whole(size: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor) -> Scene:
 
 def make_key(seed: int, *, epoch: tf.Tensor, example: tf.Tensor) -> tf.Tensor:
     """Return what names the randomness of one example in one epoch, (2,) int64."""
-    of_epoch = tf.random.fold_in(tf.constant([seed, 0], tf.int64), epoch, alg=PHILOX)
-    return tf.random.fold_in(of_epoch, example, alg=PHILOX)
+    return _fold(_fold(tf.constant([seed, 0], tf.int64), epoch), example)
 
 
 def split_key(key: tf.Tensor, count: int) -> list[tf.Tensor]:
     """Return independent keys, (2,) each."""
-    return tf.unstack(tf.random.split(key, count, alg=PHILOX), num=count)
+    return tf.unstack(_draw_bits(key, count, 2), num=count)
 
 
 def fold_name(key: tf.Tensor, name: str) -> tf.Tensor:
     """Return a key (2,) of this name's own, whatever other names there are."""
-    return tf.random.fold_in(key, tf.constant(zlib.crc32(name.encode()), tf.int64), alg=PHILOX)
+    return _fold(key, tf.constant(zlib.crc32(name.encode()), tf.int64))
 
 
-def draw(key: tf.Tensor, *shape: int) -> tf.Tensor:
+def draw(key: tf.Tensor, *shape: int | tf.Tensor) -> tf.Tensor:
     """Return numbers evenly from 0 to 1."""
-    return tf.random.stateless_uniform(shape, key, alg=PHILOX)
+    return tf.raw_ops.StatelessRandomUniform(shape=_as_tensor(shape), seed=key)
 
 
 def draw_number(key: tf.Tensor, end: int | tf.Tensor) -> tf.Tensor:
     """Return a whole number from 0 to `end` - 1."""
-    return tf.random.stateless_uniform([], key, 0, end, tf.int32, alg=PHILOX)
+    return tf.raw_ops.StatelessRandomUniformInt(shape=_as_tensor(()), seed=key, minval=0, maxval=end)
+
+
+def _fold(key: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+    return tf.stack([_draw_bits(key), number])
+
+
+# The raw operations draw with Philox on every device. Where `tf.random` is asked for Philox by its name, it makes the
+# same numbers with dozens of operations.
+def _draw_bits(key: tf.Tensor, *shape: int) -> tf.Tensor:
+    return tf.raw_ops.StatelessRandomUniformFullInt(shape=_as_tensor(shape), seed=key, dtype=tf.int64)
+
+
+def _as_tensor(shape: tuple[int | tf.Tensor, ...]) -> tf.Tensor:
+    return tf.convert_to_tensor(shape, tf.int32)

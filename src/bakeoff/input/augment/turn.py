@@ -23,6 +23,8 @@ class Turn:
 
     def apply(self, image: "tf.Tensor", boxes: "tf.Tensor", key: "tf.Tensor") -> tuple["tf.Tensor", "tf.Tensor"]:
         """Turn images (…, side, side, 3), and boxes (n, 4) in shares, with them."""
+        if self == Turn():  # an operation costs more than it computes, be it in a graph or outside
+            return image, boxes
         import tensorflow as tf
 
         from bakeoff.input.augment.scene import draw
