@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bakeoff.metrics.catalogue import METRICS, Metric
+from bakeoff.metrics.student import student_reach
 
 Numbers: TypeAlias = dict[str, np.ndarray]  # a value for each drawing
 Intervals: TypeAlias = dict[str, dict[str, float]]  # {"mAP": {"low": 0.58, "high": 0.63}}
@@ -104,14 +105,12 @@ def _count(numbers: Callable[[np.ndarray], Numbers], blocks: Iterable[np.ndarray
 def _ends(
     name: str, value: float, drawn: np.ndarray, halves: np.ndarray, quarters: np.ndarray, count: int
 ) -> tuple[float, float]:
-    from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to load
-
     # A half leaves out as many as it has, so a mean moves over halves as far as over samples of the whole's size.
     moved, over_halves = (float(part.std()) if len(part) else 0.0 for part in (drawn, halves))
     spread = max(moved, (moved + over_halves) / 2) * (count / (count - 1)) ** 0.5
     excess = _excess(value, halves, quarters) if len(halves) and len(quarters) else 0.0
     spread = float(np.hypot(spread, UNSURE * excess))
-    reach = float(stdtrit(count - 1, (1 + SHARE) / 2)) * spread
+    reach = student_reach(count - 1, SHARE) * spread
     scale = METRICS.get(name, Metric("")).scale
     every = np.concatenate([drawn, [value]])
     if scale == "share" and 0 <= every.min() and every.max() <= 1:
