@@ -24,23 +24,27 @@ def average_precisions(
     Of the class's detections, best first: image (d,), hits (d, overlaps). Of the images: true_counts (images,), and how
     often each counts, (images, weightings).
     """
-    true = true_counts @ often  # (weightings,)
+    boxes = np.repeat(np.arange(len(true_counts)), true_counts)  # the image of each
+    true = np.add.reduce(often.take(boxes, axis=0), axis=0, dtype=np.int64)  # (weightings,)
     nothing = np.where(true > 0, 0.0, np.nan)
     precisions, recalls = np.zeros((2, hits.shape[1], often.shape[1]))
     rows = np.flatnonzero(hits.any(axis=1))  # in between precision only falls and recall stays
     if not len(rows):
         return precisions + nothing, recalls + nothing
-    hits, drawn = hits[rows], often[image[rows]]
+    hits, drawn = hits[rows], often.take(image[rows], axis=0)
     given = np.maximum(_running(np.add, _given_since(image, rows, often)), 1).astype(float)  # (rows, weightings)
     reached = _RecallsReached(true)
     for column, hit in enumerate(hits.T):
         if not hit.any():
             continue
-        reached_boxes = _running(np.add, drawn[hit])
-        highest_from_here = _running(np.maximum, (reached_boxes / given[hit])[::-1])[::-1]
-        newly_reached = np.diff(reached.by(reached_boxes), axis=0, prepend=np.int8(0))
-        precisions[column] = (highest_from_here * newly_reached).sum(axis=0) / len(RECALLS)
-        recalls[column] = reached_boxes[-1] / np.maximum(true, 1)
+        chosen = np.flatnonzero(hit)
+        newly_reached, boxes_reached = reached.by(_running_sums(drawn, chosen, reached.first))
+        recalls[column] = boxes_reached[-1] / np.maximum(true, 1)
+        highest = boxes_reached.astype(float)
+        highest /= given if hit.all() else given.take(chosen, axis=0)
+        _running(np.maximum, highest[::-1])  # from each detection on
+        highest *= newly_reached
+        precisions[column] = highest.sum(axis=0) / len(RECALLS)
     return precisions + nothing, recalls + nothing
 
 
@@ -48,24 +52,51 @@ class _RecallsReached:
     """How many of RECALLS so many hits reach, compared as COCO compares them, as floats; looked up."""
 
     def __init__(self, true: np.ndarray) -> None:
-        totals, self._column = np.unique(true, return_inverse=True)
-        hits = np.arange(int(totals[-1]) + 1)[:, None]
-        self._columns = len(totals)
-        self._table = np.searchsorted(RECALLS, (hits / np.maximum(totals, 1)).ravel(), side="right").astype(np.int8)
+        totals, column = np.unique(true, return_inverse=True)
+        hits = np.arange(int(totals[-1]) + 1)
+        shares = hits / np.maximum(totals, 1)[:, None]
+        self._table = np.searchsorted(RECALLS, shares.ravel(), side="right").astype(np.int8)
+        kind = np.int32 if self._table.size < 2**31 else np.int64
+        self.first = (column * len(hits)).astype(kind)  # where the numbers of each weighting begin in the table
 
-    def by(self, reached_boxes: np.ndarray) -> np.ndarray:
-        """(n, weightings) hits of as many true boxes as each weighting has."""
-        return self._table[reached_boxes * self._columns + self._column]
+    def by(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many recalls each hit is the first to reach, and how many true boxes are reached with it.
+
+        `places` (hits, weightings) are numbers of true boxes, each plus `first`; they are overwritten.
+        """
+        recalls = self._table.take(places)
+        newly = recalls.copy()
+        newly[1:] -= recalls[:-1]
+        return newly, np.subtract(places, self.first, out=places)
+
+
+def _running_sums(values: np.ndarray, rows: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the sums of `first` and the values of each row and of all rows before it."""
+    if values.shape[1] < LONG:
+        chosen = values[rows].astype(first.dtype)
+        chosen[0] += first
+        return np.add.accumulate(chosen, axis=0, out=chosen)
+    sums = np.empty((len(rows), values.shape[1]), first.dtype)
+    above = first
+    for row, total in zip(rows.tolist(), sums, strict=True):
+        np.add(above, values[row], out=total)
+        above = total
+    return sums
 
 
 def _given_since(image: np.ndarray, rows: np.ndarray, often: np.ndarray) -> np.ndarray:
     """How often detections are given up to each of the rows, from the row before on: (rows, weightings)."""
-    starts = [0, *(rows[:-1] + 1).tolist()]
     if often.shape[1] < LONG:
+        starts = [0, *(rows[:-1] + 1).tolist()]
         return np.add.reduceat(often[image[: rows[-1] + 1]], starts, axis=0, dtype=often.dtype)
     given = np.empty((len(rows), often.shape[1]), often.dtype)
-    for since_last, first, row in zip(given, starts, rows.tolist(), strict=True):
-        np.add.reduce(often[image[first : row + 1]], axis=0, out=since_last)
+    first = 0
+    for since_last, row in zip(given, rows.tolist(), strict=True):
+        if first == row:
+            since_last[:] = often[image[row]]
+        else:
+            np.add.reduce(often.take(image[first : row + 1], axis=0), axis=0, out=since_last)
+        first = row + 1
     return given
 
 
