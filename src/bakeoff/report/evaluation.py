@@ -65,7 +65,8 @@ class Evaluation:
         files = [one.file for one in origins]
         groups = [settings.group_of(file) for file in files]
         intervals = score.intervals(groups, settings.interval_samples)
-        metrics = score.result() | ({"interval": intervals} if intervals else {})
+        numbers, tables = score.result(), score.plots()
+        metrics = numbers | ({"interval": intervals} if intervals else {})
         metrics |= {"bad_records": len(self.store.bad)} if self.store.bad else {}
         kind = examples.kind_of(self.manifest.task, self.manifest.multi_label)
         columns, group = score.columns(), settings.group or self.group
@@ -77,12 +78,12 @@ class Evaluation:
         with building(out) as partial:
             draw_sheet(drawn, classes, settings.picture_min_score, partial / examples.PICTURE)
             examples.write_examples(partial, table)
-            plots.write_plots(partial, score.plots())
+            plots.write_plots(partial, tables)
             originals = Originals(self.store.read)
             worst, best = _choose_examples(table, score.worst_first(), settings.report_examples, originals)
             report = page.Report(
-                self.about, self.judge.headline, score.result(), intervals, _describe_groups(groups),
-                score.plots(), counts=self.split.counts, history=self.history, worst=worst, best=best,
+                self.about, self.judge.headline, numbers, intervals, _describe_groups(groups), tables,
+                counts=self.split.counts, history=self.history, worst=worst, best=best,
                 augmented=embed_jpeg(self.augmented) if self.augmented else "", slices=slices,
             )  # fmt: skip
             page.write_page(partial, report)

@@ -72,13 +72,14 @@ def row_of(table: pa.Table, place: int) -> dict[str, Any]:
 
 
 def _array(column: Column, kind: pa.DataType, length: int) -> pa.Array:
-    """Built of buffers everywhere: `pa.array` loads Pandas, which takes half a second."""
+    """Return the column, built of buffers: `pa.array` loads Pandas and `take` all of Arrow's functions, for a while."""
     if column is None:
         return pa.nulls(length, kind)
     if isinstance(column, Texts):
-        return _texts(column.names).take(_numbers(column.which))
+        names, which = [name.encode() for name in column.names], column.which.tolist()
+        return _encoded_texts([names[number] for number in which])
     if isinstance(column, np.ndarray):
-        return _numbers(column).cast(kind)
+        return _numbers(column)
     values, ends = column.values, np.concatenate([[0], np.cumsum(column.counts)])
     total = int(ends[-1])
     if isinstance(values, Mapping):
@@ -90,13 +91,17 @@ def _array(column: Column, kind: pa.DataType, length: int) -> pa.Array:
 
 
 def _numbers(values: np.ndarray) -> pa.Array:
-    """Of 32 or 64 bits, or true and false, which come as 0 and 1."""
-    plain = np.ascontiguousarray(values, np.int8 if values.dtype == bool else None)
-    kinds = {np.int8: pa.int8(), np.int32: pa.int32(), np.int64: pa.int64(), np.float64: pa.float64()}
-    return pa.Array.from_buffers(kinds[plain.dtype.type], len(plain), [None, pa.py_buffer(plain)])
+    """Return numbers of 32 or 64 bits, or true and false, of which Arrow keeps eight in a byte."""
+    is_bool = values.dtype == bool
+    plain = np.packbits(values, bitorder="little") if is_bool else np.ascontiguousarray(values)
+    kinds = {np.bool_: pa.bool_(), np.int32: pa.int32(), np.int64: pa.int64(), np.float64: pa.float64()}
+    return pa.Array.from_buffers(kinds[values.dtype.type], len(values), [None, pa.py_buffer(plain)])
 
 
 def _texts(names: Sequence[str]) -> pa.Array:
-    encoded = [name.encode() for name in names]
-    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    return pa.StringArray.from_buffers(len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+    return _encoded_texts([name.encode() for name in names])
+
+
+def _encoded_texts(texts: Sequence[bytes]) -> pa.Array:
+    ends = np.cumsum([0, *map(len, texts)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))

@@ -46,10 +46,18 @@ def measure_picture(image: np.ndarray) -> tuple[float, float]:
     bends = green[:-2, 1:-1] + green[2:, 1:-1]
     bends += green[1:-1, :-2]
     bends += green[1:-1, 2:]
-    bends -= 4 * green[1:-1, 1:-1]
-    contrast = float(green.var(dtype=np.float64))
-    sharpness = float(bends.var(dtype=np.float64)) / contrast if contrast > 0 and bends.size else 0.0
+    middle = green[1:-1, 1:-1] * np.float32(4)
+    bends -= middle
+    contrast = _variance(green)
+    sharpness = _variance(bends) / contrast if contrast > 0 and bends.size else 0.0
     return round(brightness, DECIMALS), float(f"{sharpness:.{DIGITS}g}")
+
+
+def _variance(values: np.ndarray) -> float:
+    """Return the variance, counted in float64; `var` takes three times as long."""
+    distances = values.ravel().astype(np.float64)
+    distances -= distances.mean()
+    return float(distances @ distances) / distances.size
 
 
 def describe_examples(
