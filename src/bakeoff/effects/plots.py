@@ -1,4 +1,4 @@
-"""The plots as SVG: parallel coordinates of all trials, and for each key the number over its values."""
+"""Trials and effects -> plots as SVG: parallel coordinates of trials, and the number over the values of each key."""
 
 import random
 from collections.abc import Sequence
@@ -11,31 +11,31 @@ from bakeoff.effects.trial import Question, Trial, select_judged
 from bakeoff.pages import svg
 from bakeoff.pages.svg import Element, Frame, Scale, Tick, draw, draw_line, draw_polyline, draw_text, shorten
 
-BAND = 13  # pixels to both sides over which lines that meet in a place are spread
+BAND = 13  # pixels above and below a place over which lines that meet there are spread
 UPRIGHT = Frame(0, 400, left=40, right=96, top=64 + BAND, bottom=26 + BAND)
 CROWD = 150  # lines, or dots, from which they are drawn finer
-NARROWEST, WIDEST, LETTER = 104, 200, 7.4  # pixels between axes, and of a letter
+NARROWEST, WIDEST, LETTER = 104, 200, 7.4  # pixels: least and most between axes, and the width of a letter
 LONGEST_TICK, LONGEST_NAME = 18, 26
-SHADES = 8  # --k0, the worst, to --k7
-MISSING = 0.12  # of the last axis, below which stands what has no result
-GRIP = 15  # pixels to both sides of an axis in which it can be taken hold of
+SHADES = 8  # colours of the stylesheet, from --k0, the worst, to --k7
+MISSING = 0.12  # the share of the last axis, at its lower end, in which trials without a result stand
+GRIP = 15  # pixels to both sides of an axis in which the pointer can take hold of it
 
 PANEL = Frame(440, 250, left=52, right=22, top=14, bottom=44)
 PANEL_LETTER, LONGEST_VALUE = 6.2, 22
-MARK = 17  # pixels to both sides of a mean
-SCATTER = 9.0  # pixels to both sides over which dots of a value lie
+MARK = 17  # pixels that the bar of a mean reaches to both sides
+SCATTER = 9.0  # pixels to both sides of a value over which its dots lie
 
 
 @dataclass(frozen=True)
 class Shades:
-    """How dark a number is drawn."""
+    """Decides how dark a trial is drawn, and which is on top, by its number."""
 
     low: float
     high: float
     is_higher_better: bool
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], question: Question) -> "Shades":
+    def from_trials(cls, trials: Sequence[Trial], question: Question) -> "Shades":
         numbers = [trial.number for trial in trials if trial.number is not None]
         return cls(min(numbers), max(numbers), question.is_higher_better is not False)
 
@@ -43,21 +43,24 @@ class Shades:
         share = (number - self.low) / (self.high - self.low) if self.high > self.low else 1.0
         return min(SHADES - 1, int((share if self.is_higher_better else 1 - share) * SHADES))
 
-    def look(self, trial: Trial, best: Trial | None) -> str:
+    def choose_class(self, trial: Trial, best: Trial | None) -> str:
         if not trial.is_done or trial.number is None:
             return "trial undone"
         return "trial best" if trial is best else f"trial k{self.shade(trial.number)}"
 
     def rank(self, trial: Trial, best: Trial | None) -> tuple[bool, bool, float]:
-        """The best is drawn last, on top."""
+        """Return a key to sort by: the best trial is drawn last, on top."""
         number = trial.number if trial.number is not None else self.low
         return trial is best, trial.is_done and bool(trial.numbers), number if self.is_higher_better else -number
 
 
 def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Question, shades: Shades) -> Element:
-    """An upright axis for each key, the number last, and a line for each trial; its title says what there is of it."""
-    axes = [Axis.of(key, [trial.values.get(key) for trial in trials]) for key in keys]
-    left, step = max(UPRIGHT.left, len(shorten(_last_part(keys[0]), LONGEST_NAME)) * 4.2 + 4), _step(axes)
+    """Draw an upright axis for each key, one for the number on the right, and a line for each trial.
+
+    The title of a line describes the trial.
+    """
+    axes = [Axis.from_values(key, [trial.values.get(key) for trial in trials]) for key in keys]
+    left, step = max(UPRIGHT.left, len(shorten(_last_part(keys[0]), LONGEST_NAME)) * 4.2 + 4), _measure_step(axes)
     across = [left + step * at for at in range(len(axes) + 1)]
     frame = Frame(across[-1] + UPRIGHT.right, UPRIGHT.height, left, UPRIGHT.right, UPRIGHT.top, UPRIGHT.bottom)
     # A trial that was cut short, with a number far from the others', does not stretch their scale.
@@ -73,20 +76,20 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
         draw_polyline(
             [(round(x), column[number]) for x, column in zip(across, heights, strict=True)],
             draw("title", describe_trial(trials[number], question)),
-            class_=shades.look(trials[number], best), data_at=number,
+            class_=shades.choose_class(trials[number], best), data_at=number,
         )
         for number in sorted(range(len(trials)), key=lambda at: shades.rank(trials[at], best))
     ]  # fmt: skip
     upright = [
-        _axis(x, axis.key, axis.ticks, "logarithmic" if axis.is_logarithmic else "")
+        _draw_axis(x, axis.key, axis.ticks, "logarithmic" if axis.is_logarithmic else "")
         for x, axis in zip(across, axes, strict=False)
     ]
-    ticks = [(floor + (1 - floor) * share, word) for share, word in scale.ticks()]
+    ticks = [(floor + (1 - floor) * share, text) for share, text in scale.ticks()]
     ticks += [(0.0, "no result")] if floor else []
     better = {True: "higher is better", False: "lower is better", None: ""}[question.is_higher_better]
     return svg.draw_svg(
         frame, *lines, draw("polyline", class_="trial above", points=""), *upright,
-        _axis(across[-1], question.metric, ticks, better),
+        _draw_axis(across[-1], question.metric, ticks, better),
         class_="lines crowded" if len(trials) > CROWD else "lines",
         style=f"min-width:{frame.width * 0.9:.0f}px;max-width:{frame.width * 1.5:.0f}px",
         label=f"{question.metric} of {len(trials)} trials over {len(keys)} keys",
@@ -94,14 +97,14 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
 
 
 def describe_trial(trial: Trial, question: Question) -> str:
-    """A line each: which it is, the number, the state, the keys."""
+    """Return the lines of a trial's title: its name, its number, its state and its keys."""
     number = f"{question.metric} {format_figure(trial.number)}" if trial.number is not None else "no result"
     spread = f" ± {format_figure(trial.spread)} over {len(trial.numbers)} seeds" if trial.spread is not None else ""
     keys = [f"{key} {name_value(trial.values.get(key, ABSENT))}" for key in question.keys if key in trial.values]
     return "\n".join(filter(None, [trial.name, f"{number}{spread}", trial.state, *keys]))
 
 
-def _axis(x: float, name: str, ticks: Sequence[Tick], note: str) -> Element:
+def _draw_axis(x: float, name: str, ticks: Sequence[Tick], note: str) -> Element:
     last, bottom, top = _last_part(name), UPRIGHT.y(0), UPRIGHT.y(1)
     x, above = round(x), UPRIGHT.top - BAND
     parts = [
@@ -112,10 +115,10 @@ def _axis(x: float, name: str, ticks: Sequence[Tick], note: str) -> Element:
     ]
     if note:
         parts.append(draw_text(x, UPRIGHT.height - 4, note, anchor="middle", class_="note"))
-    for share, word in ticks:
+    for share, text in ticks:
         y = UPRIGHT.y(share)
-        title = word if len(word) > LONGEST_TICK else ""
-        parts.append(draw_text(x + 7, y, shorten(word, LONGEST_TICK), title=title, dy=4))
+        title = text if len(text) > LONGEST_TICK else ""
+        parts.append(draw_text(x + 7, y, shorten(text, LONGEST_TICK), title=title, dy=4))
         parts.append(draw_line(x - 3, y, x + 3, y, class_="tick"))
     grip = draw("rect", class_="grip", x=x - GRIP, y=top - 8, width=2 * GRIP, height=bottom - top + 16)
     return draw("g", *parts, grip, draw("rect", class_="brush", x=x - 8, width=16, y=0, height=0), class_="axis")
@@ -125,10 +128,10 @@ def _last_part(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _step(axes: Sequence[Axis]) -> float:
-    """So wide that names and ticks do not meet."""
+def _measure_step(axes: Sequence[Axis]) -> float:
+    """Return the distance between axes at which names and ticks do not meet."""
     names = [part for axis in axes for part in (axis.key.rpartition(".")[0], _last_part(axis.key))]
-    ticks = [shorten(word, LONGEST_TICK) for axis in axes for _, word in axis.ticks]
+    ticks = [shorten(text, LONGEST_TICK) for axis in axes for _, text in axis.ticks]
     longest = max(max(map(len, names)), max(map(len, ticks)) + 3)
     widest = WIDEST if len(axes) > 4 else WIDEST * 1.3
     least = NARROWEST if len(axes) > 4 else 620 / len(axes)
@@ -136,46 +139,49 @@ def _step(axes: Sequence[Axis]) -> float:
 
 
 def _spread(places: Sequence[float], trials: Sequence[Trial]) -> list[float]:
-    """Heights. Trials of one value stand a little apart, by what came of them, so that lines can be followed."""
+    """Return a height for each trial. Those of one value stand a little apart, by their numbers, so that a reader can
+    follow a line."""
     together: dict[float, list[int]] = {}
-    for at, place in enumerate(places):
-        together.setdefault(place, []).append(at)
+    for index, place in enumerate(places):
+        together.setdefault(place, []).append(index)
     gaps = [UPRIGHT.y(low) - UPRIGHT.y(high) for low, high in pairwise(sorted(together))]
     band = min([BAND, *(gap * 0.35 for gap in gaps)])
-    found = [0.0] * len(places)
-    for place, own in together.items():
-        own.sort(key=lambda at: float("-inf") if trials[at].number is None else trials[at].number or 0.0)
-        for rank, at in enumerate(own):
-            found[at] = UPRIGHT.y(place) - (band * (2 * rank / (len(own) - 1) - 1) if len(own) > 1 else 0.0)
-    return found
+    heights = [0.0] * len(places)
+    for place, indices in together.items():
+        indices.sort(key=lambda index: float("-inf") if trials[index].number is None else trials[index].number or 0.0)
+        for rank, index in enumerate(indices):
+            heights[index] = UPRIGHT.y(place) - (
+                band * (2 * rank / (len(indices) - 1) - 1) if len(indices) > 1 else 0.0
+            )
+    return heights
 
 
 def draw_panel(effect: Effect, question: Question) -> Element:
-    """A dot for each point, in their order, mean and spread of each value; the best point once more, on top."""
-    numbers = [point.number or 0.0 for point in effect.points]
+    """Draw a dot for each configuration, and mean and spread of each value. The best is drawn once more, on top."""
+    numbers = [configuration.number or 0.0 for configuration in effect.configurations]
     ends = [group.mean + side * (group.spread or 0.0) for group in effect.groups for side in (-1, 1)]
     scale, chance = Scale.around([*numbers, *ends]), random.Random(effect.key)
-    scatter = SCATTER if len(effect.axis.places) < len(effect.points) / 2 else 0.0
+    scatter = SCATTER if len(effect.axis.places) < len(effect.configurations) / 2 else 0.0
     dots = [
-        (_x(effect.axis.place(point.values.get(effect.key)), effect) + chance.uniform(-scatter, scatter),
+        (_x(effect.axis.place(configuration.values.get(effect.key)), effect) + chance.uniform(-scatter, scatter),
          PANEL.y(scale.share(number)))
-        for point, number in zip(effect.points, numbers, strict=True)
+        for configuration, number in zip(effect.configurations, numbers, strict=True)
     ]  # fmt: skip
-    best = question.best(effect.points)
-    on_top = [dot for point, dot in zip(effect.points, dots, strict=True) if point is best]
+    best = question.best(effect.configurations)
+    on_top = [dot for configuration, dot in zip(effect.configurations, dots, strict=True) if configuration is best]
     return svg.draw_svg(
-        PANEL, *svg.draw_across(PANEL, scale.ticks()), *_values(effect),
+        PANEL, *svg.draw_across(PANEL, scale.ticks()), *_draw_values(effect),
         svg.draw_dots(dots, class_="dots crowded" if len(dots) > CROWD else "dots"),
         *([svg.draw_dots(on_top, class_="dots first")] if on_top else []),
-        *_means(effect, scale),
+        *_draw_means(effect, scale),
         class_="effect", label=f"{question.metric} by {effect.key}",
     )  # fmt: skip
 
 
-def _values(effect: Effect) -> list[Element]:
-    """Beneath: in two rows where one would be too narrow, and left out where two would be."""
-    ticks = sorted((_x(share, effect), word) for share, word in effect.axis.ticks)
-    texts = [shorten(word, LONGEST_VALUE) for _, word in ticks]
+def _draw_values(effect: Effect) -> list[Element]:
+    """Draw the values beneath the panel, in two rows where one is too narrow, and only those that fit in two."""
+    ticks = sorted((_x(share, effect), text) for share, text in effect.axis.ticks)
+    texts = [shorten(text, LONGEST_VALUE) for _, text in ticks]
     halves = [len(text) * PANEL_LETTER / 2 for text in texts]
     starts = [max(2.0, x - half) for (x, _), half in zip(ticks, halves, strict=True)]
     placed = list(svg.fit_words(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
@@ -188,16 +194,16 @@ def _values(effect: Effect) -> list[Element]:
     return rows
 
 
-def _means(effect: Effect, scale: Scale) -> list[Element]:
-    """Joined by a line if the values are numbers."""
+def _draw_means(effect: Effect, scale: Scale) -> list[Element]:
+    """Draw a bar for each mean, and a line that joins them if the values are numbers."""
     means = [(_x(group.place, effect), PANEL.y(scale.share(group.mean)), group) for group in effect.groups]
     rows = []
     if effect.axis.is_numeric and len(means) > 1:
         trend = [(x, y) for x, y, group in means if group.name not in ("without", "none")]
         rows.append(draw_polyline(trend, class_="trend"))
     for x, y, group in means:
-        points = f"{len(group.members)} points" if len(group.members) > 1 else "1 point"
-        title = f"{group.name}: mean {format_figure(group.mean)} of {points}"
+        counted = f"{len(group.members)} configurations" if len(group.members) > 1 else "1 configuration"
+        title = f"{group.name}: mean {format_figure(group.mean)} of {counted}"
         if group.spread is not None:
             low, high = (PANEL.y(scale.share(group.mean + side * group.spread)) for side in (-1, 1))
             rows.append(draw_line(x, low, x, high, class_="spread"))
@@ -207,7 +213,8 @@ def _means(effect: Effect, scale: Scale) -> list[Element]:
 
 
 def _x(share: float, effect: Effect) -> float:
-    """Named values have half of their room on both sides, as numbers have a little."""
+    """Return the pixel of a place on the axis. Names keep half of their room free on both sides, numbers a little."""
     room = 0.5 / max(1, len(effect.axis.places)) if not effect.axis.is_numeric else 0.06
-    share = 1 - share if not effect.axis.is_numeric else share  # the first, which is on top upright, is on the left
+    # The first name is on top of an upright axis, and on the left here.
+    share = 1 - share if not effect.axis.is_numeric else share
     return PANEL.x(room + (1 - 2 * room) * share)

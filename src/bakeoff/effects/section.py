@@ -16,15 +16,15 @@ MOST_AXES = 24
 
 
 def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
-    """Nothing if there is nothing to compare."""
+    """Return the part of the page, or an empty text if there is nothing to compare."""
     keys = [key for key in question.keys if len({trial.values.get(key) for trial in trials}) > 1]
     judged = [trial for trial in trials if trial.number is not None]
     if not keys or len(judged) < LEAST:
         return ""
-    points = merge_seeds(trials)
-    found = find_effects(points, question)
-    deviation = seed_deviation(points)
-    shades = Shades.of(select_judged(trials) or judged, question)
+    configurations = merge_seeds(trials)
+    effects = find_effects(configurations, question)
+    deviation = seed_deviation(configurations)
+    shades = Shades.from_trials(select_judged(trials) or judged, question)
     ends = (shades.low, shades.high) if shades.is_higher_better else (shades.high, shades.low)
     return render(
         "effects.html.jinja",
@@ -32,39 +32,39 @@ def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
         left_out=max(0, len(question.keys) - MOST_AXES),
         ends=[format_figure(end) for end in ends], shades=SHADES,
         best=question.best(trials), undone=sum(not trial.is_done or trial.number is None for trial in trials),
-        coordinates=draw_coordinates(trials, _choose_axes(keys, found), question, shades),
-        about=_explain(points, found, deviation),
+        coordinates=draw_coordinates(trials, _choose_axes(keys, effects), question, shades),
+        about=_explain(configurations, effects, deviation),
         cards=[
             (effect, " ".join(describe_effect(effect, question, deviation)), draw_panel(effect, question))
-            for effect in found
+            for effect in effects
         ],
         figure=format_figure,
     )  # fmt: skip
 
 
-def _choose_axes(keys: Sequence[str], found: Sequence[Effect]) -> list[str]:
-    """What explains most stands next to the number."""
-    order = [effect.key for effect in found][::-1]
+def _choose_axes(keys: Sequence[str], effects: Sequence[Effect]) -> list[str]:
+    """Return the keys in the order of their axes: the one that explains most stands next to the number."""
+    order = [effect.key for effect in effects][::-1]
     return [*(key for key in keys if key not in order), *order][-MOST_AXES:]
 
 
-def _explain(points: Sequence[Trial], found: Sequence[Effect], deviation: float | None) -> str:
+def _explain(configurations: Sequence[Trial], effects: Sequence[Effect], deviation: float | None) -> str:
     sentences = [
-        f"Keys are sorted by the share of the variation between the {len(points)} points that they explain: one "
-        "minus the variance among points with the same value over the variance of all (adjusted R²; numbers "
-        "of more than six values are put together in up to five ranges). Shares need not add up to 100 %: what "
+        f"Keys are sorted by the share of the variation between the {len(configurations)} configurations that they "
+        "explain: one minus the variance among those with the same value over the variance of all (adjusted R²; "
+        "numbers of more than six values are put together in up to five ranges). Shares need not add up to 100 %: what "
         "keys do only together is in none of them."
     ]
-    if len(found) > 1:
+    if len(effects) > 1:
         sentences.append(
-            f"With {len(found)} keys looked at, one counts as shown if chance would do as much in less than "
-            f"{5 / len(found):.2g} % of sweeps (5 % for all together)."
+            f"With {len(effects)} keys looked at, one counts as shown if chance would do as much in less than "
+            f"{5 / len(effects):.2g} % of sweeps (5 % for all together)."
         )
     if deviation is not None:
         sentences.append(
-            f"Points are means over their seeds; the seed alone moves a single run by ± {format_figure(deviation)} "
-            "(one standard deviation)."
+            "The number of a configuration is the mean over its seeds; the seed alone moves a single run by "
+            f"± {format_figure(deviation)} (one standard deviation)."
         )
-    elif any(SEED in point.values for point in points):
-        sentences.append("No point has several seeds, so what the seed alone does is not known.")
+    elif any(SEED in configuration.values for configuration in configurations):
+        sentences.append("No configuration has several seeds, so what the seed alone does is not known.")
     return " ".join(sentences)

@@ -1,6 +1,6 @@
-"""A trial: what was chosen, and how good it came out.
+"""A trial: which values were chosen, and which number came out.
 
-Trial("sweep-20260102-030405-7", {"lr.use": "cosine", "lr.peak": "0.05"}, (0.41, 0.44))    of two seeds
+Trial("sweep-20260102-030405-7", {"lr.use": "cosine", "lr.peak": "0.05"}, (0.41, 0.44)) has the numbers of two seeds.
 """
 
 import statistics
@@ -14,9 +14,9 @@ SEED = "seed"
 class Trial:
     name: str
     values: Mapping[str, str]  # by key; a key that its kind does not have is not in it
-    numbers: tuple[float, ...] = ()  # of each seed; none if it was not judged
+    numbers: tuple[float, ...] = ()  # one of each seed; none if it was not judged
     state: str = ""
-    is_done: bool = True  # what is not counts for nothing, and is shown
+    is_done: bool = True  # a trial that is not done is drawn, and has no part in any mean
 
     @property
     def number(self) -> float | None:
@@ -33,10 +33,10 @@ class Question:
 
     keys: tuple[str, ...]
     metric: str
-    is_higher_better: bool | None = True  # None of a number that is neither good nor bad
+    is_higher_better: bool | None = True  # None for a number that is neither good nor bad
 
     def best(self, trials: Sequence[Trial]) -> Trial | None:
-        """The first of equals; None where nothing is better than anything."""
+        """Return the best trial, the first of equals, or None where no number is better than another."""
         judged = select_judged(trials)
         if not judged or self.is_higher_better is None:
             return None
@@ -48,7 +48,10 @@ def select_judged(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def merge_seeds(trials: Sequence[Trial]) -> list[Trial]:
-    """Make one trial of those that differ only in their seed: no choice counts more often for having more seeds."""
+    """Return one trial, a configuration, for those that differ only in their seed.
+
+    So a configuration with more seeds does not count more often than others.
+    """
     together: dict[frozenset[tuple[str, str]], list[Trial]] = {}
     for trial in select_judged(trials):
         together.setdefault(frozenset(_chosen(trial).items()), []).append(trial)
@@ -56,9 +59,9 @@ def merge_seeds(trials: Sequence[Trial]) -> list[Trial]:
     return [replace(first, values=_chosen(first), numbers=numbers) for first, numbers in groups]
 
 
-def seed_deviation(points: Sequence[Trial]) -> float | None:
-    """Return how far a seed alone moves the number: one standard deviation, over all points trained with several."""
-    several = [point.numbers for point in points if len(point.numbers) > 1]
+def seed_deviation(configurations: Sequence[Trial]) -> float | None:
+    """Return how far a seed alone moves the number: one standard deviation, over all that have several seeds."""
+    several = [configuration.numbers for configuration in configurations if len(configuration.numbers) > 1]
     freedom = sum(len(numbers) - 1 for numbers in several)
     if not freedom:
         return None
