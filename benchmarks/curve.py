@@ -1,4 +1,4 @@
-"""Whether a curve foretells: fitted at 12, 25 and 50 % of the training set, does its interval hold what 100 % brings?
+"""Whether a curve predicts well: fitted at 12, 25 and 50 % of the data, does its interval hold what 100 % brings?
 
     python benchmarks/curve.py                                        # handwritten digits, a minute
     python benchmarks/curve.py --data data/raw/signs                  # a folder's images
@@ -33,22 +33,22 @@ def measure(lab: Lab, draw: int, seeds: int) -> list[Level]:
     lab.part(draw)
     errors: dict[float, list[float]] = {share: [] for share in SHARES}
     for seed in range(1000 * draw, 1000 * draw + seeds):
-        for share, found in errors.items():
+        for share, share_errors in errors.items():
             lab.train(draw_share(len(lab.labels), share, seed), seed)
-            found.append(1 - lab.accuracy())
-    return [Level(count_share(len(lab.labels), share), tuple(found)) for share, found in errors.items()]
+            share_errors.append(1 - lab.accuracy())
+    return [Level(count_share(len(lab.labels), share), tuple(share_errors)) for share, share_errors in errors.items()]
 
 
 def report(draw: int, levels: list[Level]) -> bool:
-    """Print what a draw gave, and what was foretold of it; return whether the interval held it."""
+    """Print what a draw gave and what the curve predicted, and return whether the interval held it."""
     *before, last = levels
-    found = fit(before).foretell(last.examples, len(last.errors))
-    is_held = found.low <= last.mean <= found.high
+    predicted = fit(before).predict(last.examples, len(last.errors))
+    is_held = predicted.low <= last.mean <= predicted.high
     means = ", ".join(f"{level.mean:.3f} at {level.examples}" for level in levels)
-    told = f"{found.middle:.3f} ({found.low:.3f} to {found.high:.3f})"
+    interval = f"{predicted.middle:.3f} ({predicted.low:.3f} to {predicted.high:.3f})"
     gain = fit(levels).gain(2 * last.examples)
     print(
-        f"  draw {draw}: error {means}; foretold {told}: {'held' if is_held else 'NOT held'}; "
+        f"  draw {draw}: error {means}; predicted {interval}: {'held' if is_held else 'NOT held'}; "
         f"twice the data {gain.middle:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})",
         flush=True,
     )

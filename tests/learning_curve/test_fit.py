@@ -1,4 +1,4 @@
-"""The fit holds what it should, and says nothing of curves that are flat."""
+"""The interval holds the errors that it should, and a flat curve shows no gain."""
 
 import numpy as np
 import pytest
@@ -21,9 +21,9 @@ def test_the_interval_of_three_sizes_holds_the_fourth(floor: float, excess: floa
     held = 0
     for seed in range(6):
         *before, last = draw_levels(floor, excess, exponent, noise=0.05, seed=seed)
-        found = fit(before).foretell(800, 3)
-        assert 0 <= found.low < found.middle < found.high
-        held += found.low <= last.mean <= found.high
+        predicted = fit(before).predict(800, 3)
+        assert 0 <= predicted.low < predicted.middle < predicted.high
+        held += predicted.low <= last.mean <= predicted.high
     assert held >= 5
 
 
@@ -39,11 +39,11 @@ def test_a_flat_curve_shows_no_gain() -> None:
 
 
 def test_seeds_that_agree_give_a_narrower_interval_and_the_same_errors_the_same() -> None:
-    wide, narrow = (fit(draw_levels(0.05, 0.3, 0.5, noise=noise, seed=0)).foretell(1600, 3) for noise in (0.2, 0.01))
+    wide, narrow = (fit(draw_levels(0.05, 0.3, 0.5, noise=noise, seed=0)).predict(1600, 3) for noise in (0.2, 0.01))
     assert narrow.high - narrow.low < 0.7 * (wide.high - wide.low)
-    assert narrow == fit(draw_levels(0.05, 0.3, 0.5, noise=0.01, seed=0)).foretell(1600, 3)
+    assert narrow == fit(draw_levels(0.05, 0.3, 0.5, noise=0.01, seed=0)).predict(1600, 3)
 
 
-def test_no_error_at_all_is_foretold_as_none() -> None:
-    found = fit([Level(size, (0.0, 0.0, 0.0)) for size in SIZES]).foretell(1600, 3)
-    assert 0 <= found.low <= found.high < 0.001
+def test_no_error_at_all_is_predicted_as_none() -> None:
+    predicted = fit([Level(size, (0.0, 0.0, 0.0)) for size in SIZES]).predict(1600, 3)
+    assert 0 <= predicted.low <= predicted.high < 0.001

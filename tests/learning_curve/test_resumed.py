@@ -1,4 +1,4 @@
-"""`bakeoff curve` whose sweep is killed and goes on: the same runs, each once, and the same numbers."""
+"""`bakeoff curve` whose sweep is killed and resumed: the same runs, each once, and the same numbers."""
 
 import json
 import os
@@ -20,20 +20,20 @@ PICTURES, SECONDS = 240, 300
 CURVE = ("--shares", "0.2,0.5,1", "--seeds", "2")
 
 
-def begin(workspace: Workspace) -> subprocess.Popen[bytes]:
+def start_curve(workspace: Workspace) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "bakeoff.cli", "curve", *CURVE, "--yes", "--quiet"], cwd=workspace.folder,
         env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def states(workspace: Workspace) -> list[str]:
-    found = sorted((workspace.folder / ".bakeoff/sweeps").glob("*/manifest.json"))
-    return [job["state"] for job in json.loads(found[-1].read_text(encoding="utf-8"))["jobs"]] if found else []
+def read_states(workspace: Workspace) -> list[str]:
+    files = sorted((workspace.folder / ".bakeoff/sweeps").glob("*/manifest.json"))
+    return [job["state"] for job in json.loads(files[-1].read_text(encoding="utf-8"))["jobs"]] if files else []
 
 
 @pytest.mark.slow
-def test_a_curve_that_was_killed_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
+def test_a_curve_that_was_killed_resumes_to_the_same_numbers(tmp_path: Path) -> None:
     workspace = tiny_workspace(tmp_path / "clone", LINES)
     for number in range(PICTURES):
         label = number % 2
@@ -43,24 +43,24 @@ def test_a_curve_that_was_killed_goes_on_to_the_same_numbers(tmp_path: Path) -> 
     workspace.repro("build_records")
     workspace.commit()
     whole = workspace.copy(tmp_path / "whole")
-    process = begin(workspace)
+    process = start_curve(workspace)
     deadline = time.monotonic() + SECONDS
-    while states(workspace)[:3] != ["done", "done", "running"]:
+    while read_states(workspace)[:3] != ["done", "done", "running"]:
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    said = workspace.run("bakeoff", "curve", "--resume", "--quiet").stdout
-    assert states(workspace) == ["done"] * 6
-    rows = [line.split() for line in said.splitlines() if line[:1].isdigit() and " of " not in line]
+    printed = workspace.run("bakeoff", "curve", "--resume", "--quiet").stdout
+    assert read_states(workspace) == ["done"] * 6
+    rows = [line.split() for line in printed.splitlines() if line[:1].isdigit() and " of " not in line]
     assert [row[:2] for row in rows] == [["29", "2"], ["72", "2"], ["144", "2"]]
-    values = points(workspace.run("bakeoff", "curve", "--show", "--json").stdout)
+    values = read_values(workspace.run("bakeoff", "curve", "--show", "--json").stdout)
     whole.run("bakeoff", "curve", *CURVE, "--yes", "--quiet")
-    assert points(whole.run("bakeoff", "curve", "--show", "--json").stdout) == values
+    assert read_values(whole.run("bakeoff", "curve", "--show", "--json").stdout) == values
     assert len(set(values.values())) > 2
 
 
-def points(text: str) -> dict[tuple[float, int], float]:
+def read_values(text: str) -> dict[tuple[float, int], float]:
     """Return the value of each share and seed."""
     tree: dict[str, Any] = json.loads(text)
     return {(point["share"], point["seed"]): point["value"] for point in tree["points"]}

@@ -1,11 +1,11 @@
-"""Which runs a curve is made of."""
+"""The overrides of the runs that a curve is made of."""
 
 from dataclasses import replace
 
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.learning_curve.shares import make_words, read_shares
+from bakeoff.learning_curve.shares import make_overrides, read_shares
 from bakeoff.run.file import load
 from bakeoff.run.settings import Run
 from imports import ROOT
@@ -19,26 +19,26 @@ def run() -> Run:
 
 
 def test_every_share_is_trained_with_every_seed(run: Run) -> None:
-    words = make_words(replace(run, seed=7), SHARES, 3, "steps")
-    assert words == ["train.share=0.12,0.25,0.5,1", "seed=7,8,9"]
+    overrides = make_overrides(replace(run, seed=7), SHARES, 3, "steps")
+    assert overrides == ["train.share=0.12,0.25,0.5,1", "seed=7,8,9"]
 
 
 def test_epochs_become_steps_so_that_all_shares_have_as_many(run: Run) -> None:
     train = replace(run.train, steps=None, epochs=10.0, validate_every_steps=0, validate_every_epochs=2.0)
     by_epochs = replace(run, train=train)
-    words = make_words(by_epochs, SHARES, 1, "steps")
+    overrides = make_overrides(by_epochs, SHARES, 1, "steps")
     every = -(-2 * run.derived.train_examples // run.derived.phases[0].batch_size)
-    assert words[2:] == [
+    assert overrides[2:] == [
         f"train.steps={run.derived.steps}", "train.epochs=null",
         f"train.validate_every_steps={every}", "train.validate_every_epochs=null",
     ]  # fmt: skip
-    assert make_words(by_epochs, SHARES, 1, "epochs") == words[:2]
+    assert make_overrides(by_epochs, SHARES, 1, "epochs") == overrides[:2]
 
 
 def test_too_few_examples_are_no_statement(run: Run) -> None:
     few = replace(run, derived=replace(run.derived, train_examples=40))
     with pytest.raises(WorkspaceError, match="no statement: 12% of 40 training examples are 5, 20 are needed; take"):
-        make_words(few, SHARES, 3, "steps")
+        make_overrides(few, SHARES, 3, "steps")
 
 
 @pytest.mark.parametrize("text", ["0.5,1", "0.1,0.2,0.5", "a,b,1", "0,0.5,1", ""])
@@ -49,4 +49,4 @@ def test_shares_must_be_three_up_to_the_whole(text: str) -> None:
 
 def test_no_seed_is_refused(run: Run) -> None:
     with pytest.raises(WorkspaceError, match="--seeds: must be 1 or more, got 0"):
-        make_words(run, SHARES, 0, "steps")
+        make_overrides(run, SHARES, 0, "steps")

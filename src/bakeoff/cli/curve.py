@@ -16,7 +16,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
 if TYPE_CHECKING:
-    from bakeoff.learning_curve.points import Points
+    from bakeoff.learning_curve.measurements import Measurements
     from bakeoff.learning_curve.statement import Statement
     from bakeoff.sweep.manifest import Manifest
 
@@ -55,46 +55,47 @@ def show_curve(arguments: argparse.Namespace) -> None:
     if arguments.show is not None and arguments.resume is not None:
         raise WorkspaceError("--show: must stand without --resume")
     if arguments.show is None:
-        train_or_resume(arguments, arguments.overrides, lambda: _make_words(arguments))
+        train_or_resume(arguments, arguments.overrides, lambda: _make_overrides(arguments))
         if arguments.dry_run:
             return
     _show(find_manifest(arguments.show or arguments.resume or None), arguments)
 
 
-def _make_words(arguments: argparse.Namespace) -> list[str]:
+def _make_overrides(arguments: argparse.Namespace) -> list[str]:
     from bakeoff.config.variant import read_variant
-    from bakeoff.learning_curve.shares import make_words, read_shares
+    from bakeoff.learning_curve.shares import make_overrides, read_shares
 
     shares = read_shares(arguments.shares)
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.overrides
     )
-    return make_words(variant.whole(), shares, arguments.seeds, arguments.same)
+    return make_overrides(variant.whole(), shares, arguments.seeds, arguments.same)
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     from bakeoff.compare.gather import gather
+    from bakeoff.learning_curve.measurements import gather_measurements
     from bakeoff.learning_curve.more_steps import find_rise
     from bakeoff.learning_curve.networks import find_network
     from bakeoff.learning_curve.page import write_page
-    from bakeoff.learning_curve.points import gather_points
-    from bakeoff.learning_curve.statement import describe_limits, state
+    from bakeoff.learning_curve.statement import describe_limits, make_statement
 
     gathered = gather()
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
-    points = gather_points(manifest, gathered, arguments.metric)
-    statement, remarks = state(points, find_rise(points), find_network(points, gathered)), describe_limits(points)
+    measurements = gather_measurements(manifest, gathered, arguments.metric)
+    statement = make_statement(measurements, find_rise(measurements), find_network(measurements, gathered))
+    remarks = describe_limits(measurements)
     page = Path(arguments.html) if arguments.html else manifest.folder / PAGE
-    write_page(page, manifest.id, points, statement, remarks)
+    write_page(page, manifest.id, measurements, statement, remarks)
     if arguments.json:
-        print(json.dumps(_as_tree(manifest, points, statement), indent=1))
+        print(json.dumps(_as_tree(manifest, measurements, statement), indent=1))
         return
-    measure = points.measure
+    measure = measurements.measure
     rows = [
         (f"{level.examples:,}", str(len(level.errors)), f"{measure.value(level.mean):.3f}",
          f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–")
-        for level in points.levels if (values := [measure.value(error) for error in level.errors])
+        for level in measurements.levels if (values := [measure.value(error) for error in level.errors])
     ]  # fmt: skip
     print_columns([("training examples", "seeds", measure.name, "of the seeds"), *rows])
     for sentence in statement.sentences:
@@ -104,15 +105,15 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     say(f"the curve: {os.path.relpath(page)}")
 
 
-def _as_tree(manifest: "Manifest", points: "Points", statement: "Statement") -> dict[str, Any]:
-    measure, last = points.measure, points.levels[-1]
-    twice = statement.curves.foretell(2 * last.examples) if statement.curves else None
+def _as_tree(manifest: "Manifest", measurements: "Measurements", statement: "Statement") -> dict[str, Any]:
+    measure, last = measurements.measure, measurements.levels[-1]
+    twice = statement.curves.predict(2 * last.examples) if statement.curves else None
     ends = sorted(map(measure.value, (twice.low, twice.high))) if twice else None
     return {
         "version": 1, "sweep": manifest.id, "metric": measure.name,
         "points": [
             {"share": one.share, "seed": one.seed, "examples": one.examples, "value": one.value, "run": one.run.run_id}
-            for one in points.points
+            for one in measurements.points
         ],
         "twice_the_data": {"examples": 2 * last.examples, "value": measure.value(twice.middle), "interval": ends}
         if twice else None,

@@ -1,10 +1,10 @@
-"""Errors at a few sizes of the training set -> a power law, and what it foretells of another size with an interval.
+"""Errors at a few sizes of the training set -> a power law, and an interval of what it predicts for another size.
 
-The error is a + b·n^-c, as learning curves were found to be (https://arxiv.org/abs/1712.00409 and
-https://arxiv.org/abs/2107.01294 say how well). Three or four sizes do not tell a, b and c apart. So no single curve is
-fitted: every curve counts as much as it suits the errors, and the interval holds 95 % of what all of them foretell.
+The error is a + b·n^-c. How well that describes learning is measured in https://arxiv.org/abs/1712.00409 and
+https://arxiv.org/abs/2107.01294. Three or four sizes cannot determine a, b and c. So no single curve is fitted: every
+curve counts as much as it suits the errors, and the interval holds 95 % of what all of them predict.
 
-fit([Level(96, (0.31, 0.28, 0.33)), Level(200, (0.22, 0.25, 0.21)), …]).foretell(1600).low
+fit([Level(96, (0.31, 0.28, 0.33)), Level(200, (0.22, 0.25, 0.21)), …]).predict(1600).low
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ LEAST_LEVELS = 3  # sizes
 ENDS = (2.5, 97.5)  # percent
 DRAWS = 20_000
 FLOORS, EXPONENTS = 40, 30  # values of a and of c that are tried
-MIDDLE_EXPONENT, EXPONENT_SPREAD = 0.5, 0.6  # c before anything was seen: half of them from 0.33 to 0.75
+MIDDLE_EXPONENT, EXPONENT_SPREAD = 0.5, 0.6  # c before any error is known: half of them lie from 0.33 to 0.75
 # How far a mean error lies off its curve, as a share of the error, for no learning is a power law to the digit.
 MISFITS = (0.01, 0.03, 0.06, 0.1, 0.15)
 USUAL_MISFIT = 0.06
-NOISES = 9  # factors of the variance over seeds, which a few seeds tell badly
-BORROWED = 3.0  # degrees of freedom that the sizes together lend the variance of each
-HIGHEST_FLOOR = 1.3  # a, of the largest error: with more than 1, more data may do harm
+NOISES = 9  # factors of the variance over seeds that are tried, because a few seeds measure it badly
+BORROWED = 3.0  # degrees of freedom that all sizes together lend to the variance of each
+HIGHEST_FLOOR = 1.3  # the highest a, as a share of the largest error: above 1, more data does harm
 LEAST_ERROR = 1e-4
 
 
@@ -52,28 +52,28 @@ class Interval:
 
 @dataclass(frozen=True)
 class Curves:
-    """Many curves, each as often as it suits the errors."""
+    """Many curves, drawn at random. A curve that suits the errors better is among them more often."""
 
     levels: tuple[Level, ...]
     floor: np.ndarray  # a of each curve
-    excess: np.ndarray  # b, at the largest size
+    excess: np.ndarray  # b, for sizes as shares of the largest
     exponent: np.ndarray  # c
     misfit: np.ndarray
     noise: np.ndarray  # the standard deviation over seeds, as a share of the error
 
-    def foretell(self, examples: int, seeds: int | None = None) -> Interval:
-        """Return the error at a size: of the curve itself, or of a mean over so many seeds."""
-        error = self._at(examples)
+    def predict(self, examples: int, seeds: int | None = None) -> Interval:
+        """Return the error at a size: that of the curve itself, or that of a mean over so many seeds."""
+        error = self._find_errors(examples)
         spread = self.misfit if seeds is None else np.hypot(self.misfit, self.noise / np.sqrt(seeds))
-        return _interval(np.maximum(0.0, error + self._normal[0] * spread * np.maximum(error, LEAST_ERROR)))
+        return _take_interval(np.maximum(0.0, error + self._normal[0] * spread * np.maximum(error, LEAST_ERROR)))
 
     def gain(self, examples: int) -> Interval:
         """Return by how much the error is less at a size than at the largest that was trained on."""
-        now, then = self._at(self.levels[-1].examples), self._at(examples)
+        now, then = self._find_errors(self.levels[-1].examples), self._find_errors(examples)
         off = self._normal[0] * now - self._normal[1] * then
-        return _interval(np.maximum(0.0, now) - np.maximum(0.0, then) + self.misfit * off)
+        return _take_interval(np.maximum(0.0, now) - np.maximum(0.0, then) + self.misfit * off)
 
-    def _at(self, examples: int) -> np.ndarray:
+    def _find_errors(self, examples: int) -> np.ndarray:
         return self.floor + self.excess * (examples / self.levels[-1].examples) ** -self.exponent
 
     @cached_property
@@ -82,9 +82,12 @@ class Curves:
 
 
 def fit(levels: Sequence[Level]) -> Curves:
-    """Weigh curves by the errors of three sizes or more, each of two seeds or more, from the smallest size up."""
+    """Return curves drawn by how well they suit the errors.
+
+    `levels` are three sizes or more, from the smallest up, with two seeds or more each.
+    """
     means = np.maximum([level.mean for level in levels], LEAST_ERROR)
-    noise, freedom = _relative_noise(levels, means)
+    noise, freedom = _estimate_noise(levels, means)
     draw = np.random.default_rng(0)
     floors = (np.arange(FLOORS) + 0.5) / FLOORS * HIGHEST_FLOOR * means.max()
     exponents = MIDDLE_EXPONENT * np.exp(EXPONENT_SPREAD * np.linspace(-2.5, 2.5, EXPONENTS))
@@ -95,7 +98,7 @@ def fit(levels: Sequence[Level]) -> Curves:
     shape = sizes[None, :] ** -c[:, None]
     variance = means**2 * (factor[:, None] * noise**2 / seeds + misfit[:, None] ** 2)
     above = means - a[:, None]
-    precision = (shape**2 / variance).sum(1) + 1 / means.max() ** 2  # of b, of which anything is possible
+    precision = (shape**2 / variance).sum(1) + 1 / means.max() ** 2  # of b; before any error, b may be anything
     excess = (shape * above / variance).sum(1) / precision
     suits = -0.5 * (np.log(variance).sum(1) + (above**2 / variance).sum(1) - precision * excess**2 + np.log(precision))
     suits -= 0.5 * (np.log(c / MIDDLE_EXPONENT) / EXPONENT_SPREAD) ** 2 + 0.5 * (misfit / USUAL_MISFIT) ** 2
@@ -111,15 +114,15 @@ def fit(levels: Sequence[Level]) -> Curves:
     )
 
 
-def _relative_noise(levels: Sequence[Level], means: np.ndarray) -> tuple[np.ndarray, float]:
+def _estimate_noise(levels: Sequence[Level], means: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the standard deviation over seeds of each size as a share of its error, and its degrees of freedom."""
-    own = np.array([np.var(level.errors, ddof=1) for level in levels]) / means**2
+    each = np.array([np.var(level.errors, ddof=1) for level in levels]) / means**2
     freedom = np.array([len(level.errors) - 1 for level in levels])
-    together = (own * freedom).sum() / freedom.sum()
-    mixed = (own * freedom + together * BORROWED) / (freedom + BORROWED)
+    together = (each * freedom).sum() / freedom.sum()
+    mixed = (each * freedom + together * BORROWED) / (freedom + BORROWED)
     return np.sqrt(np.maximum(mixed, 1e-8)), float(freedom.sum())
 
 
-def _interval(numbers: np.ndarray) -> Interval:
+def _take_interval(numbers: np.ndarray) -> Interval:
     low, high = np.percentile(numbers, ENDS)
     return Interval(float(np.median(numbers)), float(low), float(high))

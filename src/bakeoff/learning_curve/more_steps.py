@@ -1,4 +1,4 @@
-"""The history of the longest runs -> whether their number still rose at the end, against its own noise."""
+"""The validation passes of the longest runs -> whether their number still rose at the end, by more than its noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from scipy import stats
 from bakeoff import workspace
 from bakeoff.compare.contender import VALIDATION
 from bakeoff.learning_curve.fit import Interval
-from bakeoff.learning_curve.points import Measure, Points
+from bakeoff.learning_curve.measurements import Measure, Measurements
 from bakeoff.tracking.journal import entries_of
 
-LEAST_LOOKS = 4  # in the second half of a run
+LEAST_PASSES = 4  # in the second half of a run
 QUANTILE = 0.975
 History = list[tuple[int, float]]  # step, value
 
 
 @dataclass(frozen=True)
 class Rise:
-    """By how much the number rises in as many steps as the second half of the run has, or why that is not known."""
+    """By how much the number rose over the second half of the runs, or why that is not known."""
 
     steps: int
     seeds: int
@@ -28,34 +28,34 @@ class Rise:
     why_not: str = ""
 
 
-def find_rise(points: Points) -> Rise:
-    """Look at the runs on the largest share that took the most steps."""
-    steps = [int(point.run.params["derived.steps"]) for point in points.whole]
+def find_rise(measurements: Measurements) -> Rise:
+    """Return the rise of the runs on the largest share that took the most steps."""
+    steps = [int(point.run.params["derived.steps"]) for point in measurements.whole]
     most = max(steps)
-    longest = [point for point, own in zip(points.whole, steps, strict=True) if own == most]
-    histories = [read_history(point.run.reused_from or point.run.run_id, points.measure) for point in longest]
-    return measure_rise(histories, most, points.measure)
+    longest = [point for point, taken in zip(measurements.whole, steps, strict=True) if taken == most]
+    histories = [read_history(point.run.reused_from or point.run.run_id, measurements.measure) for point in longest]
+    return measure_rise(histories, most, measurements.measure)
 
 
 def read_history(run_id: str, measure: Measure) -> History:
-    """Return the looks at validation that a run told its journal of."""
+    """Return the number of each validation pass in a run's journal."""
     name = f"{VALIDATION}{measure.name}"
-    found = {
+    history = {
         entry["step"]: float(entry["values"][name])
         for entry in entries_of(workspace.journals() / run_id, "metrics") if name in entry["values"]
     }  # fmt: skip
-    return sorted(found.items())
+    return sorted(history.items())
 
 
 def measure_rise(histories: Sequence[History], steps: int, measure: Measure) -> Rise:
-    """Put a line through the second half of each run; several seeds tell its noise, or else the looks themselves."""
+    """Fit a line to the second half of each run. Its noise comes from several seeds, or else from the passes."""
     seeds = len(histories)
     late = [[(step, value) for step, value in history if step > steps / 2] for history in histories]
-    if not late or min(map(len, late)) < LEAST_LOOKS:
+    if not late or min(map(len, late)) < LEAST_PASSES:
         fewest = min(map(len, late), default=0)
         return Rise(
             steps, seeds,
-            why_not=f"{fewest} looks at validation in the second half of a run, {LEAST_LOOKS} are needed "
+            why_not=f"{fewest} validation passes in the second half of a run, {LEAST_PASSES} are needed "
             "(train.validate_every_steps)",
         )  # fmt: skip
     lines = [stats.linregress(*zip(*history, strict=True)) for history in late]

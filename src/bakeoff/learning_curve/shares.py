@@ -1,4 +1,4 @@
-"""What `bakeoff curve` trains: the variant on each share, with each seed, as the words of a sweep."""
+"""A variant and shares -> the overrides of the sweep that `bakeoff curve` trains: each share with each seed."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,18 +6,21 @@ from collections.abc import Iterator, Sequence
 from bakeoff.errors import WorkspaceError
 from bakeoff.input.share import count_share
 from bakeoff.learning_curve.fit import LEAST_LEVELS
-from bakeoff.learning_curve.points import SEED, SHARE
+from bakeoff.learning_curve.measurements import SEED, SHARE
 from bakeoff.run.settings import Run
 
 SHARES, SEEDS = (0.12, 0.25, 0.5, 1.0), 3
-STEPS, EPOCHS = "steps", "epochs"  # what is the same for all shares
+STEPS, EPOCHS = "steps", "epochs"  # the length that is the same for all shares
 LEAST_EXAMPLES = 20
 
 
 def read_shares(text: str) -> list[float]:
-    """Read `0.12,0.25,0.5,1`. Raises WorkspaceError unless they are three or more between 0 and 1, the whole last."""
+    """Return the shares of `0.12,0.25,0.5,1`.
+
+    Raises WorkspaceError unless they are three or more, above 0, and the largest is 1.
+    """
     try:
-        shares = sorted({float(word) for word in text.split(",")})
+        shares = sorted({float(part) for part in text.split(",")})
     except ValueError:
         shares = []
     if len(shares) < LEAST_LEVELS or shares[0] <= 0 or shares[-1] != 1:
@@ -26,35 +29,35 @@ def read_shares(text: str) -> list[float]:
     return shares
 
 
-def make_words(run: Run, shares: Sequence[float], seeds: int, same: str) -> list[str]:
-    """Return the words of the sweep; `run` is the variant as it is on the whole training set."""
+def make_overrides(run: Run, shares: Sequence[float], seeds: int, same: str) -> list[str]:
+    """Return the overrides of the sweep. `run` is the variant on the whole training set."""
     if seeds < 1:
         raise WorkspaceError(f"--seeds: must be 1 or more, got {seeds}")
     require_enough(run, shares[0])
     first = run.seed
     numbers = ",".join(str(first + number) for number in range(seeds))
-    words = [f"{SHARE}={','.join(f'{share:g}' for share in shares)}", f"{SEED}={numbers}"]
-    return [*words, *(fix_steps(run) if same == STEPS else ())]
+    overrides = [f"{SHARE}={','.join(f'{share:g}' for share in shares)}", f"{SEED}={numbers}"]
+    return [*overrides, *(fix_steps(run) if same == STEPS else ())]
 
 
 def require_enough(run: Run, smallest: float) -> None:
-    """Refuse a share that could not fill a batch, or that holds too few examples of its classes."""
+    """Raise WorkspaceError if a share cannot fill a batch, or holds too few examples of its classes."""
     examples = run.derived.train_examples
     least = max(LEAST_EXAMPLES, 2 * run.derived.num_classes, *(span.batch_size for span in run.derived.phases))
-    if (found := count_share(examples, smallest)) < least:
+    if (count := count_share(examples, smallest)) < least:
         enough = math.ceil(100 * least / examples) / 100
         more = f"--shares from {enough:g} on, or more data" if enough <= 0.5 else "more data"
         raise WorkspaceError(
-            f"no statement: {smallest:.0%} of {examples:,} training examples are {found}, "
+            f"no statement: {smallest:.0%} of {examples:,} training examples are {count}, "
             f"{least} are needed; take {more}"
         )
 
 
 def fix_steps(run: Run) -> Iterator[str]:
-    """Yield what gives every share as many steps as the whole set, and the same rates and looks at validation.
+    """Yield overrides that give every share as many steps as the whole set, with the same rates and validation passes.
 
-    Epochs are turned into steps: an epoch of a small share is short, and a run of few steps would learn little for
-    that reason alone.
+    Epochs become steps, because an epoch of a small share is short. A run of few steps would learn little for that
+    reason alone.
     """
     train = run.train
     if any(phase.epochs is not None for phase in train.phases):
