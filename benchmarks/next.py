@@ -18,7 +18,7 @@ import numpy as np
 from shares import Lab, load_images
 from trials import describe_difference
 
-from bakeoff.labelling.choose import choose
+from bakeoff.labelling.choose import choose_pictures
 from bakeoff.labelling.uncertainty import measure_uncertainty
 
 
@@ -43,7 +43,9 @@ def compare(lab: Lab, seed: int, arguments: argparse.Namespace) -> dict[str, flo
     lab.train(first, seed)
     unsure = np.array([measure_uncertainty({"probabilities": row}) for row in lab.probabilities(lab.images[pool])])
     features = lab.features(lab.images[pool])
-    taken = pool[[place for place, _ in choose(unsure, features, lab.features(lab.images[first]), arguments.more)]]
+    taken = pool[
+        [place for place, _ in choose_pictures(unsure, features, lab.features(lab.images[first]), arguments.more)]
+    ]
     sets = {"before": first, "random": drawn[: arguments.labels + arguments.more], "next": np.append(first, taken)}
     return {name: train_several(lab, numbers, seed, arguments.repeats) for name, numbers in sets.items()}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.labelling.choose import choose
+from bakeoff.labelling.choose import choose_pictures
 from bakeoff.labelling.uncertainty import measure_uncertainty
 
 NOBODY = np.empty((0, 2), np.float32)
@@ -12,24 +12,24 @@ NOBODY = np.empty((0, 2), np.float32)
 def test_of_equally_unsure_pictures_the_furthest_from_the_training_set_is_first() -> None:
     features = np.array([[0.1, 0], [5, 0], [1, 0]], np.float32)
     known = np.array([[0, 0], [0, 1]], np.float32)
-    assert [place for place, _ in choose(np.ones(3), features, known, 3)] == [1, 2, 0]
+    assert [place for place, _ in choose_pictures(np.ones(3), features, known, 3)] == [1, 2, 0]
 
 
 def test_of_two_views_of_one_scene_the_second_comes_last() -> None:
     features = np.array([[5, 0], [5.01, 0], [0, 3]], np.float32)
-    found = choose(np.array([0.9, 0.9, 0.6]), features, np.zeros((1, 2), np.float32), 3)
-    assert [place for place, _ in found][2] in (0, 1) and {place for place, _ in found[:2]} >= {2}
-    assert found[2][1] < 0.1 < found[1][1]
+    chosen = choose_pictures(np.array([0.9, 0.9, 0.6]), features, np.zeros((1, 2), np.float32), 3)
+    assert [place for place, _ in chosen][2] in (0, 1) and {place for place, _ in chosen[:2]} >= {2}
+    assert chosen[2][1] < 0.1 < chosen[1][1]
 
 
 def test_of_equally_far_pictures_the_unsure_one_is_first() -> None:
     features = np.array([[3, 0], [-3, 0]], np.float32)
-    assert choose(np.array([0.2, 0.7]), features, np.zeros((1, 2), np.float32), 1)[0][0] == 1
+    assert choose_pictures(np.array([0.2, 0.7]), features, np.zeros((1, 2), np.float32), 1)[0][0] == 1
 
 
 def test_more_than_there_are_gives_each_once_also_without_a_training_set() -> None:
     features = np.array([[0, 0], [1, 0], [0, 2]], np.float32)
-    assert sorted(place for place, _ in choose(np.zeros(3), features, NOBODY, 10)) == [0, 1, 2]
+    assert sorted(place for place, _ in choose_pictures(np.zeros(3), features, NOBODY, 10)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_more_than_there_are_gives_each_once_also_without_a_training_set() -> No
     ],
 )
 def test_uncertainty_goes_from_0_to_1(answer: dict[str, list[float]], unsure: float) -> None:
-    found = measure_uncertainty({name: np.array(values) for name, values in answer.items()})
-    assert found == pytest.approx(unsure, abs=1e-6)
+    uncertainty = measure_uncertainty({name: np.array(values) for name, values in answer.items()})
+    assert uncertainty == pytest.approx(unsure, abs=1e-6)

@@ -25,9 +25,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def draw_picture(file: Path, seed: int, side: int = 288) -> Path:
-    drawn = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), np.uint8)
+    pixels = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), np.uint8)
     file.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(drawn).resize((side, side), Image.Resampling.NEAREST).save(file)
+    Image.fromarray(pixels).resize((side, side), Image.Resampling.NEAREST).save(file)
     return file
 
 
@@ -72,9 +72,9 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save_run(Cnn(input_size=16, width=0.25), workspace, monkeypatch)
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "next", "new", "--count", "5")
+    code, printed, errors = run_bakeoff(monkeypatch, capsys, "next", "new", "--count", "5")
     assert code == 0 and "broken.jpg: no image: starts with b'no pictu': passed over" in errors
-    assert said.splitlines() == [
+    assert printed.splitlines() == [
         "next: 2 of 5 pictures, by this workspace's run",
         "  no more than these are left, --count asked for 5",
         "  2 look like a training example or like another one and were left out",
@@ -88,8 +88,8 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     assert copied == {"a_again.png", "b.png"}
     with Image.open(workspace / "data/next/new/contact.jpg") as sheet:
         assert sheet.width > 400
-    for words, message in REFUSED.items():
-        code, _, errors = run_bakeoff(monkeypatch, capsys, "next", *words)
+    for arguments, message in REFUSED.items():
+        code, _, errors = run_bakeoff(monkeypatch, capsys, "next", *arguments)
         assert code == 2 and message in errors
     (workspace / "films").mkdir()
     (workspace / "films/a.mp4").write_bytes(b"")
@@ -120,10 +120,10 @@ def test_a_detectors_boxes_are_proposals_to_correct(
     from lite_files import MODELS
 
     save_run(MODELS["detection"], workspace, monkeypatch)
-    words = ("next", "new", "--count", "2", "--as", "coco", "--min-score", "0.011")
-    code, said, _ = run_bakeoff(monkeypatch, capsys, *words)
+    arguments = ("next", "new", "--count", "2", "--as", "coco", "--min-score", "0.011")
+    code, printed, _ = run_bakeoff(monkeypatch, capsys, *arguments)
     assert code == 0
     out = workspace / "data/next/new"
     boxes = json.loads((out / "proposals.json").read_text(encoding="utf-8"))["annotations"]
-    assert f"{len(boxes):,} proposed boxes; correct them before you train" in said and boxes
+    assert f"{len(boxes):,} proposed boxes; correct them before you train" in printed and boxes
     assert len((out / "proposals.csv").read_text(encoding="utf-8").splitlines()) == len(boxes) + 1

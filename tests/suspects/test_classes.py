@@ -11,8 +11,10 @@ from bakeoff.suspects.suspect import Findings
 CLASSES = ("cat", "dog", "emu", "fox")
 
 
-def predicted(seed: int, examples: int = 400, wrong: int = 20, skill: float = 4.0) -> tuple[list[dict[str, Any]], dict]:
-    """Rows of examples.parquet, and the true class of those that have a wrong label; `skill` 0 is guessing."""
+def make_predictions(
+    seed: int, examples: int = 400, wrong: int = 20, skill: float = 4.0
+) -> tuple[list[dict[str, Any]], dict]:
+    """Return rows of examples.parquet, and the true class of those with a wrong label. With `skill` 0 they guess."""
     draw = np.random.default_rng(seed)
     truth = draw.integers(0, len(CLASSES), examples)
     logits = draw.normal(0, 1, (examples, len(CLASSES)))
@@ -31,21 +33,21 @@ def predicted(seed: int, examples: int = 400, wrong: int = 20, skill: float = 4.
 
 
 def test_planted_labels_come_first_with_the_class_that_they_should_have() -> None:
-    rows, wrong = predicted(0)
-    found = find_wrong_classes(rows)
-    assert isinstance(found, Findings)
-    assert len(found.ranking) == 400 == len(set(found.ranking))
-    assert len(set(found.ranking[:20]) & wrong.keys()) >= 16 and len(set(found.ranking[:40]) & wrong.keys()) >= 19
-    right = [one for one in found.suspects if one.file in wrong]
+    rows, wrong = make_predictions(0)
+    findings = find_wrong_classes(rows)
+    assert isinstance(findings, Findings)
+    assert len(findings.ranking) == 400 == len(set(findings.ranking))
+    assert len(set(findings.ranking[:20]) & wrong.keys()) >= 16 and len(set(findings.ranking[:40]) & wrong.keys()) >= 19
+    right = [one for one in findings.suspects if one.file in wrong]
     assert len(right) >= 12 and [one.proposal for one in right] == [wrong[one.file] for one in right]
-    assert len(found.suspects) <= 30
-    assert "agree with 9" in found.quality and found.suspects[0].why.startswith("the models give ")
+    assert len(findings.suspects) <= 30
+    assert "agree with 9" in findings.quality and findings.suspects[0].why.startswith("the models give ")
 
 
-def test_nothing_is_said_of_predictions_that_guess() -> None:
+def test_predictions_that_guess_allow_no_statement() -> None:
     """Of 100 networks that know nothing, sure as they may be, none makes a statement."""
-    said = [find_wrong_classes(predicted(seed, 60, 0, 0.0)[0]) for seed in range(100)]
-    assert [one for one in said if not isinstance(one, str)] == []
+    results = [find_wrong_classes(make_predictions(seed, 60, 0, 0.0)[0]) for seed in range(100)]
+    assert [one for one in results if not isinstance(one, str)] == []
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -64,19 +66,19 @@ def test_one_class_alone_is_no_question() -> None:
 
 
 def test_a_class_of_few_is_proposed_for_none_and_named() -> None:
-    rows, _ = predicted(1)
+    rows, _ = make_predictions(1)
     odd = [
         {"file": f"odd{at}", "truth": "gnu", "prediction": "gnu", "score": 1.0, "true_score": 1.0} for at in range(3)
     ]
     meant = {"file": "meant", "truth": "cat", "prediction": "gnu", "score": 0.99, "true_score": 0.0}
-    found = find_wrong_classes([*rows, *odd, meant])
-    assert isinstance(found, Findings)
-    assert found.silences == ("no example is suspected to be gnu: fewer than 5 each",)
-    assert "meant" not in {one.file for one in found.suspects}
+    findings = find_wrong_classes([*rows, *odd, meant])
+    assert isinstance(findings, Findings)
+    assert findings.silences == ("no example is suspected to be gnu: fewer than 5 each",)
+    assert "meant" not in {one.file for one in findings.suspects}
 
 
-def several(seed: int, skill: float) -> list[dict[str, Any]]:
-    """Three labels, each on half of 300 examples. Ten lack the label `red`, ten others have it wrongly."""
+def make_several(seed: int, skill: float) -> list[dict[str, Any]]:
+    """Return rows with three labels, each on half of 300 examples. Ten lack `red`, ten others have it wrongly."""
     draw = np.random.default_rng(seed)
     has = draw.random((300, 3)) < 0.5
     scores = 1 / (1 + np.exp(-draw.normal(np.where(has, skill, -skill), 1)))
@@ -93,14 +95,16 @@ def several(seed: int, skill: float) -> list[dict[str, Any]]:
 
 
 def test_of_several_labels_one_is_missing_or_superfluous() -> None:
-    found = find_wrong_labels(several(0, 3.0), ("red", "round", "ripe"))
-    assert isinstance(found, Findings)
-    kinds = [one.kind for one in found.suspects]
+    findings = find_wrong_labels(make_several(0, 3.0), ("red", "round", "ripe"))
+    assert isinstance(findings, Findings)
+    kinds = [one.kind for one in findings.suspects]
     assert kinds.count("missing label") >= 8 and kinds.count("superfluous label") >= 8 and len(kinds) <= 26
-    first = next(one for one in found.suspects if one.kind == "missing label")
+    first = next(one for one in findings.suspects if one.kind == "missing label")
     assert "red" in first.proposal.split(", ") and "red" not in first.label.split(", ")
 
 
-def test_of_several_labels_guesses_say_nothing() -> None:
-    words = "of no class do the predictions agree with the labels by more than guessing explains"
-    assert [find_wrong_labels(several(seed, 0.0), ("red", "round", "ripe")) for seed in range(20)].count(words) >= 19
+def test_guesses_of_several_labels_allow_no_statement() -> None:
+    reason = "of no class do the predictions agree with the labels by more than guessing explains"
+    assert [find_wrong_labels(make_several(seed, 0.0), ("red", "round", "ripe")) for seed in range(20)].count(
+        reason
+    ) >= 19

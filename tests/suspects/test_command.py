@@ -1,4 +1,4 @@
-"""`bakeoff suspects` on records and runs of its own: what it says, writes, remembers and refuses."""
+"""`bakeoff suspects` on records and runs of its own: what it prints, writes, remembers and refuses."""
 
 import csv
 import json
@@ -48,14 +48,14 @@ def _halved(here: Path) -> ImageFolders:
     return ImageFolders(path="set", split=Split(validation_list="val.txt"))
 
 
-def test_suspects_are_said_drawn_and_listed(images: Path, bakeoff: Bakeoff) -> None:
-    said = bakeoff("suspects", "aaaa", "--html", "out/page.html", "--csv", "out/rows.csv")
-    assert (said.code, said.err) == (0, "")
-    assert said.rows[0] == [
+def test_suspects_are_printed_drawn_and_listed(images: Path, bakeoff: Bakeoff) -> None:
+    result = bakeoff("suspects", "aaaa", "--html", "out/page.html", "--csv", "out/rows.csv")
+    assert (result.code, result.err) == (0, "")
+    assert result.rows[0] == [
         "suspects: 2 in 40 examples, validation of aaaa1111 (ssd_small · cosine · low): accuracy 0.950; "
         "predictions of 0.90 and more agree with 95 % of their labels"
     ]
-    assert ["1", "cat/004.jpg", "wrong class", "cat", "dog & emu"] in said.rows
+    assert ["1", "cat/004.jpg", "wrong class", "cat", "dog & emu"] in result.rows
     rows = read_rows(images / "out/rows.csv")
     assert [(row["name"], row["label"], row["proposal"]) for row in rows] == [
         ("cat/004.jpg", "cat", "dog & emu"), ("dog & emu/007.jpg", "dog & emu", "cat")
@@ -70,42 +70,42 @@ def test_suspects_are_said_drawn_and_listed(images: Path, bakeoff: Bakeoff) -> N
 
 
 def test_what_is_right_as_it_is_is_left_out_until_its_label_is_edited(images: Path, bakeoff: Bakeoff) -> None:
-    said = bakeoff("suspects", "--right", name(4), name(7))
-    assert said.out == "data/right_labels.csv: 2 labels are right as they are; commit it\n"
+    result = bakeoff("suspects", "--right", name(4), name(7))
+    assert result.out == "data/right_labels.csv: 2 labels are right as they are; commit it\n"
     lines = (images / "data/right_labels.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "name,digest" and [line.split(",")[0] for line in lines[1:]] == [name(4), name(7)]
-    said = bakeoff("suspects", "aaaa")
-    assert said.out.startswith("suspects: 0 in 40 examples")
-    assert "2 examples are left out, whose labels are right by data/right_labels.csv" in said.out
+    result = bakeoff("suspects", "aaaa")
+    assert result.out.startswith("suspects: 0 in 40 examples")
+    assert "2 examples are left out, whose labels are right by data/right_labels.csv" in result.out
     # The same name and label, another picture: nobody has looked at this one.
     write(images / "set" / name(4), encoded(900))
     make_records(_halved(images))
-    said = bakeoff("suspects", "aaaa")
-    assert said.out.startswith("suspects: 1 in 40 examples") and "1 example is left out" in said.out
+    result = bakeoff("suspects", "aaaa")
+    assert result.out.startswith("suspects: 1 in 40 examples") and "1 example is left out" in result.out
 
 
-def test_a_label_that_was_mended_is_no_suspect(images: Path, bakeoff: Bakeoff) -> None:
+def test_a_label_that_was_corrected_is_no_suspect(images: Path, bakeoff: Bakeoff) -> None:
     (images / "set" / name(4)).rename(images / "set" / CLASSES[1] / "004.jpg")
     make_records(_halved(images))
-    said = bakeoff("suspects", "aaaa")
-    assert said.out.startswith("suspects: 1 in 39 examples")
-    assert "1 examples are not in data/records any more" in said.out
+    result = bakeoff("suspects", "aaaa")
+    assert result.out.startswith("suspects: 1 in 39 examples")
+    assert "1 examples are not in data/records any more" in result.out
 
 
 def test_the_same_picture_with_two_labels_is_one_suspect(images: Path, bakeoff: Bakeoff) -> None:
     write(images / "set" / CLASSES[1] / "900.jpg", encoded(50))  # a training picture of a cat
     write(images / "set" / CLASSES[1] / "901.jpg", encoded(4, quality=60))
     make_records(_halved(images))
-    said = bakeoff("suspects", "aaaa", "--csv", "rows.csv")
-    assert said.code == 0
+    result = bakeoff("suspects", "aaaa", "--csv", "rows.csv")
+    assert result.code == 0
     rows = [row for row in read_rows(images / "rows.csv") if row["kind"] == "alike, labelled differently"]
     assert {row["name"] for row in rows} == {name(4), name(50)} or rows[0]["name"].endswith("900.jpg")
     assert any(row["why"].startswith(f"looks like {CLASSES[1]}/901.jpg, whose label is dog & emu; the") for row in rows)
     assert any("has the same bytes as" in row["why"] for row in rows)
 
 
-def boxed(here: Path, spoiled: int = 3) -> dict[str, tuple[list, list]]:
-    """Pictures with a box each; of one the label lacks a second box, of one it is badly placed."""
+def make_boxes(here: Path, spoiled: int = 3) -> dict[str, tuple[list, list]]:
+    """Write pictures with a box each, and return boxes and predictions. One lacks a second box, one is badly placed."""
     box, other = (0.1, 0.1, 0.45, 0.5), (0.6, 0.5, 0.95, 0.9)
     answers = {}
     for number in range(PICTURES):
@@ -124,15 +124,15 @@ def boxed(here: Path, spoiled: int = 3) -> dict[str, tuple[list, list]]:
 
 @pytest.mark.parametrize("kind", ["voc", "coco"])
 def test_boxes_are_written_as_the_models_propose_them(kind: str, here: Path, bakeoff: Bakeoff) -> None:
-    answers = boxed(here)
+    answers = make_boxes(here)
     make_records(PascalVoc(path="set"))
     tell_boxes("bbbb2222", answers, SIZE)
-    said = bakeoff("suspects", "bbbb", "--html", "page.html", "--as", kind, "--out", "mended")
-    assert (said.code, said.err) == (0, "")
-    assert [row[1:3] for row in said.rows if row[0] in "12"] == [
+    result = bakeoff("suspects", "bbbb", "--html", "page.html", "--as", kind, "--out", "mended")
+    assert (result.code, result.err) == (0, "")
+    assert [row[1:3] for row in result.rows if row[0] in "12"] == [
         ["images/00.jpg", "missing box"], ["images/03.jpg", "badly placed box"]
     ]  # fmt: skip
-    assert said.rows[-1][0].startswith("2 pictures with the proposed boxes: mended")
+    assert result.rows[-1][0].startswith("2 pictures with the proposed boxes: mended")
     if kind == "voc":
         first, moved = (ElementTree.parse(here / f"mended/annotations/{stem}.xml").getroot() for stem in ("00", "03"))
         assert [node.text for node in first.iter("xmin")] == ["3.2", "19.2"]
@@ -151,10 +151,10 @@ def test_boxes_are_written_as_the_models_propose_them(kind: str, here: Path, bak
 def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> None:
     few = {name(number): (CLASSES[number % 2], CLASSES[number % 2]) for number in range(12)}
     tell_classes("cccc3333", few, CLASSES)
-    said = bakeoff("suspects", "cccc")
+    result = bakeoff("suspects", "cccc")
     remedy = "`--folds 5` judges every example"
-    assert said.code == 0
-    assert said.out.splitlines()[1:] == [f"  no statement: 12 validation images, at least 30 are needed; {remedy}"]
+    assert result.code == 0
+    assert result.out.splitlines()[1:] == [f"  no statement: 12 validation images, at least 30 are needed; {remedy}"]
     alone = {name(number): (CLASSES[0], CLASSES[0]) for number in range(0, PICTURES, 1) if number % 2 == 0}
     tell_classes("dddd4444", {**alone, **{name(n): (CLASSES[0], CLASSES[0]) for n in range(40, 80, 2)}}, CLASSES)
     assert "  no statement: one class only, 'cat'\n" in bakeoff("suspects", "dddd").out
@@ -163,7 +163,7 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
     assert "is no more than guessing explains: 0.500 have the same label" in bakeoff("suspects", "eeee").out
     tell_boxes("ffff6666", {name(n): ([(0, 0, 1, 1)], []) for n in range(PICTURES)}, SIZE)
     tell_classes("abcd7777", {f"other/{n}": ("cat", "cat") for n in range(PICTURES)}, CLASSES)
-    for words, message in (
+    for arguments, message in (
         (["ffff"], "is for detection, data/records is for classification; name a run of this data"),
         (["abcd"], "none of its 40 examples is in data/records; name a run of this data"),
         (["zzzz"], "zzzz: "),
@@ -179,8 +179,8 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
         (["--sweep"], "no sweep has begun here yet"),
         (["cccc", "eeee"], "was judged 2 times; several runs must be folds (data.split.fold)"),
     ):
-        said = bakeoff("suspects", *words)
-        assert said.code != 0 and message in said.err and len(said.err.splitlines()) == 1, (words, said)
+        result = bakeoff("suspects", *arguments)
+        assert result.code != 0 and message in result.err and len(result.err.splitlines()) == 1, (arguments, result)
 
 
 def test_a_file_of_marks_that_was_spoiled_is_named_with_its_line(images: Path, bakeoff: Bakeoff) -> None:

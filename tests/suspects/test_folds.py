@@ -23,8 +23,8 @@ def test_folds_find_the_one_wrong_label_of_all_examples(tmp_path: Path) -> None:
     workspace.run("dvc", "add", "data/raw/set")
     workspace.repro("build_records")
     workspace.commit()
-    said = workspace.run("bakeoff", "suspects", "--folds", "2", "--quiet", "--csv", "rows.csv").stdout
-    assert "suspects: 1 in 49 examples, validation of 2 runs: accuracy 0.980" in said
+    printed = workspace.run("bakeoff", "suspects", "--folds", "2", "--quiet", "--csv", "rows.csv").stdout
+    assert "suspects: 1 in 49 examples, validation of 2 runs: accuracy 0.980" in printed
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as lines:
         [row] = csv.DictReader(lines)
     assert (row["name"], row["label"], row["proposal"]) == ("red/wrong.png", "red", "blue")

@@ -61,7 +61,7 @@ def choose_next(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     import numpy as np
 
-    from bakeoff.labelling.choose import choose
+    from bakeoff.labelling.choose import choose_pictures
     from bakeoff.labelling.likeness import Known
     from bakeoff.labelling.pool import Watcher, read_pool
 
@@ -79,7 +79,7 @@ def choose_next(arguments: argparse.Namespace) -> None:
     pool.trained = features
     unsure = np.array([one.uncertainty for one in pool.candidates])
     own = np.stack([one.features for one in pool.candidates])
-    places = choose(unsure, own, pool.known(), arguments.count)
+    places = choose_pictures(unsure, own, pool.known(), arguments.count)
     chosen = [(pool.candidates[place], distance) for place, distance in places]
     write_chosen(folder, chosen, out)
     say(f"next: {len(chosen):,} of {len(tree.images):,} pictures, by {called}")

@@ -1,6 +1,6 @@
-"""Pictures by their look: whether one is a picture that is known already, saved again, resized or made lighter.
+"""Pictures -> whether one shows the same as a known one that was saved again, resized or made lighter.
 
-Hashes find candidates, and pixels decide: most near hashes of photographs of one kind are near by chance.
+Hashes find candidates, and pixels decide, because most hashes of photographs of one kind are near by chance.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from bakeoff.quiet import quiet_pillow
 
 
 class Known:
-    """Pictures that were seen, each with a name."""
+    """The known pictures, each with a name."""
 
     def __init__(self) -> None:
         self._hashes: list[int] = []
@@ -19,7 +19,7 @@ class Known:
         self._encoded: list[bytes] = []
 
     def add(self, name: str, encoded: bytes, likeness: int | None = None) -> None:
-        """Keep a picture. Its hash is counted unless it is given."""
+        """Keep a picture. `likeness` is its hash, which is computed if it is not given."""
         self._hashes.append(check_image(encoded, None).likeness if likeness is None else likeness)
         self._names.append(name)
         self._encoded.append(encoded)
@@ -29,9 +29,12 @@ class Known:
         if likeness in FLAT or not self._hashes:
             return None
         near = np.bitwise_count(np.array(self._hashes, np.uint64) ^ np.uint64(likeness)) <= NEAR
-        places = np.flatnonzero(near)
-        own = _open(encoded) if len(places) else None
-        return next((self._names[at] for at in places if own and look_alike(own, _open(self._encoded[at]))), None)
+        indices = np.flatnonzero(near)
+        picture = _open(encoded) if len(indices) else None
+        for index in indices:
+            if picture and look_alike(picture, _open(self._encoded[index])):
+                return self._names[index]
+        return None
 
 
 def _open(encoded: bytes) -> Picture:

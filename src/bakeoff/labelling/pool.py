@@ -1,4 +1,4 @@
-"""A folder of pictures and a run -> what the run's network makes of each, without those that teach nothing new."""
+"""A folder of pictures and a run -> the network's answer and features of each picture that is new."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,18 +31,18 @@ class Candidate:
     uncertainty: float
     features: np.ndarray
     scene: Scene  # what a detector proposes
-    answer: str  # in words
+    answer: str  # such as `cat 0.61, dog 0.30`
 
 
 @dataclass
 class Pool:
     candidates: list[Candidate] = field(default_factory=list)
-    trained: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))  # features
-    repeated: list[tuple[PurePosixPath, str]] = field(default_factory=list)  # a picture, and what it looks like
+    trained: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))  # features of the training set
+    repeated: list[tuple[PurePosixPath, str]] = field(default_factory=list)  # a picture, and the known one like it
     failures: list[str] = field(default_factory=list)
 
     def known(self) -> np.ndarray:
-        """Return the features of the training set, in as many columns as those of the candidates."""
+        """Return the features of the training set, with as many columns as the candidates have."""
         return self.trained if self.trained.size else np.empty((0, len(self.candidates[0].features)), np.float32)
 
 
@@ -50,16 +50,16 @@ class Watcher:
     """The network of a run, which answers about pictures and gives their features."""
 
     def __init__(self, trained: Trained) -> None:
-        self.model, self._looker = opened(trained), Looker(trained)
+        self.model, self._feature_reader = opened(trained), Looker(trained)
 
     def features(self, pixels: np.ndarray) -> np.ndarray:
-        return self._looker.look([pixels])[1][0]
+        return self._feature_reader.look([pixels])[1][0]
 
 
 def read_pool(
     folder: Path, names: list[PurePosixPath], watcher: Watcher, known: Known, *, min_score: float, advance: Advance
 ) -> Pool:
-    """Look at each picture. One that cannot be read is named; one that is known, or was seen before, is left out."""
+    """Return a candidate for each picture, but for known ones and those that cannot be read, which are listed."""
     pool = Pool()
     for name in names:
         advance()
@@ -75,15 +75,15 @@ def read_pool(
             continue
         known.add(str(name), data, checked.likeness)
         answer = watcher.model.answer(pixels)
-        scene, words = make_scene(name, pixels, answer, watcher.model.labels, min_score)
+        scene, description = make_scene(name, pixels, answer, watcher.model.labels, min_score)
         pool.candidates.append(
-            Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, words)
+            Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
         )
     return pool
 
 
 def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Known, advance: Advance) -> np.ndarray:
-    """Make the pictures of the training set known. Return the features of at most MOST_TRAINED of them."""
+    """Add the pictures of the training set to `known`, and return the features of at most MOST_TRAINED of them."""
     store = Store(records, manifest.splits[TRAIN], "skip")
     wanted = set(np.linspace(0, store.examples - 1, min(MOST_TRAINED, store.examples)).round().astype(int).tolist())
     features = []
@@ -98,6 +98,6 @@ def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Kn
 def _list_training(store: Store) -> Iterator[tuple[int, str, bytes]]:
     for number in range(store.examples):
         [data] = store.read(np.array([number]))
-        found = decode_features(data).get("image/encoded") if data else None
-        if data and found and isinstance(found[0], bytes):
-            yield number, f"training example {store.names(np.array([number]))[0]}", found[0]
+        frames = decode_features(data).get("image/encoded") if data else None
+        if data and frames and isinstance(frames[0], bytes):
+            yield number, f"training example {store.names(np.array([number]))[0]}", frames[0]

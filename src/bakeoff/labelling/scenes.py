@@ -1,4 +1,4 @@
-"""What a network answers about a picture -> boxes to correct, and words for a list."""
+"""What a network answers about a picture -> boxes to correct, and a line for a list."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -15,7 +15,10 @@ NAMED = 3
 def make_scene(
     name: PurePosixPath, pixels: np.ndarray, answer: Mapping[str, Any], labels: Sequence[str], min_score: float
 ) -> tuple[Scene, str]:
-    """Return the boxes from a score on, none of a classifier; and the answer, such as `cat 0.61, dog 0.30`."""
+    """Return the boxes from `min_score` on, and the best answers, such as `cat 0.61, dog 0.30`.
+
+    A classifier has no boxes.
+    """
     image = image_row(1, name.name, pixels)
     rows = rows_of(dict(answer), tuple(labels), image)
     boxes = []
@@ -27,5 +30,5 @@ def make_scene(
             right, bottom = round(left + width, 2), round(top + height, 2)
             boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
     best = sorted(rows, key=lambda row: -row["score"])[:NAMED]
-    words = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
-    return Scene(name, image["width"], image["height"], tuple(boxes)), words or "nothing"
+    description = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
+    return Scene(name, image["width"], image["height"], tuple(boxes)), description or "nothing"

@@ -1,4 +1,4 @@
-"""Chosen pictures -> a contact sheet: each with its number, its uncertainty and what the network says."""
+"""Chosen pictures -> a contact sheet that shows each with its number, its uncertainty and the network's answer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,22 +11,22 @@ from bakeoff.predict.sources import read_image
 if TYPE_CHECKING:
     from bakeoff.labelling.pool import Candidate
 
-CELL, WORDS, GAP = 200, 40, 8  # pixels
+CELL, CAPTION, GAP = 200, 40, 8  # pixels
 COLUMNS = 6
 PAPER, INK, BOX = (255, 255, 255), (28, 31, 36), (207, 106, 8)
 LETTERS = 32  # in a line
 
 
 def draw_sheet(folder: Path, chosen: "Sequence[Candidate]", file: Path) -> None:
-    """Write a PNG or JPEG, by the file's name."""
+    """Write the sheet as PNG or JPEG, by the file's name."""
     columns = min(COLUMNS, len(chosen))
     rows = -(-len(chosen) // columns)
-    size = (columns * (CELL + GAP) + GAP, rows * (CELL + WORDS + GAP) + GAP)
+    size = (columns * (CELL + GAP) + GAP, rows * (CELL + CAPTION + GAP) + GAP)
     sheet = Image.new("RGB", size, PAPER)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(11)
     for place, one in enumerate(chosen):
         left = GAP + place % columns * (CELL + GAP)
-        top = GAP + place // columns * (CELL + WORDS + GAP)
+        top = GAP + place // columns * (CELL + CAPTION + GAP)
         picture = Image.fromarray(read_image(folder / one.name))
         scale = CELL / max(picture.size)
         small = picture.resize((max(1, round(picture.width * scale)), max(1, round(picture.height * scale))))

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-LEAST_SCORE = 0.1  # of a box that counts; a detector gives many that mean nothing
+LEAST_SCORE = 0.1  # boxes below this do not count, because a detector gives many that mean nothing
 
 
 def measure_uncertainty(answer: dict[str, np.ndarray]) -> float:
-    """Return it for one label, for several labels, or for boxes.
+    """Return the uncertainty of an answer: one label, several labels, or boxes.
 
     One label: the entropy of the classes' probabilities, as a share of the most that it can be. Several labels: the
     mean over the labels. Boxes: the mean over the boxes and the most unsure box, half each, so that a picture with one

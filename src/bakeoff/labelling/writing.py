@@ -41,7 +41,7 @@ def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out:
 def write_proposals(
     chosen: "Sequence[tuple[Candidate, float]]", out: Path, format_name: str, labels: Sequence[str], called: str
 ) -> int:
-    """Write the boxes of those in which some were found; return how many boxes."""
+    """Write the boxes of the pictures that have some, and return the number of boxes."""
     scenes = [replace(one.scene, image=PurePosixPath(IMAGES) / one.name) for one, _ in chosen if one.scene.boxes]
     if scenes:
         Place(out, format_name, labels).write(scenes, called)

@@ -1,1 +1,1 @@
-"""Predictions of models that did not train on an example, held against its label: `bakeoff suspects`."""
+"""Predictions of models that did not train on an example -> labels that are probably wrong: `bakeoff suspects`."""

@@ -1,4 +1,4 @@
-"""What models said of examples that they did not train on: the validation and the test of a run, or every fold."""
+"""Runs -> their predictions on examples that they did not train on: validation and test of a run, or every fold."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,47 +24,50 @@ class HeldOut:
     kind: str
     classes: tuple[str, ...]
     rows: tuple[Row, ...]
-    words: str  # whose validation it is
-    model: str  # what proposes
+    source: str  # which split of which runs, in words for a reader
+    model: str  # the label of the runs whose models made the predictions
 
 
 def read_held_out(names: Sequence[str]) -> HeldOut:
-    """Read the runs that the user names, several if these are folds; without a name the run of this workspace."""
+    """Return the predictions of the runs that the user names, which are folds if several; without a name those of
+    this workspace's run."""
     if not names and not result_here().run_id:
         raise WorkspaceError("nothing has been trained here; run `dvc repro`, or name a run")
     gathered = gather()
-    found = select_named(gathered, names or ["."])
-    if not names and len(found) != 1:
-        raise WorkspaceError(f"this workspace: must have one run, got {len(found)}; name one")
-    if len(found) > 1:
-        label = ", ".join(one.label for one in found)
-        return _join([Judged.read(_find(one, gathered)) for one in found], f"validation of {len(found)} runs", label)
-    files, splits = [_find(found[0], gathered)], ["validation"]
-    if TEST in found[0].judged_on:
-        files.append(find_examples(found[0], gathered.target.address, TEST))
+    runs = select_named(gathered, names or ["."])
+    if not names and len(runs) != 1:
+        raise WorkspaceError(f"this workspace: must have one run, got {len(runs)}; name one")
+    if len(runs) > 1:
+        label = ", ".join(one.label for one in runs)
+        judged = [Judged.read(_find_file(one, gathered)) for one in runs]
+        return _join_answers(judged, f"validation of {len(runs)} runs", label)
+    files, splits = [_find_file(runs[0], gathered)], ["validation"]
+    if TEST in runs[0].judged_on:
+        files.append(find_examples(runs[0], gathered.target.address, TEST))
         splits.append(TEST)
-    return _join([Judged.read(file) for file in files], f"{' and '.join(splits)} of {found[0].label}", found[0].label)
+    judged = [Judged.read(file) for file in files]
+    return _join_answers(judged, f"{' and '.join(splits)} of {runs[0].label}", runs[0].label)
 
 
-def join_files(files: Sequence[Path], words: str) -> HeldOut:
-    """Read folds from their files."""
-    return _join([Judged.read(file) for file in files], words, words)
+def join_files(files: Sequence[Path], source: str) -> HeldOut:
+    """Return the predictions of folds, read from their files."""
+    return _join_answers([Judged.read(file) for file in files], source, source)
 
 
-def _find(contender: Contender, gathered: "Gathered") -> Path:
-    """The run whose result DVC's cache gave to this one has the files."""
+def _find_file(contender: Contender, gathered: "Gathered") -> Path:
+    """Return a run's file of predictions. If DVC's cache gave the run its result, the run that made it has the file."""
     made = [run for run in gathered.project_runs() if run.run_id == contender.reused_from]
     return find_examples(gathered.fill(made)[0] if made else contender, gathered.target.address)
 
 
-def _join(judged: Sequence[Judged], words: str, model: str) -> HeldOut:
+def _join_answers(judged: Sequence[Judged], source: str, model: str) -> HeldOut:
     kinds = {one.kind for one in judged}
     if len(kinds) != 1:
-        raise DataError(f"{words}: must be of one task, got answers of {' and of '.join(sorted(kinds))}")
+        raise DataError(f"{source}: must be of one task, got answers of {' and of '.join(sorted(kinds))}")
     rows = [row for one in judged for row in one.rows.values()]
     again = [file for file, count in Counter(row["file"] for row in rows).items() if count > 1]
     if again:
         times = Counter(row["file"] for row in rows)[again[0]]
-        raise DataError(f"{words}: {again[0]} was judged {times} times; several runs must be folds (data.split.fold)")
+        raise DataError(f"{source}: {again[0]} was judged {times} times; several runs must be folds (data.split.fold)")
     classes = dict.fromkeys(label for one in judged for label in one.classes)
-    return HeldOut(kinds.pop(), tuple(classes), tuple(rows), words, model)
+    return HeldOut(kinds.pop(), tuple(classes), tuple(rows), source, model)

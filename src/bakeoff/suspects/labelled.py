@@ -1,4 +1,4 @@
-"""The examples of `data/records` by their names: picture, label, and a digest of both."""
+"""`data/records` -> its examples by their names: picture, label, and a digest of both."""
 
 import hashlib
 import json
@@ -18,13 +18,15 @@ from bakeoff.report.examples import kind_of
 from bakeoff.suspects.suspect import Row
 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
-PIXELS = 1.0  # by which a box of an evaluation may be off
-SHARE = 4  # decimals of a box's corners that a digest tells apart
-OF_CLIP = 4  # frames shown
+PIXELS = 1.0  # a box of an evaluation may be off by so much
+SHARE = 4  # decimals of a box's corners that count for a digest
+OF_CLIP = 4  # frames of a clip that are shown
 Box = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
 
 
 class Labelled:
+    """The examples of all splits, by name."""
+
     def __init__(self) -> None:
         self.manifest = read_manifest(workspace.RECORDS)
         self._materials = [
@@ -39,9 +41,9 @@ class Labelled:
 
     @cached_property
     def contents(self) -> Contents:
-        """Of all splits, one after the other."""
-        found = [read_contents(material) for material in self._materials]
-        joined = (np.concatenate([getattr(one, key) for one in found]) for key in ("names", "bytes", "likeness"))
+        """Return names, hashes of bytes and hashes of pictures, of all splits one after the other."""
+        each = [read_contents(material) for material in self._materials]
+        joined = (np.concatenate([getattr(one, key) for one in each]) for key in ("names", "bytes", "likeness"))
         return Contents(*joined)
 
     @cached_property
@@ -57,33 +59,33 @@ class Labelled:
             like = f"; is it {' or '.join(nearest)}?" if nearest else ""
             raise DataError(f"{name}: no example of {workspace.RECORDS.as_posix()} has this name{like}")
 
-    def number(self, name: str) -> int:
+    def find_number(self, name: str) -> int:
         return self._numbers[name]
 
-    def features(self, name: str) -> Mapping[str, Any]:
-        return features_at(*self._place(self.number(name)))
+    def read_features(self, name: str) -> Mapping[str, Any]:
+        return features_at(*self._place(self.find_number(name)))
 
-    def picture(self, number: int) -> Any:
-        """Return what `look_alike` compares; within `quiet_pillow`."""
+    def read_picture(self, number: int) -> Any:
+        """Return the picture as `look_alike` compares it. The caller holds `quiet_pillow`."""
         return picture_at(*self._place(number))
 
-    def images(self, features: Mapping[str, Any]) -> Sequence[bytes]:
-        """Return the encoded picture; of a clip a few frames, evenly apart."""
+    def choose_images(self, features: Mapping[str, Any]) -> Sequence[bytes]:
+        """Return the encoded picture, or a few frames of a clip, evenly apart."""
         frames = features.get("image/encoded") or features["clip/frames"]
         last = len(frames) - 1
         return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
-    def digest(self, name: str) -> str:
-        """Name the picture and its label: another one if either is edited."""
-        label: Any = labels_in(features := self.features(name))
+    def make_digest(self, name: str) -> str:
+        """Return a digest of the picture and its label. It changes if either is edited."""
+        label: Any = labels_in(features := self.read_features(name))
         if self.kind == "boxes":
             label = sorted((box[0], *(round(side, SHARE) for side in box[1:])) for box in boxes_in(features))
-        content = json.dumps([str(self.contents.bytes[self.number(name)]), label])
+        content = json.dumps([str(self.contents.bytes[self.find_number(name)]), label])
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def is_same(self, row: Row) -> bool:
-        """Whether the label is still the one that an evaluation was told."""
-        features = self.features(row["file"])
+        """Return whether the label is still the one that an evaluation used."""
+        features = self.read_features(row["file"])
         if self.kind == "one label":
             return labels_in(features) == [row["truth"]]
         if self.kind == "several labels":

@@ -1,4 +1,4 @@
-"""A run or folds -> the list of suspects: what may be said of it, which marks hold, and what it leaves out."""
+"""Predictions and labels -> the list of suspects, without those marked as right, and remarks on what it leaves out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from bakeoff import workspace
 from bakeoff.errors import DataError
 from bakeoff.suspects.boxes import find_wrong_boxes
-from bakeoff.suspects.classes import find_wrong_classes, find_wrong_labels, too_few
+from bakeoff.suspects.classes import find_shortage, find_wrong_classes, find_wrong_labels
 from bakeoff.suspects.held_out import HeldOut
 from bakeoff.suspects.labelled import Labelled
 from bakeoff.suspects.right import FILE, read_right
@@ -22,36 +22,37 @@ class Listing:
     labelled: Labelled
     suspects: tuple[Suspect, ...]
     rows: dict[str, Row]
-    findings: Findings | None  # None: the predictions say nothing
+    findings: Findings | None  # None if the predictions allow no statement
     remarks: tuple[str, ...]
 
 
 def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
-    """Return what is to be looked at. Raises DataError if the predictions are of other data."""
+    """Return the suspects with everything that a page or a table shows. Raises DataError if the predictions are of
+    other data."""
     if held_out.kind != labelled.kind:
         here = f"{workspace.RECORDS.as_posix()} is for {TASKS[labelled.kind]}"
-        raise DataError(f"{held_out.words}: is for {TASKS[held_out.kind]}, {here}; name a run of this data")
+        raise DataError(f"{held_out.source}: is for {TASKS[held_out.kind]}, {here}; name a run of this data")
     known = [row for row in held_out.rows if row["file"] in labelled]
     if held_out.rows and not known:
         raise DataError(
-            f"{held_out.words}: none of its {len(held_out.rows):,} examples is in {workspace.RECORDS.as_posix()}; "
+            f"{held_out.source}: none of its {len(held_out.rows):,} examples is in {workspace.RECORDS.as_posix()}; "
             "name a run of this data"
         )
     rows = [row for row in known if labelled.is_same(row)]
-    found = _judge(rows, held_out)
+    judged = _judge(rows, held_out)
     remarks = _count_left_out(held_out, known, rows)
-    if isinstance(found, str):
-        remarks.append(f"no statement: {found}")
+    if isinstance(judged, str):
+        remarks.append(f"no statement: {judged}")
         findings = None
     else:
-        findings = found
-        remarks += found.silences
+        findings = judged
+        remarks += judged.silences
     ranks = {file: -place for place, file in enumerate(findings.ranking)} if findings else {}
     twins = find_twins(labelled, {file: len(ranks) + rank for file, rank in ranks.items()})
     every = _merge(twins, findings.suspects if findings else ())
     marked = read_right()
     right = {
-        file for file in {one.file for one in every} if file in marked and marked[file] == labelled.digest(file)
+        file for file in {one.file for one in every} if file in marked and marked[file] == labelled.make_digest(file)
     }  # fmt: skip
     if right:
         plural = "example is" if len(right) == 1 else "examples are"
@@ -61,7 +62,7 @@ def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
 
 
 def _judge(rows: Sequence[Row], held_out: HeldOut) -> Findings | str:
-    if few := too_few(rows, "validation images"):
+    if few := find_shortage(rows, "validation images"):
         return f"{few}; `--folds 5` judges every example"
     if held_out.kind == "boxes":
         return find_wrong_boxes(rows)
@@ -78,7 +79,7 @@ def _count_left_out(held_out: HeldOut, known: Sequence[Row], same: Sequence[Row]
 
 
 def _merge(twins: Sequence[Suspect], others: Sequence[Suspect]) -> list[Suspect]:
-    """Put both in one order; an example that is suspected for two reasons has both."""
+    """Return both in one order. An example that is suspected for two reasons has both."""
     reasons = {one.file: one.why for one in others if one.true_box is None and one.given is None}
     both = [replace(one, why=f"{one.why}; {reasons[one.file]}") if one.file in reasons else one for one in twins]
     doubled = {one.file for one in twins} & reasons.keys()

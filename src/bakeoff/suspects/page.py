@@ -1,4 +1,4 @@
-"""The list of suspects as one page: picture, label, what the models say, and why."""
+"""A list of suspects -> one page with picture, label, prediction and reason of each."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def write_page(file: Path, listing: Listing, most: int) -> None:
     template.write_page(
         file, "suspects.html.jinja",
         title=f"{len(listing.suspects):,} labels that are probably wrong",
-        held_out=listing.held_out.words, examples=len(listing.rows),
+        held_out=listing.held_out.source, examples=len(listing.rows),
         quality=listing.findings.quality if listing.findings else "",
         remarks=listing.remarks, kinds=kinds, marks=FILE.as_posix(),
         has_boxes=listing.held_out.kind == "boxes",
@@ -29,13 +29,13 @@ def write_page(file: Path, listing: Listing, most: int) -> None:
 
 
 def _draw(listing: Listing, one: Suspect, rank: int) -> Figure:
-    images = listing.labelled.images(listing.labelled.features(one.file))
+    images = listing.labelled.choose_images(listing.labelled.read_features(one.file))
     row = _prepare(listing.rows.get(one.file, {}), one, listing.held_out.kind)
     return draw_figure(Shown(row, images), f"p{rank}")
 
 
 def _prepare(row: Row, one: Suspect, kind: str) -> dict[str, Any]:
-    """Mark the doubted box and the prediction against it; leave out what is neither sure nor doubted."""
+    """Return the row of a figure, with the doubted box and the prediction against it marked."""
     if kind != "boxes":
         return {"file": one.file, "truth": one.label, "prediction": one.proposal, "score": one.strength}
     truth = [{**box, "found": place != one.true_box} for place, box in enumerate(row.get("truth", ()))]

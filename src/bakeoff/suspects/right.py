@@ -1,10 +1,9 @@
-"""`data/right_labels.csv`: examples whose label was looked at and is right, whatever models say.
+"""`data/right_labels.csv`: examples whose label a person has checked and called right, whatever models predict.
 
     name,digest
     3/IMG_4509.JPG,0f3a5e…
 
-The digest is of the picture and its label. If either is edited, the line says nothing any more. The file belongs into
-git.
+The digest is of the picture and its label. If either is edited, the line no longer counts. The file belongs into git.
 """
 
 import csv
@@ -21,7 +20,7 @@ COLUMNS = ("name", "digest")
 
 
 def read_right() -> dict[str, str]:
-    """Return the digest of each name that is marked."""
+    """Return the digest of each name in the file."""
     try:
         text = FILE.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -34,10 +33,13 @@ def read_right() -> dict[str, str]:
 
 
 def mark_right(names: Sequence[str], labelled: Labelled) -> int:
-    """Remember that the labels of these examples are right; return how many are marked. Raises DataError."""
+    """Write down that the labels of these examples are right, and return how many are marked in all.
+
+    Raises DataError for a name that is no example.
+    """
     for name in names:
         labelled.require(name)
-    marked = read_right() | {name: labelled.digest(name) for name in names}
+    marked = read_right() | {name: labelled.make_digest(name) for name in names}
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerows([COLUMNS, *sorted(marked.items())])

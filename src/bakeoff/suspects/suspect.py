@@ -1,7 +1,7 @@
-"""A label that is probably wrong; and how sure a prediction must be before a label is doubted for it.
+"""A label that is probably wrong, and how sure a prediction must be before a label is doubted for it.
 
-A network is often sure and wrong. So predictions are held against all labels first: of those that are at least as sure
-as 0.9, perhaps 98 % agree with their label. Where few agree, a network that disagrees says nothing of a label.
+A network is often sure and wrong. So predictions are compared with all labels first: of those with a score of 0.9 or
+more, perhaps 98 % agree with their label. Where few agree, a prediction that disagrees is no reason to doubt a label.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ import numpy as np
 AGREED = 0.8  # share of predictions that agree with their labels; chance must not explain it
 FEWEST_SURE = 20  # predictions that the share is counted from
 FEWEST_EXAMPLES = 30
-NORMAL = 1.96  # of a 95 % interval
-Row = Mapping[str, Any]  # of examples.parquet
+NORMAL = 1.96  # standard deviations to each side that a 95 % interval reaches
+Row = Mapping[str, Any]  # a row of examples.parquet
 
 
 @dataclass(frozen=True)
@@ -22,29 +22,29 @@ class Suspect:
     file: str
     kind: str
     strength: float  # from 0 to 1
-    label: str  # as it is
-    proposal: str  # as the models have it
+    label: str  # the label that the example has
+    proposal: str  # the label that the models predict
     why: str
-    true_box: int | None = None  # its place among the true boxes of the example
-    given: int | None = None  # the place of the prediction that stands against it
+    true_box: int | None = None  # the doubted box's index among the true boxes of the example
+    given: int | None = None  # the index of the prediction that contradicts it
 
 
 @dataclass(frozen=True)
 class Findings:
     suspects: tuple[Suspect, ...]  # strongest first
-    ranking: tuple[str, ...]  # every example, the most suspicious first; of those without a suspect, too
-    quality: str  # of the predictions
-    silences: tuple[str, ...] = ()  # what nothing is said of, and why
+    ranking: tuple[str, ...]  # every example, also those without a suspect, the most suspicious first
+    quality: str  # how good the predictions are, in words
+    silences: tuple[str, ...] = ()  # which statements are not made, and why
 
 
-def conclude(
+def make_findings(
     suspects: list[Suspect], doubts: Mapping[str, float], quality: str, silences: tuple[str, ...] = ()
 ) -> Findings:
-    """Put both in order; `doubts` says of every example how far its label stands against the predictions."""
-    found = sorted(suspects, key=lambda one: (-one.strength, one.file))
-    first = list(dict.fromkeys(one.file for one in found))
+    """Return suspects and examples in order. `doubts` has how far the predictions contradict each example's label."""
+    ordered = sorted(suspects, key=lambda one: (-one.strength, one.file))
+    first = list(dict.fromkeys(one.file for one in ordered))
     rest = sorted(doubts.keys() - set(first), key=lambda file: (-doubts[file], file))
-    return Findings(tuple(found), (*first, *rest), quality, silences)
+    return Findings(tuple(ordered), (*first, *rest), quality, silences)
 
 
 class Agreement:
@@ -55,7 +55,8 @@ class Agreement:
         sorted_scores, total, agreed = scores[order], np.arange(1, len(scores) + 1), np.cumsum(agrees[order])
         is_last = np.append(np.diff(sorted_scores) != 0, True)[: len(scores)]  # of equal scores
         enough = is_last & (total >= FEWEST_SURE) & (lower_end(agreed, total) >= AGREED)
-        worth = np.where(enough, agreed - AGREED * total, -np.inf)  # what stands below the best agrees less than asked
+        # Scores below the best of these agree less often than asked.
+        worth = np.where(enough, agreed - AGREED * total, -np.inf)
         last = int(worth.argmax()) if enough.any() else None
         self.least = None if last is None else float(sorted_scores[last])  # from which score on they agree
         self.share = 0.0 if last is None else float(agreed[last] / total[last])
@@ -64,7 +65,7 @@ class Agreement:
         return self.least is not None and score >= self.least
 
     def describe(self) -> str:
-        """Say what the statement rests on."""
+        """Return a sentence on how often predictions agree with labels."""
         return f"predictions of {self.least or 0:.2f} and more agree with {100 * self.share:.0f} % of their labels"
 
 

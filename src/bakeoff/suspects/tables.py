@@ -1,4 +1,4 @@
-"""Suspects as files: a table, and labels in Pascal VOC or COCO with what the models propose."""
+"""Suspects -> files: a table, and labels in Pascal VOC or COCO with the boxes that the models propose."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ COLUMNS = ("rank", "name", "kind", "strength", "label", "proposal", "why", *(f"l
 
 
 def write_table(file: Path, listing: Listing) -> None:
-    """Write a row for each suspect; boxes are in pixels."""
+    """Write a row for each suspect. Boxes are in pixels."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -31,12 +31,12 @@ def write_table(file: Path, listing: Listing) -> None:
     write_whole(file, text.getvalue())
 
 
-def _corners(row: Row, key: str, place: int | None) -> Sequence[object]:
-    return [""] * len(SIDES) if place is None else [round(row[key][place][side], 1) for side in SIDES]
+def _corners(row: Row, key: str, index: int | None) -> Sequence[object]:
+    return [""] * len(SIDES) if index is None else [round(row[key][index][side], 1) for side in SIDES]
 
 
 def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
-    """Write the boxes of each suspected picture as they would be; return of how many pictures.
+    """Write the corrected boxes of each suspected picture, and return the number of pictures.
 
     Raises DataError if the suspects are no boxes, or if earlier proposals are there.
     """
@@ -48,18 +48,22 @@ def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
     for one in listing.suspects:
         if one.file in listing.rows:
             by_file.setdefault(one.file, []).append(one)
-    scenes = [_mend(listing, file, found) for file, found in by_file.items()]
+    scenes = [_correct_scene(listing, file, suspects) for file, suspects in by_file.items()]
     if scenes:
         place.write(scenes, listing.held_out.model)
     return len(scenes)
 
 
-def _mend(listing: Listing, file: str, found: Sequence[Suspect]) -> Scene:
-    """Return the picture's boxes, with those of the predictions in the place of what is doubted."""
-    row, features = listing.rows[file], listing.labelled.features(file)
-    boxes: list[Proposed | None] = [_box(box, 1.0) for box in row["truth"]]
-    for one in found:
-        given = None if one.given is None else _box(row["prediction"][one.given], row["prediction"][one.given]["score"])
+def _correct_scene(listing: Listing, file: str, suspects: Sequence[Suspect]) -> Scene:
+    """Return the picture's boxes, with predictions in place of the doubted boxes."""
+    row, features = listing.rows[file], listing.labelled.read_features(file)
+    boxes: list[Proposed | None] = [_make_box(box, 1.0) for box in row["truth"]]
+    for one in suspects:
+        given = (
+            None
+            if one.given is None
+            else _make_box(row["prediction"][one.given], row["prediction"][one.given]["score"])
+        )
         if one.kind == MISSING:
             boxes.append(given)
         elif one.kind in (SUPERFLUOUS, DOUBLED) and one.true_box is not None:
@@ -70,6 +74,6 @@ def _mend(listing: Listing, file: str, found: Sequence[Suspect]) -> Scene:
     return Scene(PurePosixPath(file), width, height, tuple(box for box in boxes if box is not None))
 
 
-def _box(box: Row, score: float) -> Proposed:
+def _make_box(box: Row, score: float) -> Proposed:
     ymin, xmin, ymax, xmax = (round(box[side], 2) for side in SIDES)
     return Proposed(box["label"], round(score, 4), xmin, ymin, xmax, ymax)

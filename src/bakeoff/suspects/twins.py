@@ -1,4 +1,4 @@
-"""Pictures that are one, saved twice or resized, and have different labels: at least one of both is wrong."""
+"""Pictures -> pairs that show the same and have different labels, of which at least one is wrong."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.building.alike import MOST_CANDIDATES, find_near_pairs, look_alike
 from bakeoff.quiet import quiet_pillow
-from bakeoff.suspects.boxes import SAME, overlaps
+from bakeoff.suspects.boxes import SAME, measure_overlaps
 from bakeoff.suspects.labelled import Labelled, boxes_in, labels_in
 from bakeoff.suspects.suspect import Suspect
 
@@ -17,11 +17,11 @@ EQUAL, ALIKE = 1.0, 0.95  # strength of a pair with the same bytes, and of one t
 
 
 def find_twins(labelled: Labelled, doubts: Mapping[str, float]) -> list[Suspect]:
-    """Name of each pair the one whose label stands more against the predictions, by `doubts`."""
-    contents, found = labelled.contents, []
-    for one, other in _pairs(labelled):
+    """Return one suspect for each pair: the picture whose label the predictions contradict more, by `doubts`."""
+    contents, suspects = labelled.contents, []
+    for one, other in _find_candidates(labelled):
         first, second = sorted((str(contents.names[at]) for at in (one, other)), key=lambda name: -doubts.get(name, 0))
-        features = [labelled.features(name) for name in (first, second)]
+        features = [labelled.read_features(name) for name in (first, second)]
         label, proposal = map(_describe, features)
         if not _differ(*features):
             continue
@@ -29,11 +29,11 @@ def find_twins(labelled: Labelled, doubts: Mapping[str, float]) -> list[Suspect]
         if is_equal or _look_alike(labelled, one, other):
             how = "has the same bytes as" if is_equal else "looks like"
             why = f"{how} {second}, whose label is {proposal}"
-            found.append(Suspect(first, TWINS, EQUAL if is_equal else ALIKE, label, proposal, why))
-    return found
+            suspects.append(Suspect(first, TWINS, EQUAL if is_equal else ALIKE, label, proposal, why))
+    return suspects
 
 
-def _pairs(labelled: Labelled) -> Iterator[tuple[int, int]]:
+def _find_candidates(labelled: Labelled) -> Iterator[tuple[int, int]]:
     hashes = labelled.contents.likeness
     near = ((one, other) for one, other in find_near_pairs(hashes, hashes) if one < other)
     return islice(near, MOST_CANDIDATES)
@@ -41,7 +41,7 @@ def _pairs(labelled: Labelled) -> Iterator[tuple[int, int]]:
 
 def _look_alike(labelled: Labelled, one: int, other: int) -> bool:
     with quiet_pillow():
-        return look_alike(labelled.picture(one), labelled.picture(other))
+        return look_alike(labelled.read_picture(one), labelled.read_picture(other))
 
 
 def _differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -50,7 +50,7 @@ def _differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     some, others = boxes_in(one), boxes_in(other)
     corners = [np.array([box[1:] for box in boxes], np.float64).reshape(-1, 4) for boxes in (some, others)]
     same = np.array([[box[0] == it[0] for it in others] for box in some], bool).reshape(len(some), len(others))
-    means = same & (overlaps(*corners) >= SAME)
+    means = same & (measure_overlaps(*corners) >= SAME)
     return bool((~means.any(axis=1)).any() or (~means.any(axis=0)).any())
 
 
