@@ -133,7 +133,7 @@ def test_sweep_show_folds_why_a_point_is_not_done(
     monkeypatch.chdir(runs.parents[1])
     why = "models/train: no space left on the disk; free some and run the same command again, or ask for less"
     failed = sweep_job(1).begin(1.0).end(2.0, State.FAILED.value.lower(), why)
-    sweep(failed, words=("seed=1,2",)).write()
+    sweep(failed, overrides=("seed=1,2",)).write()
     shown = {}
     for columns in ("80", "200"):
         monkeypatch.setenv("COLUMNS", columns)

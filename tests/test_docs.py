@@ -26,7 +26,7 @@ from bakeoff.config.variant import parse_variant
 from bakeoff.config.words import read_words
 from bakeoff.elsewhere.ray_connection import parse_address
 from bakeoff.sweep.budget import load_team
-from bakeoff.sweep.points import load_words, values_of
+from bakeoff.sweep.configurations import list_values, load_overrides
 from doc_blocks import BLOCKS, COMMANDS, Block, blocks_of
 from imports import ROOT
 from workspace_copy import Workspace
@@ -73,7 +73,7 @@ def _one(override: Override, place: int) -> str:
         return f"{override.get_key_element()}={override.value().start}"
     if not override.is_sweep_override():
         return str(override.input_line)
-    values = values_of(override, CONF, 1000)
+    values = list_values(override, CONF, 1000)
     return values[place]
 
 
@@ -116,7 +116,7 @@ def test_every_setting_composes(block: Block, tmp_path: Path, monkeypatch: pytes
     file = re.match(r"# (conf/\S+\.yaml)", block.text)
     if file and file[1].startswith("conf/sweep/"):
         (tmp_path / "sweep.yaml").write_text(block.text, encoding="utf-8")
-        return require_words(tmp_path, load_words(tmp_path / "sweep.yaml"))
+        return require_words(tmp_path, load_overrides(tmp_path / "sweep.yaml"))
     if file and file[1] == "conf/team.yaml":
         (tmp_path / "conf").mkdir()
         (tmp_path / file[1]).write_text(block.text, encoding="utf-8")

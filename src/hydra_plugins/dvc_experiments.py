@@ -1,4 +1,4 @@
-"""`hydra/launcher: dvc`: each point of a multirun becomes a DVC experiment, checked before the first begins.
+"""`hydra/launcher: dvc`: each configuration of a multirun becomes a DVC experiment, checked before the first starts.
 
 Hydra imports every module of `hydra_plugins` wherever it composes anything. So this one imports nothing that Hydra has
 not imported, until it is used.
@@ -34,7 +34,7 @@ ConfigStore.instance().store(
 
 class DvcLauncher(Launcher):
     def __init__(self, begun_by: Any = None, **settings: Any) -> None:
-        self._begun_by, self._settings = begun_by, settings
+        self._other_launcher, self._settings = begun_by, settings
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
         from bakeoff.sweep.multirun import Multirun
@@ -42,25 +42,26 @@ class DvcLauncher(Launcher):
         if not isinstance(task_function, Multirun):
             raise TypeError("hydra/launcher=dvc: must stand in `python -m bakeoff.multirun`, which knows DVC's stages")
         self._multirun = task_function
-        self._multirun.set_up(self._settings, self._begun_by, hydra_context, config)
+        self._multirun.set_up(self._settings, self._other_launcher, hydra_context, config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         return self._multirun.launch(job_overrides)
 
 
 class SparingSweeper(BasicSweeper):
-    """Hydra's own sweeper, which composes every point to see whether it is legal; here one for each choice of options.
+    """Hydra's own sweeper composes every configuration to see whether it is legal; this one composes fewer.
 
-    What Hydra refuses depends on keys and options. The launcher checks the values of every point itself.
+    What Hydra refuses depends on keys and options, so one configuration for each choice of options is enough. The
+    launcher checks the values of every configuration itself.
     """
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         assert self.hydra_context is not None
         groups = set(self.hydra_context.config_loader.list_groups(""))
 
-        def shape_of(point: Sequence[str]) -> tuple[str, ...]:
-            pairs = ((word.partition("=")[0], word) for word in point)
-            return tuple(word if key in groups else key for key, word in pairs)
+        def find_shape(configuration: Sequence[str]) -> tuple[str, ...]:
+            pairs = ((override.partition("=")[0], override) for override in configuration)
+            return tuple(override if key in groups else key for key, override in pairs)
 
-        first = {shape_of(point): point for point in reversed(batch)}
+        first = {find_shape(configuration): configuration for configuration in reversed(batch)}
         super().validate_batch_is_legal(list(reversed(first.values())))

@@ -13,12 +13,12 @@ def points(here: Path) -> None:
     for group in ("lr", "model"):
         (here / "conf" / group).mkdir()
     jobs = [
-        sweep_job(1, points=(("lr=cosine", "lr.peak=0.003"),), state=JobState.DONE, value=0.5, run_id="aaaa1"),
-        sweep_job(2, points=(("lr=cosine", "lr.peak=0.01"),), state=JobState.DONE, value=0.6, run_id="aaaa2"),
-        sweep_job(3, points=(("lr=exponential", "lr.peak=0.003"),), state=JobState.PRUNED, run_id="aaaa3"),
-        sweep_job(4, points=(("lr=exponential", "lr.peak=0.01"),), state=JobState.FAILED),
-        sweep_job(5, points=(("lr=constant", "lr.peak=0.003"),), state=JobState.STOPPED, run_id="aaaa5"),
-        sweep_job(6, points=(("lr=constant", "lr.peak=0.01"),)),
+        sweep_job(1, configurations=(("lr=cosine", "lr.peak=0.003"),), state=JobState.DONE, value=0.5, run_id="aaaa1"),
+        sweep_job(2, configurations=(("lr=cosine", "lr.peak=0.01"),), state=JobState.DONE, value=0.6, run_id="aaaa2"),
+        sweep_job(3, configurations=(("lr=exponential", "lr.peak=0.003"),), state=JobState.PRUNED, run_id="aaaa3"),
+        sweep_job(4, configurations=(("lr=exponential", "lr.peak=0.01"),), state=JobState.FAILED),
+        sweep_job(5, configurations=(("lr=constant", "lr.peak=0.003"),), state=JobState.STOPPED, run_id="aaaa5"),
+        sweep_job(6, configurations=(("lr=constant", "lr.peak=0.01"),)),
     ]
     sweep(*jobs).write()
     told("aaaa1", scores(0.5), {"DVC_EXP_NAME": f"{ID}-1"})
@@ -69,7 +69,7 @@ def test_the_page_of_a_sweep_draws_what_is_not_done_as_such(bakeoff: Bakeoff, he
 
 
 def test_a_sweep_of_which_nothing_ran_yet_is_shown_too(bakeoff: Bakeoff) -> None:
-    sweep(sweep_job(1, points=(("lr.peak=0.1",),)), sweep_job(2, points=(("lr.peak=0.2",),))).write()
+    sweep(sweep_job(1, configurations=(("lr.peak=0.1",),)), sweep_job(2, configurations=(("lr.peak=0.2",),))).write()
     said = bakeoff("compare", "--sweep", ID)
     assert said.rows[0] == ["lr.peak", "state", "experiment"]  # there is no run to be named
     assert [row[:2] for row in said.rows[1:3]] == [["0.1", "QUEUED"], ["0.2", "QUEUED"]]

@@ -83,10 +83,12 @@ def comparison(folder: Path) -> Path:
 def search(folder: Path) -> Path:
     values = {("cosine", "0.1"): 0.25, ("cosine", "0.2"): 0.5, ("constant", "0.1"): 0.3}
     done = [
-        sweep_job(number, points=((f"lr={lr}", f"+lr.peak={peak}"),), value=value, state=JobState.DONE)
+        sweep_job(number, configurations=((f"lr={lr}", f"+lr.peak={peak}"),), value=value, state=JobState.DONE)
         for number, ((lr, peak), value) in enumerate(values.items(), start=1)
     ]
-    failed = sweep_job(4, points=(("lr=constant", "+lr.peak=0.2"),)).begin(1.0).end(2.0, JobState.FAILED, "diverged")
+    failed = (
+        sweep_job(4, configurations=(("lr=constant", "+lr.peak=0.2"),)).begin(1.0).end(2.0, JobState.FAILED, "diverged")
+    )
     write_sweep(sweep(*done, failed), folder / "sweep.html")
     return folder / "sweep.html"
 

@@ -18,7 +18,7 @@ from bakeoff.pages.svg import draw
 from bakeoff.pages.template import FOLDER, render, write_page
 from imports import ROOT, SRC
 
-SWEEP = {"began": "now", "best": None, "metric": "mAP", "points": [], "effects": ""}
+SWEEP = {"began": "now", "best": None, "metric": "mAP", "jobs": [], "effects": ""}
 HEAVY = "{'jinja2', 'scipy', 'tensorflow'} & set(sys.modules)"
 
 

@@ -197,7 +197,7 @@ def test_a_file_name_cannot_put_words_into_an_option(workspace: Path) -> None:
     assert Path("conf/lr/tame.yaml").read_text().startswith("# From a?model: evil?.config, by")
 
 
-def test_a_file_that_is_not_there_is_said(workspace: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(workspace: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere.config: cannot be read: No such file or directory"):
         run("nowhere.config")
     with pytest.raises(ConfigError, match=r"conf: cannot be read: Is a directory"):

@@ -189,7 +189,7 @@ def test_a_file_of_marks_that_was_spoiled_is_named_with_its_line(images: Path, b
 
 
 def test_a_sweep_must_be_over_folds_and_done(images: Path, bakeoff: Bakeoff) -> None:
-    one, two = (sweep_job(number, points=((f"+data.split.fold={number}/2",),)) for number in (1, 2))
+    one, two = (sweep_job(number, configurations=((f"+data.split.fold={number}/2",),)) for number in (1, 2))
     sweep(one.in_state(JobState.DONE), two).write()
     left = f"{ID}: must be done, 1 of 2 jobs are not; `bakeoff suspects --resume {ID}` goes on"
     assert bakeoff("suspects", "--sweep", ID).err == f"{left}\n"

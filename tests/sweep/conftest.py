@@ -27,7 +27,7 @@ def instead(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, str]], No
             end = END.format(outcome=str(files.folder / f"{files.number}.outcome.json"))
             return [sys.executable, "-c", f"import os, sys, time\n{end}\n{textwrap.dedent(codes[files.number])}"]
 
-        monkeypatch.setattr(jobs, "command", command)
-        monkeypatch.setattr(dvc, "answer", lambda *words: "/nowhere")  # asked where its cache is
+        monkeypatch.setattr(jobs, "make_command", command)
+        monkeypatch.setattr(dvc, "answer", lambda *arguments: "/nowhere")  # asked where its cache is
 
     return given

@@ -15,7 +15,7 @@ from workspace_copy import Workspace, tiny_workspace
 MULTIRUN = ("python", "-m", "bakeoff.multirun")
 RUN = "models/config/run.yaml"
 SIX = "lr=cosine,exponential seed=range(0,3)"
-PROVED = {  # words, and the package that has the plugin
+PROVED = {  # arguments, and the package that has the plugin
     SIX: None,
     f"{SIX} hydra/launcher=joblib hydra.launcher.n_jobs=2": "hydra-joblib-launcher==1.2.0",
     f"{SIX} hydra/launcher=submitit_local": "hydra-submitit-launcher==1.2.0",
@@ -35,22 +35,22 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-def printed(workspace: Workspace, *words: str) -> object:
-    return yaml.safe_load(workspace.run(*MULTIRUN, *words).stdout)
+def printed(workspace: Workspace, *arguments: str) -> object:
+    return yaml.safe_load(workspace.run(*MULTIRUN, *arguments).stdout)
 
 
 def test_cfg_job_prints_what_run_yaml_says(built: Workspace, tmp_path: Path) -> None:
-    said = unsealed(yaml.safe_load((built.folder / RUN).read_text(encoding="utf-8")))
-    assert printed(built, "--cfg", "job") == said
+    expected = unsealed(yaml.safe_load((built.folder / RUN).read_text(encoding="utf-8")))
+    assert printed(built, "--cfg", "job") == expected
     other = built.copy(tmp_path / "clone")
     other.edit("params.yaml", "lr: {use: cosine, w", "lr: {use: exponential, peak: 0.01, w")
     other.edit("params.yaml", "seed: 0", "seed: 0\nnote: other")
     other.edit("params.yaml", "memory: {use: preset}", "memory: {use: low, decode_threads: 1}")
     other.render()
-    said = unsealed(yaml.safe_load((other.folder / RUN).read_text(encoding="utf-8")))
-    words = ("lr=exponential", "lr.peak=0.01", "memory=low", "memory.decode_threads=1", "note=other")
-    assert printed(built, "--cfg", "job", *words) == said
-    assert printed(built, "-c", "job", "-p", "lr", *words) == said["lr"]
+    expected = unsealed(yaml.safe_load((other.folder / RUN).read_text(encoding="utf-8")))
+    arguments = ("lr=exponential", "lr.peak=0.01", "memory=low", "memory.decode_threads=1", "note=other")
+    assert printed(built, "--cfg", "job", *arguments) == expected
+    assert printed(built, "-c", "job", "-p", "lr", *arguments) == expected["lr"]
 
 
 def test_what_stands_nowhere_is_refused_before_it_is_printed(built: Workspace) -> None:
@@ -95,8 +95,8 @@ def test_bash_completes_options_keys_and_launchers(built: Workspace, tmp_path: P
 
 def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_path: Path) -> None:
     workspace = built.copy(tmp_path / "clone")
-    words = ("hydra.mode=MULTIRUN", "seed=1,2", "hydra.sweep.dir=notes", "hydra.launcher.until=render_config")
-    done = workspace.run(*MULTIRUN, *words, "hydra.launcher.jobs=2", "hydra.launcher.note=two seeds")
+    arguments = ("hydra.mode=MULTIRUN", "seed=1,2", "hydra.sweep.dir=notes", "hydra.launcher.until=render_config")
+    done = workspace.run(*MULTIRUN, *arguments, "hydra.launcher.jobs=2", "hydra.launcher.note=two seeds")
     rows = re.findall(r"^seed=(\d) +(sweep-[\d-]+) +- +done$", done.stdout, re.MULTILINE)
     assert [seed for seed, _ in rows] == ["1", "2"]
     assert sorted(workspace.run("dvc", "exp", "list", "--name-only").stdout.split()) == [name for _, name in rows]
@@ -106,15 +106,15 @@ def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", PROVED)
-def test_six_points_are_experiments_and_children_of_one_run(
-    words: str, built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("arguments", PROVED)
+def test_six_configurations_are_experiments_and_children_of_one_run(
+    arguments: str, built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the real package."""
-    if package := PROVED[words]:
+    if package := PROVED[arguments]:
         monkeypatch.setenv("PYTHONPATH", python_path(extra_packages(package)))
     workspace = built.copy(tmp_path / "clone")
-    workspace.run(*MULTIRUN, "--multirun", *words.split())
+    workspace.run(*MULTIRUN, "--multirun", *arguments.split())
     experiments = workspace.run("dvc", "exp", "list", "--name-only").stdout.split()
     assert len(experiments) == 6
     children = """

@@ -11,7 +11,7 @@ from bakeoff.errors import ConfigError
 from bakeoff.runs.known import known, known_runs
 from bakeoff.runs.leftovers import these_runs
 from bakeoff.runs.status import State, dequeue, write_status
-from bakeoff.sweep.budget import Account, Team, count_minutes, load_team, require_minutes, require_minutes_to_go_on
+from bakeoff.sweep.budget import Account, Team, count_minutes, load_team, require_minutes, require_minutes_to_resume
 from bakeoff.sweep.manifest import JobState, Manifest
 from bakeoff.sweep.queue import add_sweep, remove_sweep
 from commands import run_bakeoff
@@ -41,7 +41,7 @@ def left() -> float:
     return accounts()["the team"].left
 
 
-def line_up(person: str | None = None, **more: object) -> Manifest:
+def queue_sweep(person: str | None = None, **more: object) -> Manifest:
     manifest = sweep(sweep_job(1, max_minutes=30.0, **more), person=person)
     manifest.folder.mkdir(parents=True)
     manifest.write()
@@ -49,36 +49,36 @@ def line_up(person: str | None = None, **more: object) -> Manifest:
     return manifest
 
 
-def trained(folder: Path, name: str, state: State, **said: object) -> Path:
+def make_trained(folder: Path, name: str, state: State, **status: object) -> Path:
     """A run that may train for 30 minutes, of which 12 are over."""
     about = {"training_seconds": 720.0, "spent_seconds": 720.0, "longest_seconds": 1800.0}
-    return made(folder / ".bakeoff/runs", name * 16, state, checkpoint=True, **(about | said))
+    return made(folder / ".bakeoff/runs", name * 16, state, checkpoint=True, **(about | status))
 
 
-def test_a_job_that_waits_reserves_its_longest_time_until_it_leaves_the_line(folder: Path) -> None:
+def test_a_job_that_waits_reserves_its_longest_time_until_it_leaves_the_queue(folder: Path) -> None:
     assert left() == 100
-    manifest = line_up()
+    manifest = queue_sweep()
     assert (accounts()["the team"].reserved, left()) == (30, 70)
     remove_sweep(manifest.id)
     assert left() == 100
 
 
-def test_a_job_that_has_begun_and_does_not_train_yet_reserves_it_as_well(folder: Path) -> None:
-    manifest = line_up()
+def test_a_job_that_has_started_and_does_not_train_yet_reserves_it_as_well(folder: Path) -> None:
+    manifest = queue_sweep()
     began = manifest.jobs[0].begin(time.time())
     manifest.with_job(began).write()
     dequeue(began.experiment)
     assert not known_runs() and left() == 70
-    stopped = trained(folder, "a", State.STOPPED, experiment=began.experiment, ago=60.0)  # by an attempt before
+    stopped = make_trained(folder, "a", State.STOPPED, experiment=began.experiment, ago=60.0)  # by an attempt before
     assert (accounts()["the team"].spent, accounts()["the team"].reserved) == (12, 18)
     shutil.rmtree(stopped)
-    trained(folder, "a", State.RUNNING, experiment=began.experiment)
+    make_trained(folder, "a", State.RUNNING, experiment=began.experiment)
     assert (accounts()["the team"].spent, accounts()["the team"].reserved) == (12, 18)  # and not once more
 
 
 @pytest.mark.parametrize("state", [State.STOPPED, State.SUCCEEDED, State.FAILED, State.CANCELED])
 def test_what_a_training_did_not_use_comes_back_when_it_ends(folder: Path, state: State) -> None:
-    run = trained(folder, "a", State.RUNNING)
+    run = make_trained(folder, "a", State.RUNNING)
     assert left() == 70
     status = known(run).said
     assert status is not None
@@ -87,19 +87,21 @@ def test_what_a_training_did_not_use_comes_back_when_it_ends(folder: Path, state
 
 
 def test_a_training_that_was_killed_gives_back_what_it_did_not_use(folder: Path) -> None:
-    trained(folder, "a", State.RUNNING, process=NOBODY)  # its process is gone, and it has no last word
+    make_trained(folder, "a", State.RUNNING, process=NOBODY)  # its process is gone, and it has no last word
     assert known_runs()[0].state == State.FAILED
     assert (accounts()["the team"].reserved, left()) == (0, 88)
 
 
 def test_what_a_run_took_over_is_not_counted_twice_and_what_a_kill_took_back_is(folder: Path) -> None:
-    trained(folder, "a", State.SUCCEEDED, process=NOBODY)
-    trained(folder, "b", State.SUCCEEDED, process=NOBODY, training_seconds=1200.0, spent_seconds=480.0, parent="a" * 16)
+    make_trained(folder, "a", State.SUCCEEDED, process=NOBODY)
+    make_trained(
+        folder, "b", State.SUCCEEDED, process=NOBODY, training_seconds=1200.0, spent_seconds=480.0, parent="a" * 16
+    )
     assert accounts()["the team"].spent == 12 + 8
 
 
 def test_a_run_that_is_removed_takes_no_minutes_back(folder: Path) -> None:
-    trained(folder, "a", State.FAILED, process=NOBODY)
+    make_trained(folder, "a", State.FAILED, process=NOBODY)
     [leftover] = these_runs(known_runs(), [], {})
     assert leftover.remove() and known_runs() == []
     assert left() == 88
@@ -109,8 +111,8 @@ def test_a_run_that_is_removed_takes_no_minutes_back(folder: Path) -> None:
 
 
 def test_minutes_are_those_of_the_person_whom_a_sweep_was_for(folder: Path) -> None:
-    line_up("ann")
-    trained(folder, "a", State.SUCCEEDED, process=NOBODY, experiment=f"{ID}-1")
+    queue_sweep("ann")
+    make_trained(folder, "a", State.SUCCEEDED, process=NOBODY, experiment=f"{ID}-1")
     each = {owner: (account.spent, account.reserved) for owner, account in accounts().items()}
     assert each == {"the team": (12, 30), "ann": (12, 30), "ben": (0, 0)}
     assert accounts()["ann"].left == 0  # 40, less 42
@@ -120,7 +122,7 @@ def test_minutes_are_those_of_the_person_whom_a_sweep_was_for(folder: Path) -> N
 
 
 def test_runs_of_before_count_for_nothing(folder: Path) -> None:
-    trained(folder, "a", State.SUCCEEDED, process=NOBODY, began=time.time() - 5 * 86_400)
+    make_trained(folder, "a", State.SUCCEEDED, process=NOBODY, began=time.time() - 5 * 86_400)
     assert left() == 88
     day = time.strftime("%Y-%m-%d", time.localtime(time.time() - 2 * 86_400))
     (folder / "conf/team.yaml").write_text(f'minutes: 100\nsince: "{day}"\n', encoding="utf-8")
@@ -128,7 +130,7 @@ def test_runs_of_before_count_for_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("longest", "person", "words"),
+    ("longest", "person", "message"),
     [
         ([None], None, r"train\.max_minutes: must be set, for a training reserves it; 70 are left of the 100 minutes"),
         (
@@ -142,10 +144,10 @@ def test_runs_of_before_count_for_nothing(folder: Path) -> None:
     ],
 )
 def test_more_than_is_left_is_refused_in_one_line(
-    folder: Path, longest: list[float | None], person: str | None, words: str
+    folder: Path, longest: list[float | None], person: str | None, message: str
 ) -> None:
-    line_up()
-    with pytest.raises(ConfigError, match=words) as error:
+    queue_sweep()
+    with pytest.raises(ConfigError, match=message) as error:
         require_minutes(longest, person)
     assert "\n" not in str(error.value)
 
@@ -164,15 +166,15 @@ def test_what_is_just_left_is_given_and_without_a_file_nothing_is_counted(folder
 def test_going_on_reserves_what_is_left_of_the_longest_time(folder: Path) -> None:
     manifest = sweep(sweep_job(1, max_minutes=30.0, state=JobState.STOPPED), sweep_job(2, state=JobState.DONE))
     (folder / "conf/team.yaml").write_text("minutes: 30\n", encoding="utf-8")
-    trained(folder, "a", State.STOPPED, process=NOBODY, experiment=f"{ID}-1")
-    require_minutes_to_go_on(manifest)  # 18 of 18
+    make_trained(folder, "a", State.STOPPED, process=NOBODY, experiment=f"{ID}-1")
+    require_minutes_to_resume(manifest)  # 18 of 18
     (folder / "conf/team.yaml").write_text("minutes: 29\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"must be at most 17, got 18"):
-        require_minutes_to_go_on(manifest)
+        require_minutes_to_resume(manifest)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("minutes: many", r"^conf/team\.yaml:1: minutes: must be a number of 0 or more, got 'many'$"),
         ("minutes: -1", r":1: minutes: must be a number of 0 or more, got -1"),
@@ -183,9 +185,9 @@ def test_going_on_reserves_what_is_left_of_the_longest_time(folder: Path) -> Non
         ("since: null", r"minutes: must be set, for the team"),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_its_line(folder: Path, text: str, words: str) -> None:
+def test_a_mistake_in_the_file_is_reported_with_its_line(folder: Path, text: str, message: str) -> None:
     (folder / "conf/team.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=message):
         load_team()
 
 
@@ -197,7 +199,7 @@ def test_bakeoff_budget_shows_what_is_left(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "dvc.yaml").touch()
-    trained(folder, "a", State.RUNNING, spent_seconds=744.0)
+    make_trained(folder, "a", State.RUNNING, spent_seconds=744.0)
     lines = run_bakeoff(monkeypatch, capsys, "budget")[1].splitlines()
     assert lines[0].split() == ["minutes", "spent", "reserved", "left"]
     assert [line.split() for line in lines[1:]] == [

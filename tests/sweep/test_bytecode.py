@@ -28,14 +28,14 @@ class OnlyBytecode(SourceFileLoader):
 def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The source of two clones; in the first all is compiled."""
     monkeypatch.setenv(bytecode.VARIABLE, str(tmp_path / "kept"))
-    found = [tmp_path / name / "src" for name in ("first", "second")]
-    for clone in found:
+    files = [tmp_path / name / "src" for name in ("first", "second")]
+    for clone in files:
         for name in NAMES:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             (clone / name).write_text(f"FILE = {name!r}\n")
     for name in NAMES:
-        py_compile.compile(str(found[0] / name), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
-    return found
+        py_compile.compile(str(files[0] / name), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+    return files
 
 
 def load(clone: Path, name: str) -> CodeType | None:
@@ -46,23 +46,23 @@ def test_what_one_clone_compiled_the_next_need_not(clones: list[Path]) -> None:
     first, second = clones
     with pytest.raises(Compiled):
         load(second, NAMES[1])
-    bytecode.keep(first)
-    bytecode.give(second)
+    bytecode.keep_compiled(first)
+    bytecode.copy_to_clone(second)
     code = load(second, NAMES[1])
     assert code is not None and "package/part.py" in code.co_consts
 
 
 def test_what_was_edited_is_compiled_again_and_takes_its_place(clones: list[Path]) -> None:
     first, second = clones
-    bytecode.keep(first)
+    bytecode.keep_compiled(first)
     (second / NAMES[1]).write_text("FILE = 'edited'\n")
-    bytecode.give(second)
+    bytecode.copy_to_clone(second)
     assert load(second, NAMES[0]) is not None
     with pytest.raises(Compiled):
         load(second, NAMES[1])
     py_compile.compile(str(second / NAMES[1]), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
-    bytecode.keep(second)
-    bytecode.give(first)
+    bytecode.keep_compiled(second)
+    bytecode.copy_to_clone(first)
     with pytest.raises(Compiled):
         load(first, NAMES[1])
     assert load(first, NAMES[0]) is not None
@@ -72,6 +72,6 @@ def test_a_file_that_is_no_bytecode_is_passed_over(clones: list[Path]) -> None:
     first, second = clones
     [part] = first.rglob("part.*.pyc")
     part.with_name("gone.cpython-311.pyc").write_bytes(part.read_bytes())  # its source was removed
-    bytecode.keep(first)
-    bytecode.give(second)
+    bytecode.keep_compiled(first)
+    bytecode.copy_to_clone(second)
     assert sorted(path.name.partition(".")[0] for path in second.rglob("*.pyc")) == ["__init__", "part"]

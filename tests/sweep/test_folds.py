@@ -1,13 +1,13 @@
-"""A sweep over folds: the one difference in data that points may have, planned before their records are there."""
+"""A sweep over folds: the one difference in data that configurations may have, planned before it has records."""
 
 from pathlib import Path
 
 import pytest
 
 from bakeoff.errors import WorkspaceError
+from bakeoff.sweep.configurations import Configuration
 from bakeoff.sweep.experiment import needed_files
-from bakeoff.sweep.folds import find_fold, is_same_data, make_words
-from bakeoff.sweep.points import Point
+from bakeoff.sweep.folds import find_fold, is_same_data, make_overrides
 from bakeoff.sweep.preflight import preflight, stages_of, sweep_job
 from commands import run_bakeoff
 from drawing import encoded, write
@@ -30,11 +30,11 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-def test_the_words_of_folds() -> None:
-    assert make_words(3) == ["+data.split.fold=1/3,2/3,3/3", "+data.split.test=0"]
+def test_the_overrides_of_folds() -> None:
+    assert make_overrides(3) == ["+data.split.fold=1/3,2/3,3/3", "+data.split.test=0"]
     for number in (1, 101):
         with pytest.raises(WorkspaceError, match=rf"^--folds: must be 2 to 100, got {number}$"):
-            make_words(number)
+            make_overrides(number)
 
 
 def test_data_are_the_same_but_for_their_folds() -> None:
@@ -49,20 +49,25 @@ def test_data_are_the_same_but_for_their_folds() -> None:
 def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pictures.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    words = [(f"+data.split.fold={number}/2", "+data.split.test=0") for number in (1, 2)]
-    jobs = preflight([Point(pair, pair[:1]) for pair in [*words, words[0]]], until="evaluate", folds=True)
-    assert [job.fold for job in jobs] == ["1/2", "2/2"] and [len(job.points) for job in jobs] == [2, 1]
+    overrides = [(f"+data.split.fold={number}/2", "+data.split.test=0") for number in (1, 2)]
+    jobs = preflight(
+        [Configuration(pair, pair[:1]) for pair in [*overrides, overrides[0]]], until="evaluate", folds=True
+    )
+    assert [job.fold for job in jobs] == ["1/2", "2/2"] and [len(job.configurations) for job in jobs] == [2, 1]
     assert stages_of(jobs[0]) == ("build_records", "render_config", "train", "evaluate")
     assert [job.stages["train"] for job in jobs] == ["runs", "runs"]  # not the second from the first's cache
-    ends = {sweep_job("sweep", 1, job.points, job.run, job.options, stages_of(job), job.fold).training for job in jobs}
+    ends = {
+        sweep_job("sweep", 1, job.configurations, job.run, job.options, stages_of(job), job.fold).training
+        for job in jobs
+    }
     assert len(ends) == 2 and jobs[0].estimate.training != jobs[1].estimate.training
     assert jobs[0].options == ("++data.split.test=0", "++data.split.fold='1/2'")
-    [plain] = preflight([Point(("seed=3",), ("seed=3",))], folds=True)
+    [plain] = preflight([Configuration(("seed=3",), ("seed=3",))], folds=True)
     assert plain.fold is None and "build_records" not in stages_of(plain)
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("overrides", "message"),
     [
         (
             (
@@ -77,22 +82,22 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
         ),
         (
             ("sweep", "+data.split.fold=1/2", "+data.split.test=0", "data.max_side=64,32"),
-            "data: must be the same for every point, since their results are compared; ",
+            "data: must be the same for every configuration, since their results are compared; ",
         ),
         (
             ("sweep", "+data.split.fold=1/2,2/2", "+data.split.test=0", "--search", "random", "--trials", "2"),
-            "data: must be the same for every point, since their results are compared; ",
+            "data: must be the same for every configuration, since their results are compared; ",
         ),
         (("suspects", "--folds", "2", "lr=cosin"), "command line: In 'params': Could not find 'lr/cosin'"),
     ],
 )
 def test_what_is_no_fold_is_refused(
-    pictures: Workspace, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch,
+    pictures: Workspace, overrides: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(pictures.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    code, _, errors = run_bakeoff(monkeypatch, capsys, *words, "--dry-run")
+    code, _, errors = run_bakeoff(monkeypatch, capsys, *overrides, "--dry-run")
     assert code == 2 and message in errors
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.run.options import Mlflow
 from bakeoff.sweep import job as module
-from bakeoff.sweep.job import environment, make_experiment
+from bakeoff.sweep.job import make_environment, make_experiment
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal import NOTE, NOTE_VARIABLE, entries_of
 from bakeoff.workspace import journals
@@ -28,24 +28,25 @@ def test_stages_find_this_python_and_compute_with_as_many_threads_whatever_their
     own = {"PATH": "/usr/bin", "HOME": "/home/ada"}
     always = {"PATH": f"{Path(sys.executable).parent}:/usr/bin", "PYTHONUNBUFFERED": "1", "BAKEOFF_DVC_CACHE": "/cache"}
     threads = str(len(os.sched_getaffinity(0)))
-    assert environment(own, Path("/cache"), (0, 2)) == own | always | {
+    assert make_environment(own, Path("/cache"), (0, 2)) == own | always | {
         "BAKEOFF_CORES": "0,2", "TF_NUM_INTRAOP_THREADS": threads
     }  # fmt: skip
     own |= {"TF_NUM_INTRAOP_THREADS": "7"}
-    assert environment(own, Path("/cache"), (0,)) == own | always | {"BAKEOFF_CORES": "0"}
-    assert environment(own, Path("/cache"), ()) == own | always
+    assert make_environment(own, Path("/cache"), (0,)) == own | always | {"BAKEOFF_CORES": "0"}
+    assert make_environment(own, Path("/cache"), ()) == own | always
 
 
 def test_a_job_sees_its_own_gpus_alone() -> None:
     own = {"PATH": "/usr/bin", "CUDA_VISIBLE_DEVICES": "0,1,2"}
     seen = [
-        environment(own, Path("/cache"), (), gpus)["CUDA_VISIBLE_DEVICES"] for gpus in (("GPU-a", "GPU-b"), (), None)
+        make_environment(own, Path("/cache"), (), gpus)["CUDA_VISIBLE_DEVICES"]
+        for gpus in (("GPU-a", "GPU-b"), (), None)
     ]
     assert seen == ["GPU-a,GPU-b", "-1", "0,1,2"]
 
 
 @pytest.mark.parametrize(("note", "notes"), [("two seeds", ["its own", "two seeds"]), (None, ["its own"])])
-def test_the_note_of_a_sweep_is_told_of_each_of_its_runs(
+def test_the_note_of_a_sweep_is_sent_for_each_of_its_runs(
     note: str | None, notes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "conf").mkdir()
@@ -70,5 +71,5 @@ def test_the_note_of_a_sweep_is_told_of_each_of_its_runs(
     with pytest.raises(SystemExit) as end:
         module.main()
     assert end.value.code == 0
-    told = [entry["values"][NOTE] for entry in entries_of(journals() / "7f", "tags") if NOTE in entry["values"]]
-    assert told == notes
+    sent = [entry["values"][NOTE] for entry in entries_of(journals() / "7f", "tags") if NOTE in entry["values"]]
+    assert sent == notes

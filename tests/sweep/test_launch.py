@@ -32,28 +32,28 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def launched(manifest: Manifest, said: list[str] | None = None, rules: Rules | None = None) -> Manifest:
+def run_launch(manifest: Manifest, lines: list[str] | None = None, rules: Rules | None = None) -> Manifest:
     manifest.write()
-    return Launch(manifest, [].append if said is None else said.append, rules or Rules(), Seats(1, 100)).run()
+    return Launch(manifest, [].append if lines is None else lines.append, rules or Rules(), Seats(1, 100)).run()
 
 
-def test_a_job_that_fails_is_said_at_once_and_the_others_go_on(instead: Instead, place: Path) -> None:
+def test_a_job_that_fails_is_reported_at_once_and_the_others_continue(instead: Instead, place: Path) -> None:
     instead({1: "for n in range(99): print('line', n)\nend(3)", 2: "print('fine')\nend(0)"})
-    said: list[str] = []
-    end = launched(sweep(sweep_job(1), sweep_job(2)), said)
+    lines: list[str] = []
+    end = run_launch(sweep(sweep_job(1), sweep_job(2)), lines)
     assert states(end) == states(load_manifest(end.folder)) == [FAILED, DONE]
     assert end.job(1).attempts[-1].why == "ended with code 3"
     log = f".bakeoff/sweeps/{ID}/1.log"
-    [at] = [at for at, line in enumerate(said) if line.endswith(f"s: ended with code 3; the end of {log}:")]
-    assert said[at + 1 : at + 16] == [f"  line {number}" for number in range(84, 99)]
-    assert said[at + 16] == f"2 of 2: seed=2  ({ID}-2)"
-    assert "fine" not in said
+    [at] = [at for at, line in enumerate(lines) if line.endswith(f"s: ended with code 3; the end of {log}:")]
+    assert lines[at + 1 : at + 16] == [f"  line {number}" for number in range(84, 99)]
+    assert lines[at + 16] == f"2 of 2: seed=2  ({ID}-2)"
+    assert "fine" not in lines
     assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "fine\n"
 
 
 def test_with_fail_fast_no_other_job_begins(instead: Instead) -> None:
     instead({1: "end(3)"})
-    end = launched(sweep(sweep_job(1), sweep_job(2)), rules=Rules(fail_fast=True))
+    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=Rules(fail_fast=True))
     assert states(end) == [FAILED, WAITING]
 
 
@@ -63,7 +63,7 @@ def test_only_failures_of_the_passing_kind_are_tried_again(
     monkeypatch.setattr("bakeoff.sweep.launch.SECONDS_BEFORE_RETRY", 0.0)
     killed_twice = "open('tries', 'a').write('x')\nif len(open('tries').read()) < 3: os.kill(os.getpid(), 9)\nend(0)"
     instead({1: killed_twice, 2: "open('other', 'a').write('x')\nend(3)"})
-    end = launched(sweep(sweep_job(1), sweep_job(2)), rules=Rules(retries=2))
+    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=Rules(retries=2))
     assert states(end) == [DONE, FAILED]
     assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
         (FAILED, "killed"), (FAILED, "killed"), (DONE, None)
@@ -80,7 +80,7 @@ def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path)
     instead({number: f"n = {number}\n{code}" for number in (1, 2, 3)})
     seen: list[list[str]] = []
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         if line.startswith("2 of 3: "):
             while len(began := sorted(path.name for path in place.glob("*.began"))) < 2:
                 time.sleep(0.02)
@@ -90,7 +90,7 @@ def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path)
 
     manifest = sweep(*(sweep_job(number, memory_bytes=40) for number in (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(side_by_side=3), Seats(3, 100, (0, 1, 2, 3, 4, 5))).run()
+    end = Launch(manifest, print_line, Rules(side_by_side=3), Seats(3, 100, (0, 1, 2, 3, 4, 5))).run()
     assert states(end) == [DONE] * 3
     assert seen == [["1.began", "2.began"]]
     assert [(place / f"{number}.began").read_text() for number in (1, 2)] == ["0,1", "2,3"]
@@ -105,13 +105,13 @@ def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None
     """
     instead({1: "end(0)", 2: waits})
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         if line == "ready":
             raise KeyboardInterrupt
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(follow=True), Seats(1, 100)).run()
+    end = Launch(manifest, print_line, Rules(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, WAITING]
     assert end.job(2).attempts[-1].why == "stopped by Ctrl-C"
     assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "ready\nsaved\n"
@@ -132,11 +132,11 @@ def test_what_an_earlier_launcher_left_is_waited_for_counted_or_run(instead: Ins
     lock = str(manifest.folder / "2.lock")
     held = subprocess.Popen([sys.executable, "-c", holds, lock], stdout=subprocess.PIPE)
     assert held.stdout and held.stdout.readline()
-    said: list[str] = []
-    end = launched(manifest, said)
+    lines: list[str] = []
+    end = run_launch(manifest, lines)
     assert states(end) == [DONE] * 4
     assert [len(job.attempts) for job in end.jobs] == [0, 1, 1, 2]
-    assert said[:3] == ["2 of 4 still runs, from before", "3 of 4 done meanwhile", "4 of 4 failed meanwhile: killed"]
+    assert lines[:3] == ["2 of 4 still runs, from before", "3 of 4 done meanwhile", "4 of 4 failed meanwhile: killed"]
     held.wait()
     held.stdout.close()
 
@@ -145,7 +145,7 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
     instead({1: "print('=', flush=True)\nend(0)", 3: "print('===', flush=True)\nend(0)"})
     queued: list[list[tuple[str, str]]] = []
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         if line.startswith("="):
             runs = known_runs()
             queued.append([(run.fingerprint[-2:], run.state) for run in runs])
@@ -154,7 +154,7 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, say, Rules(follow=True), Seats(1, 100)).run()
+    end = Launch(manifest, print_line, Rules(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, DONE]
     assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
     assert list((place / ".bakeoff/queued").iterdir()) == []
@@ -184,14 +184,16 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
         end(130)
     """
     instead({1: "end(0)", 2: waits, 3: "end(0)"})
-    manifest, said, source = sweep(), list[str](), OneByOne(3)
+    manifest, lines, source = sweep(), list[str](), OneByOne(3)
     manifest.write()
-    end = Launch(manifest, said.append, Rules(follow=True), Seats(1, 100), source).run()
+    end = Launch(manifest, lines.append, Rules(follow=True), Seats(1, 100), source).run()
     assert states(end) == states(load_manifest(end.folder)) == [DONE, JobState.PRUNED, DONE]
     assert end.job(2).attempts[-1].why == "worse than others"
-    assert "saved" in said and any(line.endswith("s: worse than others") and "given up after" in line for line in said)
+    assert "saved" in lines and any(
+        line.endswith("s: worse than others") and "given up after" in line for line in lines
+    )
     assert source.seats == [1, 1, 1]
-    assert launched(end).jobs == end.jobs  # a job that was given up is not taken up again
+    assert run_launch(end).jobs == end.jobs  # a job that was given up is not taken up again
 
 
 def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
@@ -210,11 +212,11 @@ def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
     manifest = sweep()
     manifest.write()
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         if line.startswith("2 of 2: "):
             made(place / ".bakeoff/runs", "ab12", State.STOPPED, experiment=f"{ID}-2", started=4e9, ago=9)
 
-    end = Launch(manifest, say, Rules(), Seats(1, 100), OneByOne(2)).run()
+    end = Launch(manifest, print_line, Rules(), Seats(1, 100), OneByOne(2)).run()
     assert states(end) == [DONE, JobState.PRUNED] and end.job(2).fingerprint == "ab12"
     assert (place / "evaluates").exists() and not JobWorkspace(f"{ID}-2")._clone.exists()
 
@@ -233,28 +235,28 @@ def test_a_queue_dies_with_its_sweep(place: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
-def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_resume_goes_on(
+def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_can_be_resumed(
     instead: Instead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listens = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: end(75))\n"
     instead({1: f"{listens}open('began', 'w').close()\ntime.sleep(60)"})
-    look = Launch.look
+    check_jobs = Launch.check_jobs
 
-    def look_or_leave(launch: Launch) -> None:
+    def check_or_leave(launch: Launch) -> None:
         if Path("began").exists():
             raise TakenAway("SIGUSR2")
-        look(launch)
+        check_jobs(launch)
 
-    monkeypatch.setattr(Launch, "look", look_or_leave)
-    manifest, said = sweep(sweep_job(1), sweep_job(2)), list[str]()
+    monkeypatch.setattr(Launch, "check_jobs", check_or_leave)
+    manifest, lines = sweep(sweep_job(1), sweep_job(2)), list[str]()
     with pytest.raises(TakenAway, match=rf"^stopped by SIGUSR2; `bakeoff sweep --resume {ID}` goes on$"):
-        launched(manifest, said)
+        run_launch(manifest, lines)
     end = load_manifest(manifest.folder)
-    assert states(end) == [STOPPED, WAITING] and said[-1] == "stopped by SIGUSR2; what runs is saved"
+    assert states(end) == [STOPPED, WAITING] and lines[-1] == "stopped by SIGUSR2; what runs is saved"
     assert end.job(1).why == "stopped, for the machine was taken away"
-    monkeypatch.setattr(Launch, "look", look)
+    monkeypatch.setattr(Launch, "check_jobs", check_jobs)
     instead({1: "end(0)", 2: "end(0)"})
-    assert states(launched(end)) == [DONE, DONE]
+    assert states(run_launch(end)) == [DONE, DONE]
 
 
 class Shaky(ThisMachine):
@@ -274,16 +276,16 @@ class Shaky(ThisMachine):
         return process
 
 
-def test_a_job_whose_node_was_lost_goes_on_elsewhere_without_a_retry(instead: Instead) -> None:
+def test_a_job_whose_node_was_lost_resumes_elsewhere_without_a_retry(instead: Instead) -> None:
     instead({1: "end(0)"})
-    manifest, said = sweep(sweep_job(1), sweep_job(2)), list[str]()
+    manifest, lines = sweep(sweep_job(1), sweep_job(2)), list[str]()
     manifest.write()
-    end = Launch(manifest, said.append, Rules(), Seats(1, 100), place=Shaky(2)).run()
+    end = Launch(manifest, lines.append, Rules(), Seats(1, 100), place=Shaky(2)).run()
     assert states(end) == [DONE, FAILED] and end.place == load_manifest(end.folder).place == "shaky"
     assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
         (STOPPED, "stopped, for its node was lost"), (STOPPED, "stopped, for its node was lost"), (DONE, None)
     ]  # fmt: skip
-    assert said.count("1 of 2 is stopped, for its node was lost; it goes on elsewhere") == 2
+    assert lines.count("1 of 2 is stopped, for its node was lost; it goes on elsewhere") == 2
     assert end.job(2).why == "needs 9 CPUs"
 
 

@@ -23,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_written_is_read_and_each_attempt_stays() -> None:
     job = sweep_job(1).begin(10.0).end(12.5, JobState.FAILED, "killed").in_state(JobState.WAITING)
     job = job.begin(20.0).end(30.0, JobState.DONE, fingerprint="ab12", run_id="7f", value=0.25)
-    manifest = sweep(job, sweep_job(2, points=(("seed=2",), ("seed=02",))))
+    manifest = sweep(job, sweep_job(2, configurations=(("seed=2",), ("seed=02",))))
     manifest.write()
     assert load_manifest(manifest.folder) == manifest
     tree = json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))
@@ -31,14 +31,18 @@ def test_what_is_written_is_read_and_each_attempt_stays() -> None:
         {"began": 10.0, "ended": 12.5, "state": "failed", "why": "killed"},
         {"began": 20.0, "ended": 30.0, "state": "done", "why": None},
     ]
+    assert tree["words"] == list(manifest.overrides) and tree["jobs"][1]["points"] == [["seed=2"], ["seed=02"]]
     assert (tree["jobs"][0]["state"], tree["jobs"][0]["value"], tree["jobs"][1]["state"]) == ("done", 0.25, "waiting")
 
 
 def test_what_a_search_knows_is_written_to_the_bit() -> None:
-    job = sweep_job(1, state=JobState.PRUNED, rendered="5c", looks=((10, 0.1 + 0.2), (20, 1e-17)))
+    job = sweep_job(1, state=JobState.PRUNED, rendered="5c", validations=((10, 0.1 + 0.2), (20, 1e-17)))
     manifest = sweep(job, search=Search("tpe", 3, "loss", "min", 7, False, ("train",)))
     manifest.write()
     assert load_manifest(manifest.folder) == manifest
+    assert json.loads((manifest.folder / FILE).read_text(encoding="utf-8"))["jobs"][0]["looks"] == [
+        [10, 0.1 + 0.2], [20, 1e-17]
+    ]  # fmt: skip
     assert (manifest.expected, sweep(job).expected) == (3, 1)
 
 
@@ -109,7 +113,7 @@ def test_only_one_launches_a_sweep() -> None:
         ),
     ],
 )
-def test_a_manifest_that_this_version_cannot_read_is_said(text: str, message: str, place: Path) -> None:
+def test_a_manifest_that_this_version_cannot_read_is_reported(text: str, message: str, place: Path) -> None:
     (place / FILE).write_text(text, encoding="utf-8")
     with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep anew$"):
         load_manifest(place)

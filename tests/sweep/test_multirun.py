@@ -1,4 +1,4 @@
-"""The Hydra application on conf/: its words, its sweepers and launchers, Hydra's own and those that others write."""
+"""The Hydra application on conf/: its overrides, and sweepers and launchers of Hydra and of others."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
 from bakeoff.errors import BakeoffError, ConfigError
-from bakeoff.sweep.hydra_launch import LaunchByHydra, _passed_on
+from bakeoff.sweep.configurations import Configuration
+from bakeoff.sweep.hydra_launch import LaunchByHydra, _pass_signals_on
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.multirun import FULL_ERROR, Multirun
 from bakeoff.sweep.multirun_settings import Settings
 from bakeoff.sweep.place import Place, ThisMachine
-from bakeoff.sweep.points import Point
 from bakeoff.workspace import STOP_FILE, queued
 from imports import ROOT
 from made_sweeps import ID, states, sweep, sweep_job
@@ -59,11 +59,11 @@ class Heard:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         self.lines.append(line)
 
-    def show(self, jobs: Sequence[Any], points: int, settings: Settings, *, ask: bool) -> None:
-        self.say(f"{points} points")
+    def show(self, jobs: Sequence[Any], configurations: int, settings: Settings, *, ask: bool) -> None:
+        self.print_line(f"{configurations} configurations")
 
     def place_at(self, on: str | None) -> AbstractContextManager[Place]:
         assert on is None
@@ -80,21 +80,21 @@ class Entered(Multirun):
 
     come_to: Callable[[int], float | None] = staticmethod(lambda seed: 0.5)
 
-    def __init__(self, *words: str, going_on: Manifest | None = None, **said: Any) -> None:
+    def __init__(self, *overrides: str, resumed: Manifest | None = None, **options: Any) -> None:
         self.heard, self.entered, self.runs = Heard(), list[list[str]](), 0
         self.names: list[str] = []
-        super().__init__(self.heard, words, said=said, going_on=going_on)
-        self._as_begun = False  # there is no snapshot
+        super().__init__(self.heard, overrides, options=options, resumed=resumed)
+        self._uses_start_folder = False  # there is no snapshot
 
-    def _enter(self, points: Sequence[Point], manifest: Manifest | None) -> Manifest:
-        self.entered += [list(point.overrides) for point in points]
-        self.names += [point.name for point in points]
+    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest:
+        self.entered += [list(configuration.overrides) for configuration in configurations]
+        self.names += [configuration.name for configuration in configurations]
         known = manifest.jobs if manifest else ()
         more = [
-            sweep_job(len(known) + place, points=(point.varied or point.overrides,))
-            for place, point in enumerate(points, 1)
+            sweep_job(len(known) + place, configurations=(configuration.varied or configuration.overrides,))
+            for place, configuration in enumerate(configurations, 1)
         ]
-        return sweep(*known, *more, words=self._words)
+        return sweep(*known, *more, overrides=self._overrides)
 
     def _run(self, manifest: Manifest) -> Manifest:
         self.runs += 1
@@ -106,15 +106,15 @@ class Entered(Multirun):
         return replace(manifest, jobs=tuple(jobs))
 
 
-def multirun(application: Multirun, *words: str) -> Manifest | None:
-    sys.argv = ["multirun", *words]
+def multirun(application: Multirun, *overrides: str) -> Manifest | None:
+    sys.argv = ["multirun", *overrides]
     return application.run()
 
 
-def entered(*words: str, **said: Any) -> list[str]:
-    application = Entered(*words, **said)
-    multirun(application, "--multirun", *words)
-    return [" ".join(point) for point in application.entered]
+def entered(*overrides: str, **options: Any) -> list[str]:
+    application = Entered(*overrides, **options)
+    multirun(application, "--multirun", *overrides)
+    return [" ".join(configuration) for configuration in application.entered]
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "points"),
+    ("overrides", "configurations"),
     [
         (["lr=cosine,exponential"], ["lr=cosine", "lr=exponential"]),
         (["lr.peak=0.05,1e-1"], ["lr.peak=0.05", "lr.peak=0.1"]),
@@ -147,10 +147,12 @@ def arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_hydras_own_sweeper_makes_the_points(words: list[str], points: list[str], place: Path) -> None:
+def test_hydras_own_sweeper_makes_the_configurations(
+    overrides: list[str], configurations: list[str], place: Path
+) -> None:
     params = place / "params.yaml"
     params.write_text(params.read_text().replace("lr: {use: preset}", "lr: {use: preset, floor: 0.1}"))
-    assert entered(*words) == points
+    assert entered(*overrides) == configurations
 
 
 def test_hydra_composes_once_for_each_choice_of_options(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +167,12 @@ def test_hydra_composes_once_for_each_choice_of_options(monkeypatch: pytest.Monk
     application = Entered()
     multirun(application, "-m", "lr=cosine,constant", "seed=range(0,20)", "lr.peak=1,2")
     assert len(application.names) == 80
-    assert [sorted(words) for words in composed] == [
+    assert [sorted(overrides) for overrides in composed] == [
         ["lr.peak=1", "lr=cosine", "seed=0"], ["lr.peak=1", "lr=constant", "seed=0"]
     ]  # fmt: skip
 
 
-def test_a_point_is_named_by_what_varies() -> None:
+def test_a_configuration_is_named_by_what_varies() -> None:
     application = Entered()
     multirun(application, "-m", "lr=cosine,constant", "seed=7", "lr.peak=1,2")
     assert application.names == [
@@ -181,21 +183,21 @@ def test_a_point_is_named_by_what_varies() -> None:
     assert application.names == ["seed=7"]
 
 
-def test_without_multirun_it_is_one_point() -> None:
+def test_without_multirun_it_is_one_configuration() -> None:
     application = Entered()
     multirun(application, "seed=7", "lr=cosine")
     assert application.entered == [["seed=7", "lr=cosine"]] and application.runs == 1
 
 
-def test_what_params_yaml_changes_goes_before_a_preset_and_after_an_option(place: Path) -> None:
+def test_what_params_yaml_changes_comes_before_a_preset_and_after_an_option(place: Path) -> None:
     params = place / "params.yaml"
     text = params.read_text().replace("lr: {use: preset}", "lr: {use: exponential, peak: 0.3}")
     params.write_text(text.replace("seed: 0", "seed: 5"))
 
     class Composed(Entered):
-        def set_up(self, settings: Any, begun_by: Any, hydra_context: Any, config: Any) -> None:
+        def set_up(self, settings: Any, other_launcher: Any, hydra_context: Any, config: Any) -> None:
             self.config = config
-            super().set_up(settings, begun_by, hydra_context, config)
+            super().set_up(settings, other_launcher, hydra_context, config)
 
     application = Composed()
     multirun(application, "-m", "memory=low,high", "train.epochs=2")
@@ -208,7 +210,7 @@ REFUSED = [
     (["-m", "sed=1,2"], "command line: Could not override 'sed'. To append to your config use +sed=1; Key 'sed'"),
     (["-m", "lr=cosin,cosine"], "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'"),
     (["-m", "+lr.peak=1,2"], "command line: Could not append to config. An item is already at 'lr.peak'. Either remo"),
-    (["-m", "lr.peak=interval(0,1)"], "command line: lr.peak=interval(0,1): an interval has no points"),
+    (["-m", "lr.peak=interval(0,1)"], "command line: lr.peak=interval(0,1): an interval has no values"),
     (["-m", "seed=1,2", "--cfg", "job"], "command line: Only one of --run, --multirun, --cfg, --info and"),
     (["-m", "hydra/launcher=slurm"], "command line: In 'hydra/config': Could not find 'hydra/launcher/slurm'"),
     (["-m", "hydra.sweeper.n=2"], "command line: Could not override 'hydra.sweeper.n'. To append to your config use +"),
@@ -217,7 +219,7 @@ REFUSED = [
         "command line: Error in call to target 'hydra_plugins.kitchen.launcher.OneByOne': TypeError(",
     ),
     (["-m", "hydra.sweep.dir=${nothing}", "seed=1,2"], "command line: Interpolation key 'nothing' not found"),
-    (["-m", "seed=range(3,3)"], "command line: seed=range(3,3): must stand for one point or more, got none"),
+    (["-m", "seed=range(3,3)"], "command line: seed=range(3,3): must stand for one configuration or more, got none"),
     (["-m", "hydra.launcher.jobs=0"], "hydra.launcher.jobs: must be a whole number, 1 or more, got 0"),
     (["-m", "hydra.launcher.retries=two"], "hydra.launcher.retries: must be a whole number, 0 or more, got 'two'"),
     (["-m", "hydra.launcher.yes=1"], "hydra.launcher.yes: must be true or false, got 1"),
@@ -229,12 +231,12 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "message"), REFUSED, ids=[" ".join(words) for words, _ in REFUSED])
-def test_what_hydra_refuses_is_one_line_and_leaves_nothing(words: list[str], message: str, place: Path) -> None:
+@pytest.mark.parametrize(("overrides", "message"), REFUSED, ids=[" ".join(overrides) for overrides, _ in REFUSED])
+def test_what_hydra_refuses_is_one_line_and_leaves_nothing(overrides: list[str], message: str, place: Path) -> None:
     before = files_of(place)
-    application = Entered(*[word for word in words if not word.startswith("-") and word != "job"])
+    application = Entered(*[override for override in overrides if not override.startswith("-") and override != "job"])
     with pytest.raises(BakeoffError) as raised:
-        multirun(application, *words)
+        multirun(application, *overrides)
     assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
     assert application.runs == 0 and files_of(place) == before and FULL_ERROR not in os.environ
 
@@ -245,10 +247,10 @@ def test_one_who_asks_hydra_for_the_whole_error_gets_it(monkeypatch: pytest.Monk
         multirun(Entered(), "-m", "sed=1,2")
 
 
-def test_side_by_side_is_a_launchers_own_word() -> None:
-    words = ("seed=1,2", "hydra/launcher=one_by_one")
+def test_side_by_side_is_a_launchers_own_setting() -> None:
+    overrides = ("seed=1,2", "hydra/launcher=one_by_one")
     with pytest.raises(ConfigError, match="^--jobs: must stand without hydra/launcher=one_by_one: the launcher's own"):
-        multirun(Entered(*words, jobs=2), "-m", *words)
+        multirun(Entered(*overrides, jobs=2), "-m", *overrides)
 
 
 def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,37 +271,37 @@ class Launched(Entered):
         assert self._launcher is not None
         manifest.folder.mkdir(parents=True, exist_ok=True)
         manifest.write()
-        launch = LaunchByHydra(manifest, self.heard.say, self._settings.rules(), self._launcher, ())
+        launch = LaunchByHydra(manifest, self.heard.print_line, self._settings.rules(), self._launcher, ())
         return launch.run()
 
 
-def launched(manifest: Manifest, said: list[str] | None = None, **rules: bool) -> Manifest:
-    application = Launched(*manifest.words, going_on=manifest, **rules)
-    application.heard.lines = [] if said is None else said
+def launched(manifest: Manifest, lines: list[str] | None = None, **rules: bool) -> Manifest:
+    application = Launched(*manifest.overrides, resumed=manifest, **rules)
+    application.heard.lines = [] if lines is None else lines
     manifest.write()
-    end = multirun(application, "-m", *manifest.words)
+    end = multirun(application, "-m", *manifest.overrides)
     assert end is not None
     return end
 
 
 def test_a_launcher_of_hydras_begins_each_job_and_the_manifest_knows_how_it_ended(instead: Instead) -> None:
     instead({1: "print('one', flush=True)\nend(0)", 2: "end(3)", 3: "os.kill(os.getpid(), 9)", 4: "end(0)"})
-    said: list[str] = []
+    lines: list[str] = []
     jobs = (sweep_job(1), sweep_job(2), sweep_job(3), sweep_job(4, state=DONE))
-    end = launched(sweep(*jobs, words=ONE_BY_ONE), said, follow=True)
+    end = launched(sweep(*jobs, overrides=ONE_BY_ONE), lines, follow=True)
     assert states(end) == states(load_manifest(end.folder)) == [DONE, FAILED, FAILED, DONE]
     assert [job.attempts[-1].why for job in end.jobs[:3]] == [None, "ended with code 3", "killed"]
-    assert "1: one" in said and end.job(4).attempts == ()
+    assert "1: one" in lines and end.job(4).attempts == ()
     assert list(Path(".bakeoff/hydra").glob("*/0"))  # where Hydra keeps what a launcher writes
     instead({2: "end(0)", 3: "end(0)"})
     assert states(launched(end)) == [DONE] * 4
 
 
-def test_what_bakeoff_stop_takes_off_is_not_begun(instead: Instead) -> None:
+def test_what_bakeoff_stop_takes_off_is_not_started(instead: Instead) -> None:
     instead({1: f"open({str(queued() / 'sweep-20260102-030405-2' / STOP_FILE)!r}, 'w').close()\nend(0)"})
-    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE))
+    end = launched(sweep(sweep_job(1), sweep_job(2), overrides=ONE_BY_ONE))
     assert states(end) == [DONE, STOPPED]
-    assert end.job(2).attempts[-1].why == "not begun, as `bakeoff stop` asked"
+    assert end.job(2).attempts[-1].why == "not started, as `bakeoff stop` asked"
 
 
 def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
@@ -322,13 +324,13 @@ def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
                 raise KeyboardInterrupt
             super().append(text)
 
-    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE), Impatient(), follow=True)
+    end = launched(sweep(sweep_job(1), sweep_job(2), overrides=ONE_BY_ONE), Impatient(), follow=True)
     assert states(end) == [STOPPED, WAITING]
     assert end.job(1).attempts[-1].why == "stopped by Ctrl-C"
     assert not (end.folder / "2.log").exists()
 
 
-def test_a_job_whose_machine_was_taken_away_is_begun_again_by_its_launcher(instead: Instead) -> None:
+def test_a_job_whose_machine_was_taken_away_is_started_again_by_its_launcher(instead: Instead) -> None:
     """The second life writes its outcome only when that of the first was noticed."""
     lives = f"""
         try: end(75)
@@ -338,12 +340,12 @@ def test_a_job_whose_machine_was_taken_away_is_begun_again_by_its_launcher(inste
         end(0)
     """
     instead({1: lives, 2: "end(75)"})
-    said: list[str] = []
-    end = launched(sweep(sweep_job(1), sweep_job(2), words=ONE_BY_ONE), said)
+    lines: list[str] = []
+    end = launched(sweep(sweep_job(1), sweep_job(2), overrides=ONE_BY_ONE), lines)
     assert states(end) == [DONE, STOPPED]
     taken = "stopped, for the machine was taken away"
     assert [attempt.why for attempt in end.job(1).attempts] == [taken, None] and end.job(2).why == taken
-    assert f"1 of 2 is {taken}; its launcher begins it again" in said
+    assert f"1 of 2 is {taken}; its launcher begins it again" in lines
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
@@ -355,7 +357,7 @@ def test_a_launchers_own_handler_has_its_turn_when_the_job_has_ended() -> None:
         assert child.stdout and child.stdout.readline()
         before = signal.signal(signal.SIGUSR2, lambda number, frame: asked.append((number, child.returncode)))
         try:
-            with _passed_on(child.pid):
+            with _pass_signals_on(child.pid):
                 signal.raise_signal(signal.SIGTERM)
                 child.wait()
         finally:
@@ -363,10 +365,10 @@ def test_a_launchers_own_handler_has_its_turn_when_the_job_has_ended() -> None:
     assert asked == [(signal.SIGUSR2, 75)]
 
 
-def test_a_launcher_that_cannot_is_said_for_every_job(instead: Instead) -> None:
+def test_a_launcher_that_cannot_is_reported_for_every_job(instead: Instead) -> None:
     instead({})
-    words = (*ONE_BY_ONE, "hydra.launcher.refuses='no such cluster'")
-    end = launched(sweep(sweep_job(1), sweep_job(2), words=words))
+    overrides = (*ONE_BY_ONE, "hydra.launcher.refuses='no such cluster'")
+    end = launched(sweep(sweep_job(1), sweep_job(2), overrides=overrides))
     assert [job.attempts[-1].why for job in end.jobs] == ["the launcher: no such cluster"] * 2
 
 
@@ -383,7 +385,7 @@ class Lost(Climb):
 UPHILL = ("lr=cosine", "hydra/sweeper=uphill")
 
 
-def test_a_sweeper_of_hydras_proposes_by_what_its_points_came_to() -> None:
+def test_a_sweeper_of_hydras_proposes_by_the_results_of_its_configurations() -> None:
     climb = Climb(*UPHILL)
     manifest = multirun(climb, "-m", *UPHILL)
     assert climb.entered == [["lr=cosine", f"seed={seed}"] for seed in (1, 2, 3, 4)]  # 4 is worse than 3
@@ -392,18 +394,18 @@ def test_a_sweeper_of_hydras_proposes_by_what_its_points_came_to() -> None:
     assert len(list(Path(".bakeoff/hydra").iterdir())) == 1  # where a sweeper may write what it found
 
 
-def test_a_sweeper_that_goes_on_runs_no_point_again() -> None:
+def test_a_sweeper_that_resumes_runs_no_configuration_again() -> None:
     first = multirun(Climb(*UPHILL), "-m", *UPHILL)
     assert first is not None
     two = replace(first, jobs=first.jobs[:2])
     two.folder.mkdir(parents=True)
-    climb = Climb(*UPHILL, going_on=two)
+    climb = Climb(*UPHILL, resumed=two)
     second = multirun(climb, "-m", *UPHILL)
     assert second is not None and second.jobs == first.jobs
     assert climb.entered == [["lr=cosine", "seed=3"], ["lr=cosine", "seed=4"]] and climb.runs == 2
 
 
-def test_a_sweeper_is_told_of_a_point_that_came_to_nothing() -> None:
+def test_a_sweeper_gets_an_error_for_a_configuration_without_a_result() -> None:
     application = Lost(*UPHILL)
     manifest = multirun(application, "-m", *UPHILL)
     assert manifest is not None and states(manifest) == [DONE, FAILED]
@@ -417,7 +419,7 @@ def test_hydras_own_sweeper_needs_no_number() -> None:
 
 
 def test_batches_of_hydras_own_sweeper_are_one_sweep() -> None:
-    words = ("seed=range(0,5)", "hydra.sweeper.max_batch_size=2")
-    application = Entered(*words)
-    manifest = multirun(application, "-m", *words)
+    overrides = ("seed=range(0,5)", "hydra.sweeper.max_batch_size=2")
+    application = Entered(*overrides)
+    manifest = multirun(application, "-m", *overrides)
     assert manifest is not None and [job.number for job in manifest.jobs] == [1, 2, 3, 4, 5] and application.runs == 3

@@ -1,4 +1,4 @@
-"""What `dvc exp run -S` makes of params.yaml is what the point asked for. DVC's own code is the judge."""
+"""What `dvc exp run -S` makes of params.yaml is what the configuration asked for. DVC's own code is the judge."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from dvc.utils.hydra import apply_overrides
 from bakeoff.config.words import applied
 from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
-from bakeoff.sweep.parameters import set_options
+from bakeoff.sweep.parameters import list_options
 
 GROUPS = ["data", "model", "lr", "train", "track", "optimizer"]
 PARAMS = """\
@@ -56,19 +56,21 @@ def through_dvc(folder: Path, text: str, options: list[str]) -> dict[str, Any]:
         (["seed=0"], []),
     ],
 )
-def test_dvc_makes_of_params_what_the_point_wants(overrides: list[str], options: list[str], tmp_path: Path) -> None:
+def test_dvc_makes_of_params_what_the_configuration_wants(
+    overrides: list[str], options: list[str], tmp_path: Path
+) -> None:
     params = tmp_path / "now.yaml"
     params.write_text(PARAMS, encoding="utf-8")
     now = read_mapping(params)
     wanted = applied(now, overrides, GROUPS)
-    assert set_options(now, wanted) == options
+    assert list_options(now, wanted) == options
     assert through_dvc(tmp_path, PARAMS, options) == wanted
 
 
-def test_keys_that_are_no_words_travel_inside_of_their_mapping(tmp_path: Path) -> None:
+def test_keys_that_are_no_names_travel_inside_of_their_mapping(tmp_path: Path) -> None:
     now = {"data": {"names": {"a.b": 1, "d": "x", "c": None}}}
     wanted = {"data": {"names": {"a.b": 2, "d": "x"}}}
-    options = set_options(now, wanted)
+    options = list_options(now, wanted)
     assert options == ["~data.names", "++data.names={a.b:2,d:x}"]
     assert through_dvc(tmp_path, "data: {names: {a.b: 1, d: x, c: null}}\n", options) == wanted
 
@@ -85,4 +87,4 @@ def test_keys_that_are_no_words_travel_inside_of_their_mapping(tmp_path: Path) -
 )
 def test_what_dvc_would_change_on_the_way_is_refused(wanted: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
-        set_options({}, wanted)
+        list_options({}, wanted)

@@ -1,4 +1,4 @@
-"""What MLflow is told of a sweep and of its points."""
+"""What MLflow gets of a sweep and of its configurations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.sweep.manifest import JobState
-from bakeoff.sweep.parent_run import parent_run, tag_points
+from bakeoff.sweep.parent_run import parent_run, tag_configurations
 from bakeoff.tracking.journal import Journal, entries
 from bakeoff.tracking.sync import report_interrupted
 from bakeoff.tracking.target import Target, target_in
@@ -22,7 +22,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place: Path) -> None:
+def test_mlflow_gets_the_sweep_itself_once_and_its_end_each_time(place: Path) -> None:
     done = sweep_job(1, state=JobState.DONE, value=0.5, fingerprint="ab12", run_id="7f")
     manifest = sweep(done, sweep_job(2), track={"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None})
     manifest = replace(manifest, note="which seed")
@@ -30,27 +30,27 @@ def test_mlflow_is_told_of_the_sweep_itself_once_and_of_its_end_each_time(place:
     for state in ("KILLED", "FINISHED"):
         with parent_run(manifest):
             assert report_interrupted() == []  # whoever looks meanwhile
-        told = [entry for entry, _ in entries(journals() / ID) if entry]
-        assert told[-1]["state"] == state
+        sent = [entry for entry, _ in entries(journals() / ID) if entry]
+        assert sent[-1]["state"] == state
         manifest = manifest.with_job(sweep_job(2, state=JobState.DONE, value=0.75))
         manifest.write()
-    assert [entry["name"] for entry in told if entry["kind"] == "run"] == [ID]
+    assert [entry["name"] for entry in sent if entry["kind"] == "run"] == [ID]
     tags: dict[str, str] = {}
-    for entry in told:
+    for entry in sent:
         tags |= entry["values"] if entry["kind"] == "tags" else {}
     assert tags["mlflow.note.content"] == "which seed" and "<p>which seed</p>" in (
         manifest.folder / "report.html"
     ).read_text(encoding="utf-8")
     assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
     assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
-    files = {entry["name"] for entry in told if entry["kind"] == "file"}
+    files = {entry["name"] for entry in sent if entry["kind"] == "file"}
     assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
 
 
-def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path) -> None:
-    manifest = sweep(sweep_job(1), sweep_job(2, points=(("lr=cosine", "seed=2"), ("lr=cosine", "seed=02"))))
+def test_the_runs_of_configurations_are_tagged_and_no_other_run_is(place: Path) -> None:
+    manifest = sweep(sweep_job(1), sweep_job(2, configurations=(("lr=cosine", "seed=2"), ("lr=cosine", "seed=02"))))
     experiments = {"own": f"{ID}-2", "reused": f"{ID}-1", "other": "sweep-20250101-000000-1", "alone": None}
     for run, experiment in experiments.items():
         journal = Journal(run)
@@ -58,13 +58,13 @@ def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path
         journal.run(run)
         journal.tags({"bakeoff.host": "here"} | ({"DVC_EXP_NAME": experiment} if experiment else {}))
         journal.close()
-    tag_points(manifest)
-    tag_points(manifest)
-    told = {
+    tag_configurations(manifest)
+    tag_configurations(manifest)
+    sent = {
         run: [entry["values"] for entry, _ in entries(journals() / run) if entry and entry["kind"] == "tags"][1:]
         for run in experiments
     }
-    assert told == {
+    assert sent == {
         "own": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "2", "bakeoff.sweep_point": "lr=cosine seed=2"}],
         "reused": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "1", "bakeoff.sweep_point": "seed=1"}],
         "other": [],
@@ -72,7 +72,7 @@ def test_the_runs_of_points_say_which_they_are_and_no_other_run_does(place: Path
     }
 
 
-def test_a_sweep_that_is_not_tracked_is_told_to_nobody(place: Path) -> None:
+def test_a_sweep_that_is_not_tracked_is_sent_to_nobody(place: Path) -> None:
     manifest = sweep(sweep_job(1))
     manifest.write()
     with parent_run(manifest):

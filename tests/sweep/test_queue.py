@@ -1,4 +1,4 @@
-"""What is added first begins first; the line outlives whoever runs it, and what nobody wants is not begun."""
+"""The sweep that is added first starts first. The queue outlives the process that runs it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from bakeoff.runs.known import known_runs
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, load_manifest, one_launcher
-from bakeoff.sweep.queue import QueueRun, add_sweep, find_in_line, line_up, remove_sweep, sweeps_in_line
+from bakeoff.sweep.queue import QueueRun, add_sweep, append_sweep, find_queued_sweep, list_queued_sweeps, remove_sweep
 from bakeoff.tracking import git
 from bakeoff.workspace import STOP_FILE
 from commands import run_bakeoff
@@ -30,55 +30,55 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def added(sweep_id: str, *numbers: int, words: tuple[str, ...] = (), **more: object) -> Manifest:
+def add_queued(sweep_id: str, *numbers: int, overrides: tuple[str, ...] = (), **more: object) -> Manifest:
     jobs = [sweep_job(number, experiment=f"{sweep_id}-{number}", training=f"{sweep_id}-{number}") for number in numbers]
-    manifest = sweep(*jobs, id=sweep_id, words=words, **more)
+    manifest = sweep(*jobs, id=sweep_id, overrides=overrides, **more)
     manifest.write()
     add_sweep(manifest)
     return manifest
 
 
-def run(said: list[str] | None = None, side_by_side: int = 1, **more: bool) -> QueueRun:
+def run_queue(lines: list[str] | None = None, side_by_side: int = 1, **more: bool) -> QueueRun:
     queue = QueueRun(
-        [].append if said is None else said.append, Rules(side_by_side, again=False, queued=True, **more),
+        [].append if lines is None else lines.append, Rules(side_by_side, again=False, queued=True, **more),
         seats=Seats(side_by_side, 100),
     )  # fmt: skip
     queue.run()
     return queue
 
 
-def test_the_line_is_on_the_disk_before_anybody_counts_on_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_queue_is_on_the_disk_before_anybody_counts_on_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a loss of power would bring a sweep back that was taken out, or forget one that was added."""
     seen, real = [], os.fsync
 
     def sync(number: int) -> None:
         if os.readlink(f"/proc/self/fd/{number}") == str(place / ".bakeoff/queue"):
-            seen.append(sweeps_in_line())
+            seen.append(list_queued_sweeps())
         real(number)
 
     monkeypatch.setattr(os, "fsync", sync)
-    line_up(FIRST)
-    line_up(SECOND)
-    added("sweep-3", 1)
+    append_sweep(FIRST)
+    append_sweep(SECOND)
+    add_queued("sweep-3", 1)
     remove_sweep("sweep-3")
     assert seen == [[FIRST], [FIRST, SECOND], [FIRST, SECOND, "sweep-3"], [FIRST, SECOND]]
 
 
 def test_sweeps_run_in_the_order_in_which_they_were_added(instead: Instead, place: Path) -> None:
     instead({1: "end(0)", 2: "end(0)"})
-    first, second = added(FIRST, 1, 2, words=("seed=1,2",)), added(SECOND, 1)
+    first, second = add_queued(FIRST, 1, 2, overrides=("seed=1,2",)), add_queued(SECOND, 1)
     assert [(run.fingerprint, run.state) for run in known_runs()] == [
         (name, "QUEUED") for name in ("sweep-1-1", "sweep-1-2", "sweep-2-1")
     ]
-    said: list[str] = []
-    assert run(said).states == {DONE}
-    assert [line for line in said if " done in " not in line] == [
+    lines: list[str] = []
+    assert run_queue(lines).states == {DONE}
+    assert [line for line in lines if " done in " not in line] == [
         "sweep-1: seed=1,2", "sweep-1: 1 of 2: seed=1  (sweep-1-1)", "sweep-1: 2 of 2: seed=2  (sweep-1-2)",
         "sweep-1: 2 done",
         "sweep-2: params.yaml", "sweep-2: 1 of 1: seed=1  (sweep-2-1)", "sweep-2: 1 done",
     ]  # fmt: skip
     assert states(load_manifest(first.folder)) == [DONE, DONE] and states(load_manifest(second.folder)) == [DONE]
-    assert sweeps_in_line() == [] and list((place / ".bakeoff/queued").iterdir()) == []
+    assert list_queued_sweeps() == [] and list((place / ".bakeoff/queued").iterdir()) == []
 
 
 def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
@@ -88,12 +88,12 @@ def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
            "end(0 if os.path.exists('go') else 3)",
         2: "open('go', 'w').close()\nend(0)",
     })  # fmt: skip
-    added(FIRST, 1)
+    add_queued(FIRST, 1)
     jobs = [sweep_job(1, state=DONE), sweep_job(2, experiment="sweep-2-2")]
     manifest = sweep(*jobs, id=SECOND)
     manifest.write()
     add_sweep(manifest)
-    assert run(side_by_side=2).states == {DONE}
+    assert run_queue(side_by_side=2).states == {DONE}
 
 
 def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(instead: Instead, place: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(inste
         end(130)
     """
     instead({1: "end(3)", 2: waits, 3: "end(0)"})
-    manifest, other = added(FIRST, 1, 2, 3), added(SECOND, 1)
+    manifest, other = add_queued(FIRST, 1, 2, 3), add_queued(SECOND, 1)
 
     class Impatient(list[str]):
         def append(self, text: str) -> None:
@@ -111,68 +111,68 @@ def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(inste
                 raise KeyboardInterrupt
             super().append(text)
 
-    said = Impatient()
-    assert run(said, follow=True).states == {FAILED, STOPPED, WAITING}
-    assert said[-2:] == [
+    lines = Impatient()
+    assert run_queue(lines, follow=True).states == {FAILED, STOPPED, WAITING}
+    assert lines[-2:] == [
         "stopped by Ctrl-C; what runs is saved, and stays in the queue", "sweep-1: 1 waiting, 1 failed, 1 stopped"
     ]  # fmt: skip
-    assert sweeps_in_line() == [FIRST, SECOND]
+    assert list_queued_sweeps() == [FIRST, SECOND]
     assert {run.fingerprint for run in known_runs() if run.waits} == {"sweep-1-3", "sweep-2-1"}
     instead({1: "end(0)", 2: "end(0)", 3: "end(0)"})
-    assert run().states == {FAILED, DONE}
+    assert run_queue().states == {FAILED, DONE}
     assert states(load_manifest(manifest.folder)) == [FAILED, DONE, DONE]
     assert states(load_manifest(other.folder)) == [DONE]
     assert len(load_manifest(manifest.folder).job(1).attempts) == 1
-    assert sweeps_in_line() == []
+    assert list_queued_sweeps() == []
 
 
-def test_a_job_that_was_killed_with_its_runner_goes_on(instead: Instead) -> None:
+def test_a_job_that_was_killed_with_its_runner_resumes(instead: Instead) -> None:
     instead({1: "end(0)"})
     manifest = sweep(sweep_job(1, state=JobState.RUNNING, attempts=(Attempt(1.0),)), id=FIRST)
     manifest.write()
     add_sweep(manifest)
-    said: list[str] = []
-    assert run(said).states == {DONE}
-    assert said[1] == "sweep-1: 1 of 1 failed meanwhile: killed"
+    lines: list[str] = []
+    assert run_queue(lines).states == {DONE}
+    assert lines[1] == "sweep-1: 1 of 1 failed meanwhile: killed"
 
 
-def test_what_bakeoff_stop_takes_off_is_not_begun_also_if_nobody_ran_the_queue_then(instead: Instead) -> None:
+def test_what_bakeoff_stop_takes_off_is_not_started_also_if_nobody_ran_the_queue_then(instead: Instead) -> None:
     instead({2: "end(0)"})
-    manifest = added(FIRST, 1, 2)
+    manifest = add_queued(FIRST, 1, 2)
     (next(run for run in known_runs() if run.fingerprint == "sweep-1-1").folder / STOP_FILE).touch()
-    assert run().states == {STOPPED, DONE}
-    assert load_manifest(manifest.folder).job(1).attempts[-1].why == "not begun, as `bakeoff stop` asked"
-    assert sweeps_in_line() == []
+    assert run_queue().states == {STOPPED, DONE}
+    assert load_manifest(manifest.folder).job(1).attempts[-1].why == "not started, as `bakeoff stop` asked"
+    assert list_queued_sweeps() == []
 
 
 def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first job adds a sweep, takes the last out, and then the rest of its own."""
-    monkeypatch.setattr("bakeoff.sweep.queue.SECONDS_BETWEEN_LOOKS_AT_THE_LINE", 0.0)
+    monkeypatch.setattr("bakeoff.sweep.queue.SECONDS_BETWEEN_READS", 0.0)
     instead({1: "print('now', flush=True)\ntime.sleep(1)\nend(0)", 2: "end(0)"})
-    own, last = added(FIRST, 1, 2), added(SECOND, 1)
+    own, last = add_queued(FIRST, 1, 2), add_queued(SECOND, 1)
 
     class Busy(list[str]):
         def append(self, text: str) -> None:
             if text == "sweep-1: now":
-                added("sweep-3", 1)
+                add_queued("sweep-3", 1)
                 remove_sweep(SECOND)
                 remove_sweep(FIRST)
             super().append(text)
 
-    said = Busy()
-    assert run(said, follow=True).states == {DONE, WAITING}
-    assert said.count("sweep-1: was taken out of the queue; what runs of it comes to its end") == 1
+    lines = Busy()
+    assert run_queue(lines, follow=True).states == {DONE, WAITING}
+    assert lines.count("sweep-1: was taken out of the queue; what runs of it comes to its end") == 1
     assert states(load_manifest(own.folder)) == [DONE, WAITING] and states(load_manifest(last.folder)) == [WAITING]
-    assert "sweep-3: 1 done" in said and sweeps_in_line() == []
+    assert "sweep-3: 1 done" in lines and list_queued_sweeps() == []
 
 
 def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: Instead) -> None:
     instead({1: "end(0)"})
-    (added(FIRST, 1).folder / "manifest.json").write_text("{}")
-    added(SECOND, 1)
-    said: list[str] = []
-    assert run(said).states == {DONE}
-    assert said[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep anew; it leaves the queue"
+    (add_queued(FIRST, 1).folder / "manifest.json").write_text("{}")
+    add_queued(SECOND, 1)
+    lines: list[str] = []
+    assert run_queue(lines).states == {DONE}
+    assert lines[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep anew; it leaves the queue"
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: In
 )
 def test_a_name_must_be_that_of_one(name: str, message: str) -> None:
     for sweep_id in (FIRST, SECOND):
-        line_up(sweep_id)
+        append_sweep(sweep_id)
     with pytest.raises(WorkspaceError, match=message):
-        find_in_line(name)
-    assert find_in_line("sweep-2") == SECOND
+        find_queued_sweep(name)
+    assert find_queued_sweep("sweep-2") == SECOND
 
 
 def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
@@ -195,12 +195,12 @@ def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
     for number in range(4):
         if not (child := os.fork()):
             for count in range(5):
-                line_up(f"sweep-{number}-{count}")
+                append_sweep(f"sweep-{number}-{count}")
             os._exit(0)
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
-    assert len(sweeps_in_line()) == 20
-    assert [name for name in sweeps_in_line() if name.startswith("sweep-2")] == [
+    assert len(list_queued_sweeps()) == 20
+    assert [name for name in list_queued_sweeps() if name.startswith("sweep-2")] == [
         f"sweep-2-{count}" for count in range(5)
     ]
     places = [file.name[:6] for file in (place / ".bakeoff/queue").glob("*sweep*")]
@@ -214,9 +214,9 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)
 
-    def run(*words: str) -> tuple[int, str]:
-        code, *said = run_bakeoff(monkeypatch, capsys, "queue", *words)
-        return code, "".join(said)
+    def run(*overrides: str) -> tuple[int, str]:
+        code, *lines = run_bakeoff(monkeypatch, capsys, "queue", *overrides)
+        return code, "".join(lines)
 
     return run
 
@@ -224,28 +224,28 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def test_the_line_is_listed_run_and_empty(bakeoff: Bakeoff, instead: Instead) -> None:
     instead({1: "end(0)", 2: "end(3)"})
     assert bakeoff("list") == (0, "the queue is empty\n")
-    added(FIRST, 1, 2, words=("seed=1,2",)), added(SECOND, 1)
+    add_queued(FIRST, 1, 2, overrides=("seed=1,2",)), add_queued(SECOND, 1)
     rows = ["sweep    jobs       question", "1  sweep-1  2 waiting  seed=1,2", "2  sweep-2  1 waiting  params.yaml"]
     assert [row.strip() for row in bakeoff("list")[1].splitlines()] == rows
-    code, said = bakeoff("start", "--quiet")
-    assert code == 1 and "sweep-1: 1 done, 1 failed" in said and "sweep-2: 1 done" in said
+    code, lines = bakeoff("start", "--quiet")
+    assert code == 1 and "sweep-1: 1 done, 1 failed" in lines and "sweep-2: 1 done" in lines
     assert bakeoff("start") == (0, "the queue is empty; `bakeoff queue add lr=cosine` adds to it\n")
 
 
 def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
     for name in (FIRST, SECOND):
-        added(name, 1)
-    code, said = bakeoff("remove", "sweep-2")
-    assert (code, said) == (0, "sweep-2: is out of the queue; `bakeoff sweep --resume sweep-2` runs it by itself\n")
-    assert sweeps_in_line() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
-    assert bakeoff("remove", "--all")[0] == 0 and sweeps_in_line() == []
-    for words in (("remove",), ("remove", "sweep-1", "--all")):
-        code, said = bakeoff(*words)
-        assert code == 2 and "queue remove: must be given either ids of sweeps or --all" in said
+        add_queued(name, 1)
+    code, lines = bakeoff("remove", "sweep-2")
+    assert (code, lines) == (0, "sweep-2: is out of the queue; `bakeoff sweep --resume sweep-2` runs it by itself\n")
+    assert list_queued_sweeps() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
+    assert bakeoff("remove", "--all")[0] == 0 and list_queued_sweeps() == []
+    for overrides in (("remove",), ("remove", "sweep-1", "--all")):
+        code, lines = bakeoff(*overrides)
+        assert code == 2 and "queue remove: must be given either ids of sweeps or --all" in lines
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("overrides", "message"),
     [
         (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("add", "seed=1", "hydra/launcher=x"), "queue add: must stand without words of Hydra's own, got hydra/launch"),
@@ -256,13 +256,13 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
         (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
     ],
 )
-def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, words: tuple[str, ...], message: str) -> None:
-    code, said = bakeoff(*words)
-    assert code == 2 and message in said and sweeps_in_line() == []
+def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, overrides: tuple[str, ...], message: str) -> None:
+    code, lines = bakeoff(*overrides)
+    assert code == 2 and message in lines and list_queued_sweeps() == []
 
 
-def test_one_at_a_time_runs_the_line(bakeoff: Bakeoff, place: Path) -> None:
+def test_one_at_a_time_runs_the_queue(bakeoff: Bakeoff, place: Path) -> None:
     (place / ".bakeoff/queue").mkdir(parents=True)
     with one_launcher(place / ".bakeoff/queue"):
-        code, said = bakeoff("start")
-    assert code == 2 and said.startswith("queue: is being run by another process")
+        code, lines = bakeoff("start")
+    assert code == 2 and lines.startswith("queue: is being run by another process")

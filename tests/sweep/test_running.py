@@ -48,14 +48,14 @@ def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch
     assert (job.state, job.attempts[0].why) == (JobState.STOPPED, "stopped after step 120 of 200")
 
 
-def test_a_job_whose_machine_was_taken_away_goes_on_by_itself() -> None:
+def test_a_job_whose_machine_was_taken_away_resumes_by_itself() -> None:
     job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 75, 9.0)
     assert (job.state, job.why) == (JobState.STOPPED, "stopped, for the machine was taken away")
     assert running.is_interrupted(job) and not is_passing(job)
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "last_words", "why", "passing"),
+    ("code", "status", "log_end", "why", "passing"),
     [
         (None, None, (), "killed", True),
         (None, {"state": State.STOPPED}, (), "killed", True),
@@ -76,18 +76,18 @@ def test_a_job_whose_machine_was_taken_away_goes_on_by_itself() -> None:
     ],
 )  # fmt: skip
 def test_why_a_job_failed_says_whether_that_may_pass(
-    code: int | None, said: dict[str, Any] | None, last_words: tuple[str, ...], why: str, passing: bool, place: Path
+    code: int | None, status: dict[str, Any] | None, log_end: tuple[str, ...], why: str, passing: bool, place: Path
 ) -> None:
     runs = place / ".bakeoff/runs"
     made(runs, "0ther", State.FAILED, experiment=f"{ID}-2", failure=Failure("disk", "of another"), process=NOBODY)
-    if said is not None:
-        made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **said)
-    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 900), code, time.time(), last_words=last_words)
+    if status is not None:
+        made(runs, "ab12", experiment=f"{ID}-1", process=NOBODY, **status)
+    job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 900), code, time.time(), log_end=log_end)
     assert (job.state, job.attempts[0].why, is_passing(job)) == (JobState.FAILED, why, passing)
 
 
 @pytest.mark.parametrize("code", [1, None])
-def test_a_job_on_a_disk_that_holds_not_even_its_last_word_failed_for_want_of_it(code: int | None, place: Path) -> None:
+def test_a_job_on_a_disk_too_full_for_a_message_failed_for_want_of_room(code: int | None, place: Path) -> None:
     disk = place / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True).returncode:
@@ -101,7 +101,7 @@ def test_a_job_on_a_disk_that_holds_not_even_its_last_word_failed_for_want_of_it
     assert (job.attempts[0].why, is_passing(job)) == ("disk: 2.1 MB are left", True)
 
 
-def test_what_an_earlier_attempt_said_does_not_count(place: Path) -> None:
+def test_what_an_earlier_attempt_reported_does_not_count(place: Path) -> None:
     made(place / ".bakeoff/runs", "ab12", State.FAILED, experiment=f"{ID}-1", failure=Failure("disk", "full"), ago=600)
     job = settle(sweep_job(1, stages=TRAINED).begin(time.time() - 60), 1, time.time())
     assert job.attempts[0].why == "ended with code 1"
@@ -127,5 +127,5 @@ def test_lines_come_once_and_whole(tmp_path: Path) -> None:
     assert list(following.lines(ended=True)) == []
     assert following.last_lines(3) == ["two", "·", "end"] and following.last_lines(9) == ["one", "two", "·", "end"]
     assert list(Following(tmp_path / "none").lines()) == []
-    assert list(Following(log, has_begun=True).lines()) == []
-    assert Following(log, has_begun=True).last_lines(2) == ["·", "end"]
+    assert list(Following(log, has_started=True).lines()) == []
+    assert Following(log, has_started=True).last_lines(2) == ["·", "end"]

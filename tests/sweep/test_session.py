@@ -36,7 +36,7 @@ DEAF = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\
 
 
 def pids(number: int) -> set[int]:
-    return {process.pid for process in session.members(number)}
+    return {process.pid for process in session.list_members(number)}
 
 
 @pytest.mark.parametrize("stage", ["listens", "is deaf"])
@@ -51,10 +51,10 @@ def test_what_a_killed_job_leaves_is_asked_and_then_killed(
     )
     assert head.stdout
     own, away = map(int, head.stdout.readline().split())
-    assert pids(head.pid) == {head.pid, own} and session.noted_session(noted) == head.pid
+    assert pids(head.pid) == {head.pid, own} and session.find_noted_session(noted) == head.pid
     head.kill()
     head.wait()
-    assert session.noted_session(noted) == head.pid and pids(head.pid) == {own}
+    assert session.find_noted_session(noted) == head.pid and pids(head.pid) == {own}
     session.end(head.pid)
     assert pids(head.pid) == set()
     assert saved.exists() == (stage == "listens")
@@ -70,8 +70,8 @@ def test_what_a_killed_job_leaves_is_asked_and_then_killed(
 def test_a_number_that_another_process_has_now_is_nobody_s(other: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "process.json"
     file.write_text(json.dumps(asdict(replace(Process.own(), **other))))
-    assert session.noted_session(file) is None
+    assert session.find_noted_session(file) is None
     file.write_text(json.dumps(asdict(Process.own())))
-    assert session.noted_session(file) == Process.own().pid
+    assert session.find_noted_session(file) == Process.own().pid
     file.write_text("{")
-    assert session.noted_session(file) is None and session.noted_session(tmp_path / "none") is None
+    assert session.find_noted_session(file) is None and session.find_noted_session(tmp_path / "none") is None

@@ -38,9 +38,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def git(place: Path) -> Git:
     """In a repository with one commit."""
 
-    def run(*words: str, ok: bool = True) -> str:
+    def run(*arguments: str, ok: bool = True) -> str:
         who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")
-        done = subprocess.run(["git", *who, *words], capture_output=True, text=True, check=ok)
+        done = subprocess.run(["git", *who, *arguments], capture_output=True, text=True, check=ok)
         return done.stdout
 
     run("init", "--quiet", "--initial-branch=main")
@@ -54,15 +54,18 @@ def refused(message: str) -> None:
         require_capturable()
 
 
-def test_no_repository_and_no_commit_are_said(place: Path) -> None:
-    refused(f"{place}: must be in a git repository, for every point is an experiment in it; git says: git rev-parse:")
+def test_no_repository_and_no_commit_are_reported(place: Path) -> None:
+    refused(
+        f"{place}: must be in a git repository, for every configuration is an experiment in it; "
+        "git says: git rev-parse:"
+    )
     subprocess.run(["git", "init", "--quiet"], check=True)
     refused("git: must have a commit, for experiments are listed under it; `git add --all && git commit` makes one")
 
 
-def test_without_git_it_is_said_to_be_missing(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_it_is_reported_as_missing(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    refused("git: must be installed, for every point is an experiment in it")
+    refused("git: must be installed, for every configuration is an experiment in it")
 
 
 def test_edits_and_a_detached_head_can_be_held(git: Git, place: Path) -> None:
@@ -103,7 +106,7 @@ def test_files_that_git_does_not_know_or_ignores_are_named(git: Git, place: Path
     refused("conf/lr/new3.yaml, conf/lr/new4.yaml and 2 more: must be known to git, or no experiment has it; `git add`")
 
 
-def test_edits_that_git_is_told_not_to_see_are_named(git: Git, place: Path) -> None:
+def test_edits_that_git_must_ignore_are_named(git: Git, place: Path) -> None:
     git("update-index", "--assume-unchanged", "conf/lr/cosine.yaml")
     refused("conf/lr/cosine.yaml: git is told not to look for changes in it, so an experiment may have another")
     git("update-index", "--no-assume-unchanged", "conf/lr/cosine.yaml")

@@ -37,9 +37,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
     """Exit code, output, errors of `bakeoff sweep …`."""
 
-    def run(*words: str, changed: list[str] | None = None) -> tuple[int, str, str]:
+    def run(*arguments: str, changed: list[str] | None = None) -> tuple[int, str, str]:
         monkeypatch.setattr(snapshot, "changed_since", lambda commit: changed or [])
-        return run_bakeoff(monkeypatch, capsys, "sweep", *words)
+        return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
 
     return run
 
@@ -82,7 +82,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         ((), "sweep: must be told what varies, such as lr=cosine,exponential, or --resume"),
         (
@@ -104,15 +104,15 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
         (("--yes", "prune"), "prune: must stand right behind `sweep`; `bakeoff sweep prune --help` has its options"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
-    code, out, err = bakeoff(*words)
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
+    code, out, err = bakeoff(*arguments)
     assert (code, out) == (2, "") and err.startswith(message)
 
 
 def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
     assert bakeoff("list") == (0, "no sweep has begun here yet\n", "")
     failed = sweep_job(2).begin(1.0).end(2.0, FAILED, "killed")
-    sweep(judged(1, 0.25), failed, words=("seed=1,2",)).write()
+    sweep(judged(1, 0.25), failed, overrides=("seed=1,2",)).write()
     [_, line] = bakeoff("list")[1].splitlines()
     assert re.split("  +", line)[::3] == [ID, "seed=1,2"] and "1 done, 1 failed" in line
     rows = [re.split("  +", line.strip()) for line in bakeoff("show")[1].splitlines()]
@@ -130,7 +130,9 @@ def test_the_best_is_the_first_of_those_with_the_highest_metric(bakeoff: Bakeoff
     )  # fmt: skip
     sweep(sweep_job(1, state=DONE)).write()
     code, _, err = bakeoff("best", "--apply")
-    assert code == 2 and err.startswith(f"{ID}: no point has been evaluated (1 of 1 are done), so none is best; ")
+    assert code == 2 and err.startswith(
+        f"{ID}: no configuration has been evaluated (1 of 1 are done), so none is best; "
+    )
 
 
 def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,17 +142,17 @@ def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytes
     ref = f"refs/exps/ab/cd/{ID}-1"
     changed = {manifest.snapshot: ["a", "b"], ref: ["a", "c"]}
     monkeypatch.setattr(standing, "changed_since", changed.__getitem__)
-    monkeypatch.setattr(snapshot, "git", lambda *words, **more: ref)
+    monkeypatch.setattr(snapshot, "git", lambda *arguments, **more: ref)
     code, _, err = bakeoff("best", "--apply")
     assert (code, err) == (
         2, f"a: edited since {ID} began, and would be as they were then; `git stash` first\n"
     )  # fmt: skip
-    monkeypatch.setattr(snapshot, "git", lambda *words, **more: "")
+    monkeypatch.setattr(snapshot, "git", lambda *arguments, **more: "")
     assert bakeoff("best", "--apply")[2].startswith(f"{ID}-1: DVC has no such experiment any more; ")
 
 
-def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_points(bakeoff: Bakeoff, place: Path) -> None:
-    """The best point's checkpoints stay, those of a point that is to go on, and the workspace of a job that runs."""
+def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_configurations(bakeoff: Bakeoff, place: Path) -> None:
+    """Checkpoints of the best and of an unfinished configuration stay, and the workspace of a job that runs."""
     manifest = sweep(judged(1, 0.5), judged(2, 0.25), judged(3, 0.1, state=FAILED), sweep_job(4))
     manifest.write()
     for number in (1, 2, 3):
@@ -168,11 +170,11 @@ def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_points(bakeoff: Bak
 
 def test_the_table_of_results_has_a_column_for_each_key(tmp_path: Path) -> None:
     job = (
-        sweep_job(1, points=(("lr=cosine", "+lr.peak=0.1"),))
+        sweep_job(1, configurations=(("lr=cosine", "+lr.peak=0.1"),))
         .begin(5.0)
         .end(7.25, JobState.DONE, value=0.5, run_id="7f")
     )
-    write_results(sweep(job, sweep_job(2, points=(("lr=constant", "+lr.peak=0.2"),))), tmp_path / "results.tsv")
+    write_results(sweep(job, sweep_job(2, configurations=(("lr=constant", "+lr.peak=0.2"),))), tmp_path / "results.tsv")
     head, first, second = [line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines()]
     assert dict(zip(head, first, strict=True)) == {
         "number": "1", "experiment": f"{ID}-1", "lr": "cosine", "lr.peak": "0.1", "variant": "ssd_tiny · cosine · low",

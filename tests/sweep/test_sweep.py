@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from bakeoff.sweep import snapshot
+from bakeoff.sweep.configurations import Configuration
 from bakeoff.sweep.manifest import JobState, SweepJob
-from bakeoff.sweep.points import Point
 from bakeoff.sweep.preflight import headline_name
-from bakeoff.sweep.search.searching import trial_of
+from bakeoff.sweep.search.searching import make_trial
 from bakeoff.sweep.search.settings import Search
 from commands import run_bakeoff
 from made_sweeps import sweep
@@ -40,10 +40,10 @@ def state(workspace: Workspace) -> tuple[str, str, str]:
 def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> PlanSweep:
     """Exit code, output and errors of `bakeoff sweep …`, of which nothing is to run."""
 
-    def answer(workspace: Workspace, *words: str) -> tuple[int, str, str]:
+    def answer(workspace: Workspace, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(workspace.folder)
         monkeypatch.delenv("DVC_ROOT", raising=False)
-        return run_bakeoff(monkeypatch, capsys, "sweep", *words)
+        return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
 
     return answer
 
@@ -53,12 +53,14 @@ def but_progress(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("sweep: reading")]
 
 
-def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Workspace, tmp_path: Path) -> None:
+def test_each_configuration_commits_the_run_yaml_that_params_yaml_would_render(
+    built: Workspace, tmp_path: Path
+) -> None:
     workspace = built.copy(tmp_path / "clone")
     workspace.edit("params.yaml", "memory: {use: preset}", "memory: medium")  # the bare form takes changes, too
     before = state(workspace)
-    words = ("lr=exponential,constant", "lr.peak=1e-2", "memory.decode_threads=1", "seed=3")
-    done = workspace.run(*SWEEP, "--until", "render_config", "-j", "2", "--follow", *words)
+    arguments = ("lr=exponential,constant", "lr.peak=1e-2", "memory.decode_threads=1", "seed=3")
+    done = workspace.run(*SWEEP, "--until", "render_config", "-j", "2", "--follow", *arguments)
     assert state(workspace) == before and list((workspace.folder / ".dvc/tmp/exps/bakeoff").iterdir()) == []
 
     rows = re.findall(r"^lr=(\w+) +(sweep-[\d-]+) +- +done$", done.stdout, re.MULTILINE)
@@ -79,7 +81,9 @@ def test_each_point_commits_the_run_yaml_that_params_yaml_would_render(built: Wo
     assert "exponential" in workspace.dvc("params", "diff", "HEAD", rows[0][1])
 
 
-def test_a_dry_run_shows_the_points_and_what_each_stage_would_do(built: Workspace, plan_sweep: PlanSweep) -> None:
+def test_a_dry_run_shows_the_configurations_and_what_each_stage_would_do(
+    built: Workspace, plan_sweep: PlanSweep
+) -> None:
     before = state(built)
     _, output, _ = plan_sweep(built, "--dry-run", "lr.peak=0.003,0.01,1e-2", "train.steps=2,4")
     assert state(built) == before
@@ -110,7 +114,9 @@ def test_what_an_earlier_job_makes_comes_from_the_cache(built: Workspace, plan_s
     assert "the steps of 2 are not known yet" in output and ", 2 side by side; " in output
 
 
-def test_every_mistake_of_every_point_is_said_before_anything_runs(built: Workspace, plan_sweep: PlanSweep) -> None:
+def test_every_mistake_of_every_configuration_is_reported_before_anything_runs(
+    built: Workspace, plan_sweep: PlanSweep
+) -> None:
     code, output, errors = plan_sweep(built, "lr=cosine,manual", "lr.peak=0.1,high", "train.steps=0")
     assert (code, but_progress(output)) == (2, [])
     assert [line.split("; ")[0] for line in errors.splitlines()] == [
@@ -130,11 +136,11 @@ def test_drawn_data_have_no_folds(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (
             ["data=digits,digits_single"],
-            "data=digits_single: data: must be the same for every point, since their results",
+            "data=digits_single: data: must be the same for every configuration, since their results",
         ),
         (["seed=1,2", "--until", "render"], "--until: no such stage 'render'; did you mean 'render_config'? one of: "),
         (
@@ -147,9 +153,9 @@ def test_drawn_data_have_no_folds(
     ],
 )
 def test_what_a_sweep_cannot_do_is_refused(
-    words: list[str], message: str, built: Workspace, plan_sweep: PlanSweep
+    arguments: list[str], message: str, built: Workspace, plan_sweep: PlanSweep
 ) -> None:
-    code, _, errors = plan_sweep(built, *words)
+    code, _, errors = plan_sweep(built, *arguments)
     assert code == 2
     [line] = errors.splitlines()
     assert line.startswith(message)
@@ -157,8 +163,8 @@ def test_what_a_sweep_cannot_do_is_refused(
 
 def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, plan_sweep: PlanSweep) -> None:
     before = state(built)
-    words = ("--search", "tpe", "--trials", "3", "lr.peak=interval(0.001,0.3)", "lr=cosine,exponential", "seed=4")
-    _, output, _ = plan_sweep(built, "--dry-run", *words)
+    arguments = ("--search", "tpe", "--trials", "3", "lr.peak=interval(0.001,0.3)", "lr=cosine,exponential", "seed=4")
+    _, output, _ = plan_sweep(built, "--dry-run", *arguments)
     assert state(built) == before
     head, *_, first = "\n".join(but_progress(output)).split("\n   point\n")
     lines = [re.split("  +", line, maxsplit=1) for line in head.splitlines()]
@@ -169,13 +175,23 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, 
     ]
     assert "warning: nothing is pruned, for training has no looks at validation/mAP_50 on its way" in head
     assert re.search(r"\ntime    at least .* for all stages; the steps of 3 are not known yet \(", head)
-    points = [re.fullmatch(r"\d  lr\.peak=(0\.\d+) lr=(cosine|exponential)", line) for line in first.splitlines()]
-    assert len(points) == 3 and all(point and 0.001 <= float(point[1]) <= 0.3 for point in points)
+    configurations = [
+        re.fullmatch(r"\d  lr\.peak=(0\.\d+) lr=(cosine|exponential)", line) for line in first.splitlines()
+    ]
+    assert len(configurations) == 3 and all(
+        configuration and 0.001 <= float(configuration[1]) <= 0.3 for configuration in configurations
+    )
 
 
 def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace, plan_sweep: PlanSweep) -> None:
-    words = ("--search", "random", "lr.peak=interval(-0.1,0.3)", "lr=cosine,cosin", "train.steps=int(interval(0,9))")
-    code, output, errors = plan_sweep(built, *words)
+    arguments = (
+        "--search",
+        "random",
+        "lr.peak=interval(-0.1,0.3)",
+        "lr=cosine,cosin",
+        "train.steps=int(interval(0,9))",
+    )
+    code, output, errors = plan_sweep(built, *arguments)
     assert (code, but_progress(output)) == (2, [])
     assert [re.split("; |, got", line)[0] for line in errors.splitlines()] == [
         "lr.peak=-0.1 lr=cosine train.steps=4: command line: lr.peak: must be above 0",
@@ -197,7 +213,7 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     (workspace.folder / "conf/lr/exponential.yaml").unlink()
 
     def trial(*overrides: str) -> SweepJob:
-        return trial_of(Point(overrides, overrides), manifest, search)
+        return make_trial(Configuration(overrides, overrides), manifest, search)
 
     first = trial("lr=exponential", "lr.peak=0.01")
     assert (first.number, first.state, first.headline, first.steps) == (1, JobState.WAITING, "mAP", 2)
@@ -233,8 +249,8 @@ def test_files_and_records_that_an_experiment_would_not_have_are_named(
     code, _, errors = plan_sweep(workspace, "lr=mine,cosine")
     assert (code, errors) == (
         2,
-        "data/records/: must be what params.yaml asks for, before points are planned with them; "
-        "run `dvc repro build_records`\n",
+        "data/records/: must be what params.yaml asks for, before configurations are planned "
+        "with them; run `dvc repro build_records`\n",
     )
 
 

@@ -117,7 +117,7 @@ def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: 
 
 
 def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace: Path) -> None:
-    manifest = sweep(sweep_job(1), words=("train.steps=200",), note="film")
+    manifest = sweep(sweep_job(1), overrides=("train.steps=200",), note="film")
     manifest.folder.mkdir(parents=True)
     manifest.write()
     add_sweep(manifest)

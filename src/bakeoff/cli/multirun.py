@@ -23,11 +23,11 @@ OTHER_CONF = ("config_path", "config_name", "config_dir")
 
 
 class Terminal:
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         print_while_heard(line)
 
-    def show(self, jobs: "Sequence[Job]", points: int, settings: "Settings", *, ask: bool) -> None:
-        show_jobs(jobs, points)
+    def show(self, jobs: "Sequence[Job]", configurations: int, settings: "Settings", *, ask: bool) -> None:
+        show_jobs(jobs, configurations)
         sum_of_all = show_sum([job.estimate for job in jobs], settings.jobs or 1)
         if ask and not settings.dry_run:
             require_yes(sum_of_all, sure=settings.yes)
@@ -37,15 +37,15 @@ class Terminal:
 
 
 def run_multirun(
-    words: Sequence[str], said: Mapping[str, Any], going_on: "Manifest | None" = None, *, lines_up: bool = False
+    words: Sequence[str], options: Mapping[str, Any], resumed: "Manifest | None" = None, *, only_queues: bool = False
 ) -> "Manifest | None":
     """Run the application on words as `bakeoff sweep` has them: a + need not be doubled for a key that has a value."""
+    from bakeoff.sweep.configurations import set_or_add
     from bakeoff.sweep.multirun import Multirun
-    from bakeoff.sweep.points import set_or_added
 
     end_as_by_ctrl_c()
-    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_added, words)]
-    return Multirun(Terminal(), words, said=said, going_on=going_on, lines_up=lines_up).run()
+    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_add, words)]
+    return Multirun(Terminal(), words, options=options, resumed=resumed, only_queues=only_queues).run()
 
 
 def main() -> None:
@@ -57,10 +57,10 @@ def main() -> None:
                 raise ConfigError(f"{option}: must not be given, for the configuration is conf/ of this workspace")
         workspace.enter()
         end_as_by_ctrl_c()
+        from bakeoff.sweep.configurations import SplitOverrides
         from bakeoff.sweep.multirun import Multirun
-        from bakeoff.sweep.points import Words
 
-        shown = Words.split(words).variants if options.cfg is not None else None
+        shown = SplitOverrides.split(words).variants if options.cfg is not None else None
         sweeps.finish(Multirun(Terminal(), words).run(whole_of=shown))
 
 

@@ -42,18 +42,18 @@ def add_to(commands: Any) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.budget import require_minutes_to_go_on, reserving
-    from bakeoff.sweep.points import Words
+    from bakeoff.sweep.budget import lock_minutes, require_minutes_to_resume
+    from bakeoff.sweep.configurations import SplitOverrides
     from bakeoff.sweep.queue import add_sweep
 
     words = sweep.read_question(arguments)
-    if own := " ".join(Words.split(words).hydra):
+    if own := " ".join(SplitOverrides.split(words).hydra):
         raise ConfigError(f"queue add: must stand without words of Hydra's own, got {own}; leave them out")
     require_search(arguments)
     manifest = sweep.plan_sweep(arguments, words)
     if manifest is not None:
-        with reserving():  # others may have added theirs meanwhile
-            require_minutes_to_go_on(manifest)
+        with lock_minutes():  # others may have added theirs meanwhile
+            require_minutes_to_resume(manifest)
             place = add_sweep(manifest)
         say(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
 
@@ -75,12 +75,12 @@ def _start(arguments: argparse.Namespace) -> None:
 
 def _list(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.manifest import load_manifest
-    from bakeoff.sweep.queue import sweeps_in_line
+    from bakeoff.sweep.queue import list_queued_sweeps
 
     rows = [("", "sweep", "jobs", "question")]
-    for place, sweep_id in enumerate(sweeps_in_line(), 1):
+    for place, sweep_id in enumerate(list_queued_sweeps(), 1):
         manifest = load_manifest(workspace.sweeps() / sweep_id)
-        rows.append((str(place), manifest.id, manifest.counts, " ".join(manifest.words) or "params.yaml"))
+        rows.append((str(place), manifest.id, manifest.counts, " ".join(manifest.overrides) or "params.yaml"))
     if len(rows) == 1:
         say("the queue is empty")
     else:
@@ -88,10 +88,10 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _remove(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.queue import find_in_line, remove_sweep, sweeps_in_line
+    from bakeoff.sweep.queue import find_queued_sweep, list_queued_sweeps, remove_sweep
 
     if bool(arguments.which) == arguments.all:
         raise WorkspaceError("queue remove: must be given either ids of sweeps or --all; `bakeoff queue list` has them")
-    for sweep_id in sweeps_in_line() if arguments.all else [find_in_line(name) for name in arguments.which]:
+    for sweep_id in list_queued_sweeps() if arguments.all else [find_queued_sweep(name) for name in arguments.which]:
         remove_sweep(sweep_id)
         say(f"{sweep_id}: is out of the queue; `bakeoff sweep --resume {sweep_id}` runs it by itself")

@@ -58,7 +58,7 @@ def show_suspects(arguments: argparse.Namespace) -> None:
         say(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
         return
     if arguments.folds is not None or arguments.resume is not None:
-        train_or_resume(arguments, arguments.which, lambda: _make_words(arguments))
+        train_or_resume(arguments, arguments.which, lambda: _make_overrides(arguments))
         if arguments.dry_run:
             return
     from bakeoff.suspects.held_out import read_held_out
@@ -85,11 +85,11 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise WorkspaceError("--as and --out: must be given together, a format and the folder for it")
 
 
-def _make_words(arguments: argparse.Namespace) -> list[str]:
+def _make_overrides(arguments: argparse.Namespace) -> list[str]:
     from bakeoff.config.variant import read_variant
-    from bakeoff.sweep.folds import make_words
+    from bakeoff.sweep.folds import make_overrides
 
-    words = make_words(arguments.folds)
+    words = make_overrides(arguments.folds)
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.which
     )

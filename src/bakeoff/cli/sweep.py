@@ -101,9 +101,9 @@ def run_sweep(arguments: argparse.Namespace) -> None:
 
 
 def read_question(arguments: argparse.Namespace) -> tuple[str, ...]:
-    from bakeoff.sweep.points import load_words
+    from bakeoff.sweep.configurations import load_overrides
 
-    return (*(load_words(Path(arguments.file)) if arguments.file else ()), *arguments.overrides)
+    return (*(load_overrides(Path(arguments.file)) if arguments.file else ()), *arguments.overrides)
 
 
 def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
@@ -122,16 +122,16 @@ def plan_sweep(arguments: argparse.Namespace, words: tuple[str, ...]) -> "Manife
     if arguments.search is not None:
         return plan_search(arguments, words, arguments.until)
     said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note", "person")}
-    return run_multirun(words, said, lines_up=True)
+    return run_multirun(words, said, only_queues=True)
 
 
 def _begin(arguments: argparse.Namespace, words: tuple[str, ...], until: str | None) -> None:
-    from bakeoff.sweep.points import Words
+    from bakeoff.sweep.configurations import SplitOverrides
 
     if arguments.search is None:
         words = (*words, *launcher_words(arguments.on, words))
         sweeps.finish(run_multirun(words, _said(arguments) | ({"until": until} if until else {})))
-    elif own := " ".join(Words.split(words).hydra):
+    elif own := " ".join(SplitOverrides.split(words).hydra):
         raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
     elif (manifest := plan_search(arguments, words, until)) is not None:
         _launch(manifest, read_rules(arguments), arguments.on)
@@ -148,9 +148,9 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _resume(arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.budget import require_minutes_to_go_on
+    from bakeoff.sweep.budget import require_minutes_to_resume
+    from bakeoff.sweep.configurations import SplitOverrides
     from bakeoff.sweep.manifest import find_manifest
-    from bakeoff.sweep.points import Words
     from bakeoff.sweep.snapshot import changed_since, format_files
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
@@ -166,7 +166,7 @@ def _resume(arguments: argparse.Namespace) -> None:
         say(f"{format_files(changed)} changed since, so it begins anew")
         ask_again(arguments, manifest.search)
         arguments.person = manifest.person
-        _begin(arguments, manifest.words, manifest.until)
+        _begin(arguments, manifest.overrides, manifest.until)
         return
     if changed and not arguments.as_begun:
         raise WorkspaceError(
@@ -175,12 +175,12 @@ def _resume(arguments: argparse.Namespace) -> None:
         )
     if arguments.dry_run:
         return
-    require_minutes_to_go_on(manifest)
+    require_minutes_to_resume(manifest)
     if arguments.on is None:
         arguments.on = manifest.place
     require_place(arguments.on, is_search=manifest.search is not None)
-    words = (*manifest.words, *launcher_words(arguments.on, manifest.words))
-    if Words.split(words).hydra:  # a sweeper may have more to propose
+    words = (*manifest.overrides, *launcher_words(arguments.on, manifest.overrides))
+    if SplitOverrides.split(words).hydra:  # a sweeper may have more to propose
         said = _said(arguments) | ({"until": manifest.until} if manifest.until else {})
         sweeps.finish(run_multirun(words, said, manifest))
     elif left:

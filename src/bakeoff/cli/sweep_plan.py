@@ -91,17 +91,20 @@ def require_yes(sum_of_all: "Together", *, sure: bool) -> None:
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
 
 
-def show_jobs(jobs: Sequence["Job"], points: int) -> None:
+def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
     rows = [("", "point", "variant", "steps", "time", "stages")]
     for job in jobs:
         seconds = job.estimate.seconds
         time = f"over {format_duration(job.estimate.at_least)}" if seconds is None else format_duration(seconds)
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
-        rows.append((str(job.number), job.points[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
-        rows += [("", point.name, f"the same variant as {job.number}", "", "", "") for point in job.points[1:]]
+        rows.append((str(job.number), job.configurations[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
+        rows += [
+            ("", configuration.name, f"the same variant as {job.number}", "", "", "")
+            for configuration in job.configurations[1:]
+        ]
     print_fitted(rows, less=("variant",), narrow="point")
     _show_warnings(jobs)
-    merged = f" of {points} points" if len(jobs) != points else ""
+    merged = f" of {configurations} points" if len(jobs) != configurations else ""
     say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
 
 
@@ -128,10 +131,10 @@ class SearchPlan:
     def __init__(self, arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
         from dataclasses import replace
 
-        from bakeoff.sweep.points import MOST_AT_ALL, MOST_POINTS
+        from bakeoff.sweep.configurations import MOST_AT_ALL, MOST_CONFIGURATIONS
         from bakeoff.sweep.preflight import headline_name, preflight, stages_of
         from bakeoff.sweep.search.settings import Search
-        from bakeoff.sweep.search.space import space_of
+        from bakeoff.sweep.search.space import parse_space
 
         # What costs nothing to know is said first.
         trials = TRIALS if arguments.trials is None else arguments.trials
@@ -139,10 +142,10 @@ class SearchPlan:
             arguments.search, trials, (arguments.metric or "").removeprefix(EVALUATION), arguments.direction or "max",
             arguments.search_seed or 0, not arguments.no_pruning,
         )  # fmt: skip
-        most = MOST_AT_ALL if arguments.yes else MOST_POINTS
+        most = MOST_AT_ALL if arguments.yes else MOST_CONFIGURATIONS
         if trials > most:
             raise ConfigError(f"--trials: must be at most {most:,}, got {trials:,}")
-        self.space: Space = space_of(words, workspace.CONF)
+        self.space: Space = parse_space(words, workspace.CONF)
         self.corners: list[Job] = preflight(self.space.corners(), until=until)
         middle = self.corners[0]
         headline = headline_name(middle.derived)
@@ -199,12 +202,12 @@ class SearchPlan:
     def show_first(self) -> None:
         """Suggestions that wait for no result: TPE's own first ones are drawn at random."""
         from bakeoff.sweep.manifest import SweepJob
-        from bakeoff.sweep.search.study import suggestion
+        from bakeoff.sweep.search.study import suggest
 
         jobs: list[SweepJob] = []
         for number in range(1, min(SHOWN, self.search.trials) + 1):
-            point = self.space.point(suggestion(self.space, self.search, jobs))
-            jobs.append(SweepJob(number, "", "", (point.varied,), (), (), 0, 0, self.search.metric, ""))
+            configuration = self.space.make_configuration(suggest(self.space, self.search, jobs))
+            jobs.append(SweepJob(number, "", "", (configuration.varied,), (), (), 0, 0, self.search.metric, ""))
         print_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
 
 

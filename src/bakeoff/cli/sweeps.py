@@ -42,10 +42,10 @@ def finish(manifest: "Manifest | None") -> None:
 
 def _say_how_it_ended(manifest: "Manifest") -> None:
     """The best of a search, and why it ended if that was before all its trials."""
-    from bakeoff.sweep.standing import best
+    from bakeoff.sweep.standing import find_best
 
     drawn = len(manifest.jobs)
-    if (first := best(manifest)) is not None:
+    if (first := find_best(manifest)) is not None:
         say(f"the best is {first.number} of {drawn}: {first.name}, {first.metric}")
     if not manifest.undrawn and drawn < manifest.expected:
         say(f"the first {drawn} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
@@ -98,7 +98,7 @@ def _list() -> None:
     for name in all_ids():
         manifest = load_manifest(workspace.sweeps() / name)
         began = f"{format_duration(max(0, time.time() - manifest.began))} ago"
-        rows.append((name, began, manifest.counts, " ".join(manifest.words)))
+        rows.append((name, began, manifest.counts, " ".join(manifest.overrides)))
     if len(rows) == 1:
         say("no sweep has begun here yet")
     else:
@@ -106,7 +106,7 @@ def _list() -> None:
 
 
 def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
-    print_wrapped(f"{manifest.id}: {' '.join(manifest.words)}")
+    print_wrapped(f"{manifest.id}: {' '.join(manifest.overrides)}")
     if manifest.note:
         print_wrapped(manifest.note)
     if manifest.search is not None:
@@ -120,14 +120,14 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
 
 
 def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
-    from bakeoff.sweep.standing import apply_point, require_best
+    from bakeoff.sweep.standing import apply_configuration, require_best
 
     job = require_best(manifest)
     left = sum(not other.state.is_final for other in manifest.jobs)
     among = f", of those that are done; {left} are not" if left else ""
     say(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:
-        apply_point(manifest, job)
+        apply_configuration(manifest, job)
         say("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
     else:
         say("--apply takes it into the workspace")

@@ -71,7 +71,7 @@ def main() -> None:
     try:
         jobs.main(lambda job: deliver(job, remote, ref))
     finally:
-        bytecode.keep(source)
+        bytecode.keep_compiled(source)
 
 
 if __name__ == "__main__":

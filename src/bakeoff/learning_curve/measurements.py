@@ -82,7 +82,8 @@ def gather_measurements(manifest: Manifest, gathered: Gathered, metric: str | No
     """
     if not all(SHARE in job.varied for job in manifest.jobs):
         raise WorkspaceError(
-            f"{manifest.id}: must be a sweep over {SHARE}, got {' '.join(manifest.words)}; `bakeoff curve` begins one"
+            f"{manifest.id}: must be a sweep over {SHARE}, got {' '.join(manifest.overrides)}; "
+            "`bakeoff curve` begins one"
         )
     runs = [run for run in select_sweep(gathered, manifest.id) if run.state == SUCCEEDED]
     if not runs:

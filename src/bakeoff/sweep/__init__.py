@@ -1,1 +1,1 @@
-"""Hydra's words with several values -> points, each of them a DVC experiment. The only room that runs any."""
+"""Overrides with several values -> configurations, each a DVC experiment. Only this room runs experiments."""

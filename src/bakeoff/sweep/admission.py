@@ -1,4 +1,4 @@
-"""What a launch asks before it begins a job: which comes next, whether there is room, on which cores and GPUs."""
+"""The next job of a launch: where it comes from, whether there is room for it, and on which cores and GPUs it runs."""
 
 import itertools
 import os
@@ -13,33 +13,33 @@ SECONDS_BETWEEN_COUNTS = 5.0
 
 
 class Source:
-    """Where jobs come from: here all stand in the manifest before the first begins; a search draws them."""
+    """Where jobs come from. Here all of them are in the manifest before the first starts; a search draws them."""
 
     def more(self, manifest: Manifest, seats: int) -> Sequence[SweepJob]:
-        """Return jobs that shall wait from now on, with the numbers that come next; there is room for `seats`."""
+        """Return jobs that wait from now on, with the numbers that come next. There is room for `seats` of them."""
         return ()
 
     def is_dry(self, manifest: Manifest) -> bool:
-        """Whether none will come any more."""
+        """Return whether no more jobs will come."""
         return True
 
     def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
-        """Why a job that runs is not worth its end; None if it may go on."""
+        """Return why a running job is to be given up, or None if it may continue."""
         return None
 
     def complete(self, job: SweepJob) -> SweepJob:
-        """Return a job that is over with what is known of it besides."""
+        """Return a job that is over, with further facts about it."""
         return job
 
 
 class Seats:
-    """Who runs now, of all sweeps that are launched together, and who may begin beside them."""
+    """The jobs that run now, of all sweeps that are launched together, and the room for others beside them."""
 
     def __init__(
         self, side_by_side: int, memory_bytes: int, cores: Sequence[int] = (), gpus: Sequence[str] = ()
     ) -> None:
-        """`memory_bytes` that the jobs may take together; no `cores` where a process cannot be bound to some; `gpus` by
-        the names that CUDA_VISIBLE_DEVICES has for them."""
+        """The jobs may take `memory_bytes` together. `cores` are empty where a process cannot be bound to some. `gpus`
+        are the names that CUDA_VISIBLE_DEVICES has for them."""
         self._gpus, self._gpus_of = tuple(gpus), dict[str, tuple[str, ...]]()
         self._side_by_side, self._memory_bytes, self._cores = side_by_side, memory_bytes, tuple(cores)
         self._jobs: dict[str, SweepJob] = {}  # by experiment
@@ -47,7 +47,7 @@ class Seats:
 
     @classmethod
     def here(cls, side_by_side: int) -> "Seats":
-        """What other programs hold now is theirs."""
+        """Return the seats of this machine. Memory that other programs hold now remains theirs."""
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ()
         return cls(side_by_side, machine.available_memory(), cores, [gpu.uuid for gpu in machine.list_gpus()])
 
@@ -60,7 +60,7 @@ class Seats:
         return max(0, self._side_by_side - len(self._jobs))
 
     def admits(self, job: SweepJob) -> bool:
-        """One by itself always: training asks whether there is room for it, and refuses in its own words."""
+        """Return whether a job may start now. A job alone always may, because training itself refuses without room."""
         running = self._jobs.values()
         if not running:
             return True
@@ -70,7 +70,10 @@ class Seats:
         return self.free > 0 and together <= self._memory_bytes and has_gpus and not alike
 
     def take(self, job: SweepJob) -> tuple[int, ...]:
-        """Return the cores that are its own as long as it runs; with more jobs than cores, some share one."""
+        """Give a job a seat, and return the cores that it has as long as it runs.
+
+        With more jobs than cores, some jobs share one.
+        """
         self._jobs[job.experiment] = job
         self._gpus_of[job.experiment] = self._free_gpus()[: self._wanted_gpus(job)]
         number = next(number for number in itertools.count() if number not in self._numbers.values())
@@ -82,11 +85,11 @@ class Seats:
         return self._cores[first : first + each]
 
     def gpus_of(self, job: SweepJob) -> tuple[str, ...] | None:
-        """Return the GPUs that are a job's own as long as it runs; None on a machine without any."""
+        """Return the GPUs that a job has as long as it runs, or None on a machine without any."""
         return self._gpus_of.get(job.experiment, ()) if self._gpus else None
 
     def keep(self, job: SweepJob, gpus: Sequence[str] = ()) -> None:
-        """One that ran before we came, on cores of its own and maybe on `gpus`."""
+        """Give a seat to a job that already runs, on cores of its own and maybe on `gpus`."""
         self._jobs[job.experiment] = job
         self._gpus_of[job.experiment] = tuple(gpus)
 
@@ -96,7 +99,7 @@ class Seats:
         self._gpus_of.pop(job.experiment, None)
 
     def _wanted_gpus(self, job: SweepJob) -> int:
-        """Count the GPUs that a job computes on. More than there are, training refuses in its own words."""
+        """Return the number of GPUs that a job computes on. Training itself refuses more than there are."""
         if job.devices == "cpu":
             return 0
         return min(job.devices, len(self._gpus)) if isinstance(job.devices, int) else len(self._gpus)
@@ -107,7 +110,7 @@ class Seats:
 
 
 class CountedSeats(Seats):
-    """Seats of a cluster, which keeps the room itself: as many as its nodes can run now, for nodes come and go."""
+    """Seats of a cluster that gives out room itself: as many as its nodes can run now, because nodes come and go."""
 
     def __init__(self, count: Callable[[], int]) -> None:
         super().__init__(max(1, count()), sys.maxsize)

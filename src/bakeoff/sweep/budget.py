@@ -1,10 +1,10 @@
-"""`conf/team.yaml`: minutes of training for a team, or for each of its people, and what is left of them.
+"""`conf/team.yaml`: minutes of training for a team, or for each of its people, and how many are left.
 
 {minutes: 600, people: {ann: 120, ben: 120}, since: "2026-09-01"}
 
-Nothing is booked. Each time the minutes are counted anew, from the status of every run, the queue, and what runs had
-spent that were removed. What waits or trains reserves its longest time; once it has ended it counts what it spent.
-This is an honest counter between friends: who edits conf/team.yaml or removes `.bakeoff/` has other minutes.
+Nothing is booked. The minutes are counted anew each time, from the status of every run, from the queue, and from what
+removed runs had spent. A run that waits or trains reserves its longest time. Once it has ended, it counts the time
+that it spent. The counter trusts its users: whoever edits conf/team.yaml or removes `.bakeoff/` has other minutes.
 """
 
 import math
@@ -23,7 +23,7 @@ from bakeoff.run.yaml_file import Document, read_document
 from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.spent import read_spent, spent_by
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
-from bakeoff.sweep.queue import sweeps_in_line
+from bakeoff.sweep.queue import list_queued_sweeps
 
 FILE = workspace.TEAM
 KEYS = ("minutes", "people", "since")
@@ -32,9 +32,9 @@ KEY, PERSON = "train.max_minutes", "person"
 
 @dataclass(frozen=True)
 class Team:
-    minutes: float | None = None  # of all together
-    people: tuple[tuple[str, float], ...] = ()  # with the minutes of each
-    since: float = 0.0  # seconds since 1970: runs that began before count for nothing
+    minutes: float | None = None  # for all together
+    people: tuple[tuple[str, float], ...] = ()  # each with their minutes
+    since: float = 0.0  # seconds since 1970: runs that started before do not count
 
     @property
     def names(self) -> list[str]:
@@ -43,7 +43,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Use:
-    """What a run or a job has of the minutes, in seconds."""
+    """The seconds that a run or a job has spent and reserved."""
 
     person: str
     spent: float = 0.0
@@ -70,7 +70,7 @@ class Account:
 
 
 def load_team() -> Team | None:
-    """Return what conf/team.yaml says; None if there is no such file, so that minutes are not counted."""
+    """Return the content of conf/team.yaml, or None without such a file, when minutes are not counted."""
     if not FILE.is_file():
         return None
     document = read_document(FILE)
@@ -109,12 +109,12 @@ def _refuse(document: Document, key: str, why: str, where: str = "") -> ConfigEr
 
 
 def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Account]:
-    """Return the accounts of the team and of its people; `runs` are all that are known, if they were listed already."""
+    """Return the accounts of the team and of its people. `runs` are all known runs, if the caller has listed them."""
     uses = list(_list_uses(team, known_runs() if runs is None else runs))
 
     def account(name: str, minutes: float, counts: Callable[[Use], bool]) -> Account:
-        own = [use for use in uses if counts(use)]
-        return Account(name, minutes, sum(use.spent for use in own) / 60, sum(use.reserved for use in own) / 60)
+        counted = [use for use in uses if counts(use)]
+        return Account(name, minutes, sum(use.spent for use in counted) / 60, sum(use.reserved for use in counted) / 60)
 
     accounts = [] if team.minutes is None else [account("", team.minutes, lambda use: True)]
     for name, minutes in team.people:
@@ -124,43 +124,43 @@ def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Ac
 
 def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
     for run in runs:
-        said = run.said
-        if said is None:
+        status = run.said
+        if status is None:
             continue
-        longest = (said.longest_seconds or 0.0) if run.state.is_live else 0.0
-        reserved = max(0.0, longest - said.training_seconds)
-        if run.state.is_live or said.began >= team.since:
+        longest = (status.longest_seconds or 0.0) if run.state.is_live else 0.0
+        reserved = max(0.0, longest - status.training_seconds)
+        if run.state.is_live or status.began >= team.since:
             spent = spent_by(run)
-            yield Use(_person_of(said.experiment), spent.seconds if spent else 0.0, reserved)
+            yield Use(_find_person(status.experiment), spent.seconds if spent else 0.0, reserved)
     for gone in read_spent():
         if gone.began >= team.since:
-            yield Use(_person_of(gone.experiment), gone.seconds)
+            yield Use(_find_person(gone.experiment), gone.seconds)
     yield from _list_between(runs)
 
 
 def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
-    """Yield jobs of the queue that have left the waiting ones, and whose training has not begun yet."""
-    heard = {run.said.experiment: run.said for run in runs if run.said}
-    for sweep in sweeps_in_line():
+    """Yield jobs of the queue that no longer wait, and whose training has not started yet."""
+    statuses = {run.said.experiment: run.said for run in runs if run.said}
+    for sweep in list_queued_sweeps():
         try:
             manifest = load_manifest(workspace.sweeps() / sweep)
         except WorkspaceError:
             continue
         for job in manifest.jobs:
-            began, said = job.attempts[-1].began if job.attempts else 0.0, heard.get(job.experiment)
-            if job.state == JobState.RUNNING and (said is None or said.updated < began):
-                trained = said.training_seconds if said else 0.0  # by an attempt before
+            began, status = job.attempts[-1].began if job.attempts else 0.0, statuses.get(job.experiment)
+            if job.state == JobState.RUNNING and (status is None or status.updated < began):
+                trained = status.training_seconds if status else 0.0  # by an attempt before
                 yield Use(manifest.person or "", reserved=max(0.0, (job.longest_seconds or 0.0) - trained))
 
 
-def _person_of(experiment: str | None) -> str:
+def _find_person(experiment: str | None) -> str:
     sweep = (experiment or "").rpartition("-")[0]
     return _read_person(workspace.sweeps() / sweep) if sweep else ""
 
 
 @lru_cache(maxsize=1024)
 def _read_person(folder: Path) -> str:
-    """Return whose minutes a sweep uses, which never changes."""
+    """Return the person whose minutes a sweep uses, which never changes."""
     try:
         return load_manifest(folder).person or ""
     except WorkspaceError:
@@ -168,7 +168,7 @@ def _read_person(folder: Path) -> str:
 
 
 def require_person(team: Team, person: str) -> None:
-    """Refuse a person that conf/team.yaml does not name, and nobody where it has minutes for people alone."""
+    """Raise ConfigError for a person whom conf/team.yaml does not name, or for none if only people have minutes."""
     file, allowed = FILE.as_posix(), choices(person, team.names)
     if person and person not in team.names:
         raise ConfigError(f"{PERSON}: no such person {show(person)} in {file}; {allowed}")
@@ -177,15 +177,15 @@ def require_person(team: Team, person: str) -> None:
 
 
 def require_minutes(longest: Sequence[float | None], person: str | None = None) -> None:
-    """Refuse trainings of these longest times, in minutes, for which conf/team.yaml does not leave enough."""
+    """Raise ConfigError if conf/team.yaml leaves fewer minutes than these trainings may take."""
     team = load_team()
     if team is None:
         return
     require_person(team, person or "")
     if not longest:
         return
-    own = [account for account in count_minutes(team) if account.name in ("", person or "")]
-    account = min(own, key=lambda account: account.left)
+    accounts = [account for account in count_minutes(team) if account.name in ("", person or "")]
+    account = min(accounts, key=lambda account: account.left)
     left = format_minutes(account.left)
     total = f"the {format_minutes(account.minutes)} minutes that {FILE.as_posix()} has for {account.owner}"
     if account.left <= 0:
@@ -199,16 +199,16 @@ def require_minutes(longest: Sequence[float | None], person: str | None = None) 
         raise ConfigError(f"{KEY}: must be at most {left}{jobs}, got {got}; more is not left of {total}")
 
 
-def require_minutes_to_go_on(manifest: Manifest) -> None:
-    """Refuse to go on with a sweep whose jobs may take more than conf/team.yaml leaves."""
+def require_minutes_to_resume(manifest: Manifest) -> None:
+    """Raise ConfigError if the unfinished jobs of a sweep may take more than conf/team.yaml leaves."""
     trained = {run.said.experiment: run.said.training_seconds / 60 for run in known_runs() if run.said}
     limits = [(job.experiment, job.max_minutes) for job in manifest.jobs if not job.state.is_final]
     rest = [max(0.0, most - trained.get(experiment, 0.0)) for experiment, most in limits if most is not None]
     require_minutes(rest, manifest.person)
 
 
-def reserving() -> FileLock:
-    """Return a lock under which one looks at what is left and puts jobs into the queue."""
+def lock_minutes() -> FileLock:
+    """Return the lock that a caller holds while it counts the minutes left and puts jobs into the queue."""
     workspace.queue().mkdir(parents=True, exist_ok=True)
     return FileLock(workspace.queue() / "minutes.lock")
 

@@ -2,8 +2,8 @@
 
     python -m bakeoff.sweep.experiment CLONE sweep-20260102-030405-7 -S lr.peak=0.1 -- render_config train
 
-`dvc exp run` stashes, commits and reads every file of the pipeline again, for a workspace that somebody may edit.
-The clone has none but the job in it, so three commands of DVC's in one process do, and a commit as DVC lists them.
+`dvc exp run` stashes, commits and reads every file of the pipeline again, because somebody may edit the workspace.
+Nobody edits a job's clone. So three commands of DVC in one process and a commit are enough.
 """
 
 import os
@@ -24,7 +24,7 @@ RECORDS_STAGE = "build_records"
 
 
 def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
-    """Return DVC's exit code. Each stage runs by itself, whatever those before it would have DVC do."""
+    """Run the stages and return DVC's exit code. Each stage runs by itself, without those that it depends on."""
     if is_far() and not has_needed_files(dvc.cache(Path.cwd()), stages):
         if code := dvc.run_here("fetch", "--quiet", *needed_files(stages)):
             return code
@@ -35,7 +35,7 @@ def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
 
 
 def needed_files(stages: Sequence[str] = ()) -> list[str]:
-    """Return what DVC fetches for a job: the weights that it keeps, and the records, or the data to build them."""
+    """Return the targets that DVC fetches for a job: its weights, and the records or the data to build them."""
     needed = [*workspace.WEIGHTS.rglob("*.dvc")]
     if RECORDS_STAGE in stages:
         return [path.as_posix() for path in sorted([*needed, *workspace.RAW.rglob("*.dvc")])]
@@ -43,18 +43,18 @@ def needed_files(stages: Sequence[str] = ()) -> list[str]:
 
 
 def has_needed_files(cache: Path, stages: Sequence[str] = ()) -> bool:
-    """Say whether an earlier job has brought them to this node. To ask DVC would load its client of the remote."""
+    """Return whether an earlier job has brought them to this node, without loading DVC's client of the remote."""
     outs = []
     for name in needed_files(stages):
-        found = read_mapping(LOCK)["stages"].get(name, {}) if name == RECORDS_STAGE else read_mapping(Path(name))
-        if not found.get("outs"):
+        entry = read_mapping(LOCK)["stages"].get(name, {}) if name == RECORDS_STAGE else read_mapping(Path(name))
+        if not entry.get("outs"):
             return False
-        outs += found["outs"]
+        outs += entry["outs"]
     return all(dvc.is_cached(str(out.get("md5", "")), cache) for out in outs)
 
 
 def save_experiment(name: str, baseline: str) -> None:
-    """Commit what git knows and what stages wrote for it, under the reference by which DVC finds experiments."""
+    """Commit the known files and those that stages wrote, under the reference by which DVC finds experiments."""
     here = Path.cwd()
     made = git("ls-files", "--others", "--exclude-standard", "--", "models", "dvc.lock", folder=here).splitlines()
     git("add", "--update", folder=here)
@@ -76,9 +76,9 @@ def name_experiment_ref(baseline: str, name: str) -> str:
 
 def main() -> None:
     with errors_in_one_line():
-        clone, name, *words = sys.argv[1:]
+        clone, name, *arguments = sys.argv[1:]
         os.chdir(clone)  # only now: this code is the main workspace's, the stages' is the clone's
-        changes, stages = words[1 : words.index("--") : 2], words[words.index("--") + 1 :]
+        changes, stages = arguments[1 : arguments.index("--") : 2], arguments[arguments.index("--") + 1 :]
         baseline = git("rev-parse", "HEAD", folder=Path.cwd())
         os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
         with (relay := Relay()).listening():

@@ -1,4 +1,4 @@
-"""Folds: points that differ in which part of the data is validation. Each of them builds records of its own.
+"""Folds: configurations that differ in which part of the data is validation. Each of them builds records of its own.
 
 --folds 3  ->  +data.split.fold=1/3,2/3,3/3 +data.split.test=0
 """
@@ -10,11 +10,11 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.sources.dataset import MOST_FOLDS
 
 FOLD, TEST = "data.split.fold", "data.split.test"
-OF_FOLDS = ("fold", "test")  # keys of data.split that folds may set; a test would be in none of them
+OF_FOLDS = ("fold", "test")  # keys of data.split that folds may set, for a test split would be in no fold
 
 
-def make_words(folds: int) -> list[str]:
-    """Return the words of a sweep that trains every fold."""
+def make_overrides(folds: int) -> list[str]:
+    """Return the overrides of a sweep that trains every fold."""
     if not 2 <= folds <= MOST_FOLDS:
         raise WorkspaceError(f"--folds: must be 2 to {MOST_FOLDS}, got {folds}")
     return [f"+{FOLD}={','.join(f'{number}/{folds}' for number in range(1, folds + 1))}", f"+{TEST}=0"]

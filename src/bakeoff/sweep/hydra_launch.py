@@ -1,8 +1,8 @@
-"""Jobs -> a launcher of Hydra's, which begins each where it begins such things; here is seen what becomes of them.
+"""Jobs -> a launcher of Hydra, which starts each in its own way, and back: which have started, and how they ended.
 
 For Hydra a job is a function that starts one process and waits for it. So a launcher may run several in one process, or
-send them elsewhere, as long as the workspace is there under the same path. What it composes is the point, and beside
-it which job of which sweep that is.
+send them elsewhere, as long as the workspace is there under the same path. Hydra composes the configuration, with an
+entry that names the sweep and the job.
 """
 
 import io
@@ -27,42 +27,42 @@ from bakeoff.sweep import job as jobs
 from bakeoff.sweep import session
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.job import JobFiles
-from bakeoff.sweep.launch import NOT_BEGUN, Launch, Rules
+from bakeoff.sweep.launch import NOT_STARTED, Launch, Rules
 from bakeoff.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
-from bakeoff.sweep.parameters import as_words
+from bakeoff.sweep.parameters import format_value
 from bakeoff.sweep.place import LocalProcess
 from bakeoff.sweep.primary import SWEEP
 from bakeoff.sweep.running import KILLED, TAKEN_AWAY, Following, Running
 from bakeoff.tracking.journal import is_held
 
-CACHE_OF = "dvc_cache"  # a file of the sweep, for those who begin a job elsewhere
-CALLED_OFF = "called_off"  # another: whoever is about to begin a job leaves it
-SECONDS_BETWEEN_LOOKS = 0.2
+CACHE_OF = "dvc_cache"  # a file of the sweep: the path of DVC's cache, for processes that start a job elsewhere
+CALLED_OFF = "called_off"  # a file of the sweep: while it is there, no process starts a job
+SECONDS_BETWEEN_CHECKS = 0.2
 REQUEUES = TAKES_AWAY[-1]  # SIGUSR2, on which submitit asks for a requeue; SIGTERM it leaves to Slurm
 
 
 class JobFailed(RuntimeError):
-    """What Hydra is told; the manifest knows why."""
+    """The error that Hydra gets; the manifest has the reason."""
 
 
 def run_one(config: Any) -> None:
-    """Run a job, in whatever process the launcher chose."""
+    """Run a job, in the process that the launcher chose."""
     files = JobFiles(Path(config[SWEEP].folder), int(config[SWEEP].job))
     os.chdir(files.folder.parents[2])  # the main workspace
     if (files.folder / CALLED_OFF).exists() or not is_wanted(load_manifest(files.folder).job(files.number).experiment):
         raise JobFailed("called off")
     child = jobs.start_job(files, Path((files.folder / CACHE_OF).read_text(encoding="utf-8")), ())
-    with _passed_on(child.pid):
+    with _pass_signals_on(child.pid):
         code = child.wait()
     if code:
         raise JobFailed(KILLED if code < 0 else f"ended with code {code}")
 
 
 @contextmanager
-def _passed_on(leader: int) -> Iterator[None]:
+def _pass_signals_on(leader: int) -> Iterator[None]:
     """Pass signals that take the machine away on to the session of a job.
 
-    When it has saved and ended, the launcher's own handler has its turn: submitit's asks Slurm to begin the job again.
+    When the job has saved and ended, the launcher's own handler runs: submitit's asks Slurm to start the job again.
     """
     came: list[int] = []
 
@@ -83,17 +83,22 @@ def _passed_on(leader: int) -> Iterator[None]:
 
 
 class LaunchByHydra(Launch):
-    """How many run at once, and when one begins, is the launcher's."""
+    """A launch whose jobs another launcher starts. It also decides how many run at once."""
 
     def __init__(
-        self, manifest: Manifest, say: Callable[[str], None], rules: Rules, launcher: Launcher, fixed: Sequence[str]
+        self,
+        manifest: Manifest,
+        print_line: Callable[[str], None],
+        rules: Rules,
+        launcher: Launcher,
+        fixed: Sequence[str],
     ) -> None:
-        """`fixed` are words that all points have in common."""
-        super().__init__(manifest, say, rules, Seats(len(manifest.jobs) + 1, 0))
+        """`fixed` are the overrides that all configurations have in common."""
+        super().__init__(manifest, print_line, rules, Seats(len(manifest.jobs) + 1, 0))
         self._launcher, self._fixed = launcher, fixed
         self._thread: Thread | None = None
-        self._handed: dict[int, Following] = {}  # by number: from where on its log is new
-        self._why: dict[int, str] = {}  # a job was not begun
+        self._handed: dict[int, Following] = {}  # by number: reads the log from this attempt on
+        self._reasons: dict[int, str] = {}  # by number: why a job was not started
 
     def take_up(self) -> None:
         super().take_up()
@@ -101,7 +106,7 @@ class LaunchByHydra(Launch):
         (self.manifest.folder / CACHE_OF).write_text(str(self._cache.resolve()), encoding="utf-8")
 
     def start(self) -> None:
-        """Hand over all that may begin, once the launcher is free."""
+        """Hand over all jobs that may start, once the launcher is free."""
         if self._thread is not None and self._thread.is_alive():
             return
         now = time.monotonic()
@@ -115,35 +120,35 @@ class LaunchByHydra(Launch):
         self._thread = Thread(target=self._launch, args=(numbers,), name="hydra", daemon=True)
         self._thread.start()
 
-    def look(self) -> None:
-        ended = self._thread is not None and not self._thread.is_alive()  # before looking at what it began
-        self._see_what_began()
+    def check_jobs(self) -> None:
+        ended = self._thread is not None and not self._thread.is_alive()  # read before the jobs that it started
+        self._note_started()
         for number in sorted(self._handed) if ended else ():
             del self._handed[number]
-            self._settle_not_begun(self.manifest.job(number))
-        super().look()
+            self._settle_not_started(self.manifest.job(number))
+        super().check_jobs()
 
     @property
     def is_over(self) -> bool:
         return super().is_over and not self._handed
 
     def interrupt(self, number: int = session.INTERRUPT) -> list[Running]:
-        (self.manifest.folder / CALLED_OFF).touch()  # before one ends, or the launcher begins the next
+        (self.manifest.folder / CALLED_OFF).touch()  # before a job ends, or the launcher would start the next
         return super().interrupt(number)
 
     def settle_interrupted(self) -> None:
-        """Others may have been about to begin; each of them is ended."""
+        """End also jobs that were about to start, then settle those that ran."""
         while self._thread is not None and self._thread.is_alive():
             for job in self.manifest.jobs:
                 files = self._files(job)
-                if is_held(files.lock) and (found := session.noted_session(files.process)) is not None:
-                    session.end(found)
-            self._thread.join(SECONDS_BETWEEN_LOOKS)
-        self._see_what_began()
+                if is_held(files.lock) and (leader := session.find_noted_session(files.process)) is not None:
+                    session.end(leader)
+            self._thread.join(SECONDS_BETWEEN_CHECKS)
+        self._note_started()
         self._handed.clear()  # the others wait
         super().settle_interrupted()
 
-    def _see_what_began(self) -> None:
+    def _note_started(self) -> None:
         for number in sorted(self._handed):
             files = self._files(self.manifest.job(number))
             if is_held(files.lock) or files.exit_code() is not None:
@@ -152,47 +157,47 @@ class LaunchByHydra(Launch):
                 self._running[number] = Running(files, self._handed.pop(number), LocalProcess(files, None))
 
     def _settle(self, job: SweepJob, running: Running) -> None:
-        """A job whose machine was taken away is the launcher's again, as long as it is at work."""
+        """Hand a job whose machine was taken away to the launcher again, as long as the launcher is at work."""
         is_at_work = self._thread is not None and self._thread.is_alive()
         if running.files.exit_code() == TRY_AGAIN_LATER and is_at_work:
             running.files.forget_outcome()
             self._handed[job.number] = running.following
             self._change(job.end(time.time(), JobState.STOPPED, TAKEN_AWAY).in_state(JobState.WAITING))
-            self._tell(job, f"is {TAKEN_AWAY}; its launcher begins it again")
+            self._report(job, f"is {TAKEN_AWAY}; its launcher begins it again")
         else:
             super()._settle(job, running)
 
     def _launch(self, numbers: list[int]) -> None:
         try:
-            ends = self._launcher.launch([self._words_of(number) for number in numbers], initial_job_idx=0)
-            whys = {number: _why_lost(end) for number, end in zip(numbers, ends, strict=True)}
-            self._why = {number: why for number, why in whys.items() if why}
-        except Exception as error:  # whatever a plugin raises
-            self._why = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
+            ends = self._launcher.launch([self._make_overrides(number) for number in numbers], initial_job_idx=0)
+            reasons = {number: _find_failure(end) for number, end in zip(numbers, ends, strict=True)}
+            self._reasons = {number: reason for number, reason in reasons.items() if reason}
+        except Exception as error:  # a plugin may raise anything
+            self._reasons = dict.fromkeys(numbers, f"the launcher: {one_line(error)}")
 
-    def _words_of(self, number: int) -> list[str]:
+    def _make_overrides(self, number: int) -> list[str]:
         which = {"folder": str(self.manifest.folder.resolve()), "job": number}
-        fixed = [word for word in self._fixed if word not in self.manifest.job(number).points[0]]
-        return [*fixed, *self.manifest.job(number).points[0], f"+{SWEEP}={as_words(which)}"]
+        fixed = [override for override in self._fixed if override not in self.manifest.job(number).configurations[0]]
+        return [*fixed, *self.manifest.job(number).configurations[0], f"+{SWEEP}={format_value(which)}"]
 
-    def _settle_not_begun(self, job: SweepJob) -> None:
+    def _settle_not_started(self, job: SweepJob) -> None:
         if job.why == TAKEN_AWAY:
-            state, why = JobState.STOPPED, TAKEN_AWAY
+            state, reason = JobState.STOPPED, TAKEN_AWAY
         elif is_wanted(job.experiment):
-            state, why = JobState.FAILED, self._why.get(job.number, "the launcher did not begin it")
+            state, reason = JobState.FAILED, self._reasons.get(job.number, "the launcher did not begin it")
         else:
-            state, why = JobState.STOPPED, NOT_BEGUN
+            state, reason = JobState.STOPPED, NOT_STARTED
         dequeue(job.experiment)
-        self._change(job.end(time.time(), state, why))
-        self._tell(job, f"{state}: {why}")
+        self._change(job.end(time.time(), state, reason))
+        self._report(job, f"{state}: {reason}")
         self._retry(self.manifest.job(job.number))
 
 
-def _why_lost(end: JobReturn) -> str | None:
-    """A job's error is raised for whoever asks for its result, after Hydra's own line."""
+def _find_failure(end: JobReturn) -> str | None:
+    """Return a job's error in one line, or None. Hydra raises it when a caller asks for the result."""
     try:
         with redirect_stderr(io.StringIO()):
             _ = end.return_value
-    except Exception as error:  # whatever a plugin made of it
+    except Exception as error:  # a plugin may raise anything
         return one_line(error)
     return None

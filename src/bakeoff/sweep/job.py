@@ -1,8 +1,8 @@
-"""One job, a process of its own: its workspace, its stages in it, its experiment brought home, its outcome.
+"""One job in a process of its own: makes its workspace, runs its stages, lands its experiment, notes its outcome.
 
     python -m bakeoff.sweep.job .bakeoff/sweeps/sweep-20260102-030405 7
 
-It needs no launcher to come to its end; whoever launches the sweep again finds what it left beside the manifest.
+It needs no launcher to finish. A later launch of the sweep finds its outcome beside the manifest.
 """
 
 import json
@@ -29,20 +29,22 @@ from bakeoff.sweep.snapshot import Snapshot
 from bakeoff.tracking.journal import NOTE_VARIABLE
 
 ALREADY_RUNS = 4
-CACHE = "BAKEOFF_DVC_CACHE"  # where the main workspace's is
-CORES = "BAKEOFF_CORES"  # that the job may use
+CACHE = "BAKEOFF_DVC_CACHE"  # the path of the main workspace's cache
+CORES = "BAKEOFF_CORES"  # the cores that the job may use
 THREADS = "TF_NUM_INTRAOP_THREADS"
-FOLLOWS_PARENT = "BAKEOFF_FOLLOWS_PARENT"  # whether it ends when the process is gone that started it
+FOLLOWS_PARENT = "BAKEOFF_FOLLOWS_PARENT"  # whether it ends when the process that started it is gone
 
 
 @dataclass(frozen=True)
 class JobFiles:
+    """The files of a job beside the manifest."""
+
     folder: Path
     number: int
 
     @property
     def log(self) -> Path:
-        """What it said, of all attempts."""
+        """The output of all its attempts."""
         return self.folder / f"{self.number}.log"
 
     @property
@@ -51,12 +53,12 @@ class JobFiles:
 
     @property
     def lock(self) -> FileLock:
-        """Held as long as it runs."""
+        """The lock that it holds as long as it runs."""
         return FileLock(self.folder / f"{self.number}.lock")
 
     @property
     def _outcome(self) -> Path:
-        """How it ended; missing if it was killed."""
+        """Its exit code; the file is missing if the job was killed."""
         return self.folder / f"{self.number}.outcome.json"
 
     def forget_outcome(self) -> None:
@@ -66,7 +68,7 @@ class JobFiles:
         write_whole(self._outcome, json.dumps({"code": code, "ended": time.time()}))
 
     def exit_code(self) -> int | None:
-        """Of the last attempt; None if it was killed."""
+        """Return the exit code of the last attempt, or None if it was killed."""
         try:
             return int(json.loads(self._outcome.read_text(encoding="utf-8"))["code"])
         except (OSError, ValueError, KeyError):
@@ -76,32 +78,34 @@ class JobFiles:
 def start_job(
     files: JobFiles, cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """In a session of its own: Ctrl-C reaches it once, through us, and the end of a terminal does not."""
+    """Start a job in a session of its own. So Ctrl-C reaches it only through us, and the end of a terminal does not."""
     files.forget_outcome()
     with files.log.open("ab") as log:
         return subprocess.Popen(
-            command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-            env=environment(os.environ, cache, cores, gpus),
+            make_command(files), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            env=make_environment(os.environ, cache, cores, gpus),
         )  # fmt: skip
 
 
-def command(files: JobFiles) -> list[str]:
+def make_command(files: JobFiles) -> list[str]:
     return [sys.executable, "-m", "bakeoff.sweep.job", str(files.folder), str(files.number)]
 
 
-def environment(
-    own: Mapping[str, str], cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
+def make_environment(
+    variables: Mapping[str, str], cache: Path, cores: Sequence[int], gpus: Sequence[str] | None = None
 ) -> dict[str, str]:
-    """A sum that more threads add up is another in its last bits. So a job that gets a few cores computes with as many
-    threads as one that has them all, and ends in the same weights. `gpus` are all that it may see; None: as ever.
+    """Return the environment of a job. `gpus` are those that it may see; None leaves that as it is.
+
+    A sum that more threads add up differs in its last bits. So a job on a few cores computes with as many threads as
+    one that has all of them, and ends in the same weights.
     """
     threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
     visible = {} if gpus is None else {machine.VISIBLE_GPUS: ",".join(gpus) or "-1"}
-    return threads | dvc.environment(own) | visible | {CACHE: str(cache)}
+    return threads | dvc.environment(variables) | visible | {CACHE: str(cache)}
 
 
 def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
-    """Run a job; `deliver` is called with one that has come to its end."""
+    """Run the job that the command line names. `deliver` is called with the job once it is done."""
     for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
@@ -111,11 +115,9 @@ def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
     workspace.enter()
     files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
     try:
-        with (
-            files.lock.acquire(timeout=1),
-            errors_in_one_line(),
-        ):  # whoever asks whether a job runs holds it for a moment
-            if before := session.noted_session(files.process):  # it was killed, its stage may not have been
+        # A process that asks whether a job runs holds the lock for a moment.
+        with files.lock.acquire(timeout=1), errors_in_one_line():
+            if before := session.find_noted_session(files.process):  # it was killed, its stage may not have been
                 session.end(before)
             session.note_leader(files.process)
             manifest = load_manifest(files.folder)
@@ -132,7 +134,7 @@ def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
                         deliver(job)
                         code = 0
             finally:
-                if session.is_noted(files.process):  # or a later attempt has taken its place
+                if session.is_noted(files.process):  # otherwise a later attempt has taken its place
                     files.write_outcome(code)
     except Timeout:
         sys.exit(ALREADY_RUNS)
@@ -141,15 +143,15 @@ def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
 
 def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
     place = JobWorkspace(job.experiment)
-    if place.is_settled() and place.land():  # a kill came just before
+    if place.is_settled() and place.land():  # an earlier attempt was killed just before this
         place.remove()
         return 0
     folder = place.prepare(snapshot, cache)
-    hear = _hear_signals if session.POSIX else None
-    # Ctrl-C is for DVC; this process notes how it ends.
-    code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=hear).wait()
-    session.end(os.getpid(), asked=code == TRY_AGAIN_LATER)  # of DVC, if it was killed, the stage may be left
-    bytecode.keep(folder / SOURCE)
+    restore = _restore_signals if session.POSIX else None
+    # Ctrl-C ends DVC, and this process notes how that ended.
+    code = subprocess.Popen(make_experiment(job, folder), stdin=subprocess.DEVNULL, preexec_fn=restore).wait()
+    session.end(os.getpid(), asked=code == TRY_AGAIN_LATER)  # if DVC was killed, its stage may still run
+    bytecode.keep_compiled(folder / SOURCE)
     place.settle(cache)
     if code == 0 and not place.land():
         print(f"{job.experiment}: DVC says that it is done, and has no such experiment", flush=True)
@@ -159,13 +161,13 @@ def run_job(job: SweepJob, snapshot: Snapshot, cache: Path) -> int:
 
 
 def make_experiment(job: SweepJob, clone: Path) -> list[str]:
-    """Return the command. The records are what they were when the sweep was planned, but for a fold's own."""
+    """Return the command that runs a job's stages and saves its experiment."""
     changes = [part for option in job.options for part in ("-S", option)]
     return [sys.executable, "-m", "bakeoff.sweep.experiment", str(clone), job.experiment, *changes, "--", *job.stages]
 
 
-def _hear_signals() -> None:
-    """What this process ignores its child would, too; as a shell does that starts a sweep in the background."""
+def _restore_signals() -> None:
+    """Give a child the default signal handlers, because it would inherit those that this process ignores."""
     for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_DFL)
 

@@ -1,7 +1,7 @@
 """Where a job runs: a clone in `.dvc/tmp/exps/bakeoff/<experiment>/` that shares the main workspace's DVC cache.
 
-Nothing in it is needed once its experiment has landed in the main workspace, or its job is dead; checkpoints, journals
-and MLflow's store are the main workspace's own.
+The clone is needed only until its experiment has landed in the main workspace. Checkpoints, journals and MLflow's
+store are the main workspace's own.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, gi
 
 SOURCE = "src"
 SETTLED = ".git/settled"
-LINKS = "reflink,hardlink,symlink"  # whichever comes first that the disk can do; never copies
+LINKS = "reflink,hardlink,symlink"  # the first kind that the disk supports; never copies
 
 
 class JobWorkspace:
@@ -26,7 +26,7 @@ class JobWorkspace:
         self._clone = all_job_workspaces() / experiment
 
     def prepare(self, snapshot: Snapshot, cache: Path) -> Path:
-        """Make it anew, whatever an earlier attempt left; return the folder to run DVC in."""
+        """Make the clone anew, without anything of an earlier attempt, and return the folder to run DVC in."""
         self.remove()
         repair_cache(cache)
         self._clone.parent.mkdir(parents=True, exist_ok=True)
@@ -40,11 +40,11 @@ class JobWorkspace:
         self._copy_author()
         folder = self._clone / git("rev-parse", "--show-prefix")
         self._configure(folder / ".dvc", cache)
-        bytecode.give(folder / SOURCE)
+        bytecode.copy_to_clone(folder / SOURCE)
         return folder
 
     def settle(self, cache: Path) -> None:
-        """Bring what DVC did here to the disk, and note that: only then may it land after a loss of power."""
+        """Sync DVC's work to the disk, and note that. Without the note it may not land after a loss of power."""
         settle(cache)
         sync_disk(self._clone)
         write_whole(self._clone / SETTLED, "", lasting=True)
@@ -53,7 +53,7 @@ class JobWorkspace:
         return (self._clone / SETTLED).is_file()
 
     def land(self) -> bool:
-        """Bring the experiment to the main workspace, whole or not at all; whether there is one."""
+        """Bring the experiment to the main workspace, whole or not at all. Return whether there is one."""
         if not self._clone.is_dir():
             return False
         ref = experiment_ref(self.experiment, self._clone)
@@ -66,7 +66,7 @@ class JobWorkspace:
             shutil.rmtree(self._clone)
 
     def _copy_author(self) -> None:
-        """Set what is set for this repository alone; what is set for all is found anyway."""
+        """Copy the author that is set for this repository alone. Git finds the one for all repositories by itself."""
         for key in ("user.name", "user.email"):
             try:
                 git("config", "--local", key, git("config", "--local", key), folder=self._clone)

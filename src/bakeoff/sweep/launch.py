@@ -1,4 +1,4 @@
-"""A manifest's unfinished jobs -> processes, as many at once as there is room for; what ends is reported at once."""
+"""A manifest's unfinished jobs -> processes, as many at once as there is room for; each end is reported at once."""
 
 import os
 import signal
@@ -18,12 +18,12 @@ from bakeoff.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.sweep.place import Place, ThisMachine
 from bakeoff.sweep.running import Following, Running, is_interrupted, is_passing, settle, settle_pruned
 
-SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BETWEEN_CHECKS = 0.1
 SECONDS_BEFORE_RETRY = 10.0
 LAST_LINES = 15
-MOST_LOSSES = 10  # of nodes under one job, which may be what ends them
-NOT_BEGUN = "not begun, as `bakeoff stop` asked"
-Say = Callable[[str], None]
+MOST_LOSSES = 10  # lost nodes under one job, which may itself be the cause
+NOT_STARTED = "not started, as `bakeoff stop` asked"
+PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,22 @@ class Rules:
     side_by_side: int | None = 1  # None: as many as the place has room for
     follow: bool = False
     fail_fast: bool = False
-    retries: int = 0  # of a job whose failure may pass
-    again: bool = True  # also jobs that failed, or that somebody stopped
-    queued: bool = False  # what waits goes on waiting when this process ends
+    retries: int = 0  # of a job that failed for a reason that may pass
+    again: bool = True  # also run jobs that failed, or that somebody stopped
+    queued: bool = False  # jobs that wait keep waiting when this process ends
 
 
 class Launch:
-    """Whoever runs it, alone or beside others: `take_up`, then `look` and `start` until it `is_over`, then `close`."""
+    """Runs the jobs of a sweep: `take_up`, then `check_jobs` and `start` until it `is_over`, then `close`.
+
+    `run` does all that for one sweep. A queue does it for several side by side.
+    """
 
     def __init__(
-        self, manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, source: Source | None = None,
-        place: Place | None = None,
+        self, manifest: Manifest, print_line: PrintLine, rules: Rules, seats: Seats | None = None,
+        source: Source | None = None, place: Place | None = None,
     ) -> None:  # fmt: skip
-        self.manifest, self._say, self._rules = manifest, say, rules
+        self.manifest, self._print_line, self._rules = manifest, print_line, rules
         self._place = place or ThisMachine()
         self._seats = seats or self._place.seats(rules.side_by_side)
         self._source = source or Source()
@@ -55,64 +58,64 @@ class Launch:
         self._is_called_off = False
 
     def run(self) -> Manifest:
-        """To the end of all, or to Ctrl-C or a signal, which ends those that run; they can go on later."""
+        """Run all jobs to their end. Ctrl-C or a signal ends those that run; they can resume later."""
         try:
             self.take_up()
             while not self.is_over:
-                self.look()
+                self.check_jobs()
                 self.start()
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+                time.sleep(SECONDS_BETWEEN_CHECKS)
         except TakenAway as taken:
-            self._say(f"stopped by {taken.name}; what runs is saved")
+            self._print_line(f"stopped by {taken.name}; what runs is saved")
             end_all([self], signal.SIGTERM)
             raise TakenAway(taken.name, f"`bakeoff sweep --resume {self.manifest.id}` goes on") from None
         except KeyboardInterrupt:
-            self._say("stopped by Ctrl-C; what runs is saved")
+            self._print_line("stopped by Ctrl-C; what runs is saved")
             end_all([self])
         finally:
             self.close()
         return self.manifest
 
     def take_up(self) -> None:
-        """Take up what an earlier launcher left."""
+        """Find the jobs that an earlier launcher left running, settle those that ended, and queue the others."""
         self._cache = Path(dvc.answer("cache", "dir"))
         self._place.take_up(self.manifest)
         self.manifest = replace(self.manifest, place=self._place.name)
         for job in self.manifest.jobs:
             files = self._files(job)
-            following = Following(files.log, has_begun=True)
+            following = Following(files.log, has_started=True)
             if job.state.is_final:
                 continue
             if (process := self._place.find(job, files)) is not None:
                 self._running[job.number] = Running(files, following, process)
                 self._seats.keep(job, process.gpus())
-                self._tell(job, "still runs, from before")
+                self._report(job, "still runs, from before")
                 self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
                 continue
-            goes_again = self._rules.again or is_interrupted(job)
+            is_repeated = self._rules.again or is_interrupted(job)
             if job.state == JobState.RUNNING:
-                job = settle(job, files.exit_code(), time.time(), last_words=following.last_lines(LAST_LINES))
+                job = settle(job, files.exit_code(), time.time(), log_end=following.last_lines(LAST_LINES))
                 job = self._source.complete(job)
                 self._change(job)
-                self._tell(job, f"{job.state} meanwhile{_because(job)}")
-                goes_again = goes_again or is_passing(job)
+                self._report(job, f"{job.state} meanwhile{_format_reason(job)}")
+                is_repeated = is_repeated or is_passing(job)
             if self._rules.again:
-                dequeue(job.experiment)  # and with it, that somebody asked not to begin it
-            if job.state == JobState.WAITING or (goes_again and not job.state.is_final):
-                self._line_up(job)
+                dequeue(job.experiment)  # this also forgets that somebody asked not to start it
+            if job.state == JobState.WAITING or (is_repeated and not job.state.is_final):
+                self._queue_up(job)
 
     @property
     def is_over(self) -> bool:
         return not self._running and not self._waiting() and self._is_dry()
 
-    def look(self) -> None:
-        """Show what was said, settle what has ended."""
+    def check_jobs(self) -> None:
+        """Print new lines of running jobs, settle those that have ended, and give up those that a search prunes."""
         for number, running in list(self._running.items()):
             over = running.process.is_over()
             if self._rules.follow:
                 mark = f"{number}: " if self._seats.are_several else ""
                 for line in running.following.lines(ended=over):
-                    self._say(f"{mark}{line}")
+                    self._print_line(f"{mark}{line}")
             if over:
                 del self._running[number]
                 self._seats.leave(self.manifest.job(number))
@@ -125,6 +128,7 @@ class Launch:
                 running.give_up(why)
 
     def start(self) -> None:
+        """Start waiting jobs, as many as there is room for."""
         self._take_in()
         for job in self._waiting():
             if not self._seats.free:
@@ -133,7 +137,7 @@ class Launch:
                 self._start(job)
 
     def interrupt(self, number: int = session.INTERRUPT) -> list[Running]:
-        """Ask those that run to end, by this signal; return them."""
+        """Send this signal to all running jobs, and return them."""
         for running in self._running.values():
             running.process.ask(number)
         return list(self._running.values())
@@ -146,7 +150,7 @@ class Launch:
         self._running.clear()
 
     def call_off(self) -> bool:
-        """Nothing more begins; what runs comes to its end. Whether that is news."""
+        """Start no more jobs, and let those that run finish. Return whether that is new."""
         for job in self._waiting():
             dequeue(job.experiment)
         is_news, self._is_called_off = not self._is_called_off, True
@@ -157,25 +161,25 @@ class Launch:
             for job in self.manifest.jobs:
                 dequeue(job.experiment)
 
-    def _line_up(self, job: SweepJob) -> None:
+    def _queue_up(self, job: SweepJob) -> None:
         lasting, longest = self._rules.queued, job.longest_seconds
         enqueue(job.experiment, job.variant, job.steps, lasting=lasting, longest_seconds=longest)
         self._change(job, JobState.WAITING)
 
-    def _begins_no_more(self) -> bool:
+    def _starts_no_more(self) -> bool:
         failed = self._rules.fail_fast and any(job.state == JobState.FAILED for job in self.manifest.jobs)
         return failed or self._is_called_off
 
     def _is_dry(self) -> bool:
-        return self._begins_no_more() or self._source.is_dry(self.manifest)
+        return self._starts_no_more() or self._source.is_dry(self.manifest)
 
     def _waiting(self) -> list[SweepJob]:
-        if self._begins_no_more():
+        if self._starts_no_more():
             return []
         return [job for job in self.manifest.jobs if job.state == JobState.WAITING]
 
     def _take_in(self) -> None:
-        """Take what comes next from the source; some of it may be over without having begun."""
+        """Take the next jobs from the source. Some may be over without having started."""
         seats = self._seats.free - len(self._waiting())
         if seats <= 0 or self._is_dry():
             return
@@ -183,66 +187,66 @@ class Launch:
         self.manifest = self.manifest.with_more(more)
         for job in more:
             if job.state == JobState.WAITING:
-                self._line_up(job)
+                self._queue_up(job)
             else:
                 self._change(job)
-                self._tell(job, f"is {job.state}{_because(job)}: {job.name}")
+                self._report(job, f"is {job.state}{_format_reason(job)}: {job.name}")
 
     def _start(self, job: SweepJob) -> None:
         wanted = is_wanted(job.experiment)
         dequeue(job.experiment)
         if not wanted:
-            self._change(job.end(time.time(), JobState.STOPPED, NOT_BEGUN))
-            self._tell(job, f"is {NOT_BEGUN}")
+            self._change(job.end(time.time(), JobState.STOPPED, NOT_STARTED))
+            self._report(job, f"is {NOT_STARTED}")
             return
         if (why := self._place.refuses(job)) is not None:
             self._change(job.begin(time.time()).end(time.time(), JobState.FAILED, why))
-            self._tell(job, f"failed: {why}")
+            self._report(job, f"failed: {why}")
             return
         files = self._files(job)
         following = Following(files.log)
         self._change(job := job.begin(time.time()))
         process = self._place.start(job, files, self._cache, self._seats)
         self._running[job.number] = Running(files, following, process)
-        self._say(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
+        self._print_line(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 
     def _settle(self, job: SweepJob, running: Running) -> None:
         code = running.files.exit_code()
         if code is None:
             running.process.end()
-        if running.given_up is None and self._begins_elsewhere(job, running.process.lost):
+        if running.given_up is None and self._moves_elsewhere(job, running.process.lost):
             return
-        last_words = running.following.last_lines(LAST_LINES)
-        found = settle(job, code, time.time(), last_words=last_words)
-        if running.given_up is not None and found.state != JobState.DONE:
-            found = settle_pruned(job, time.time(), running.given_up)
+        log_end = running.following.last_lines(LAST_LINES)
+        ended = settle(job, code, time.time(), log_end=log_end)
+        if running.given_up is not None and ended.state != JobState.DONE:
+            ended = settle_pruned(job, time.time(), running.given_up)
             JobWorkspace(job.experiment).remove()  # if it had to be killed
-        job = self._source.complete(found)
+        job = self._source.complete(ended)
         self._change(job)
         last = job.attempts[-1]
         taken = "" if last.ended is None else f"{last.ended - last.began:.0f} s"
         match job.state:
             case JobState.DONE:
-                self._tell(job, f"done in {taken}{'' if job.value is None else f', {job.metric}'}")
+                self._report(job, f"done in {taken}{'' if job.value is None else f', {job.metric}'}")
             case JobState.PRUNED:
-                self._tell(job, f"is given up after {taken}{_because(job)}")
+                self._report(job, f"is given up after {taken}{_format_reason(job)}")
             case JobState.STOPPED:
-                self._tell(job, f"is {job.why}; --resume goes on")
+                self._report(job, f"is {job.why}; --resume goes on")
             case _:
                 log = os.path.relpath(running.files.log)
-                self._tell(job, f"failed after {taken}{_because(job)}; the end of {log}:")
-                for line in last_words:
-                    self._say(f"  {line}")
+                self._report(job, f"failed after {taken}{_format_reason(job)}; the end of {log}:")
+                for line in log_end:
+                    self._print_line(f"  {line}")
                 self._retry(job)
 
-    def _begins_elsewhere(self, job: SweepJob, why: str | None) -> bool:
-        """Whether a job waits again, for it was lost together with its node."""
+    def _moves_elsewhere(self, job: SweepJob, why: str | None) -> bool:
+        """Let a job wait again if it was lost together with its node. Return whether it was."""
         lost = self._lost.get(job.number, 0)
         if why is None or lost >= MOST_LOSSES:
             return False
         self._lost[job.number] = lost + 1
         self._change(job.end(time.time(), JobState.STOPPED, why).in_state(JobState.WAITING))
-        self._tell(job, f"is {why}; it goes on elsewhere")
+        self._report(job, f"is {why}; it goes on elsewhere")
         return True
 
     def _retry(self, job: SweepJob) -> None:
@@ -251,7 +255,7 @@ class Launch:
             self._retried[job.number] = done + 1
             self._not_before[job.number] = time.monotonic() + SECONDS_BEFORE_RETRY
             self._change(job, JobState.WAITING)
-            self._tell(job, f"is tried again, {done + 1} of {self._rules.retries}")
+            self._report(job, f"is tried again, {done + 1} of {self._rules.retries}")
 
     def _change(self, job: SweepJob, state: JobState | None = None) -> None:
         self.manifest = self.manifest.with_job(job if state is None else job.in_state(state))
@@ -260,16 +264,16 @@ class Launch:
     def _files(self, job: SweepJob) -> JobFiles:
         return JobFiles(self.manifest.folder, job.number)
 
-    def _tell(self, job: SweepJob, what: str) -> None:
-        self._say(f"{job.number} of {self.manifest.expected} {what}")
+    def _report(self, job: SweepJob, what: str) -> None:
+        self._print_line(f"{job.number} of {self.manifest.expected} {what}")
 
 
 def end_all(launches: Sequence[Launch], number: int = session.INTERRUPT) -> None:
-    """All at once by this signal, so that none waits for another."""
+    """End all running jobs. The signal goes to all of them at once, so that none waits for another."""
     try:
         for running in [one for launch in launches for one in launch.interrupt(number)]:
             running.process.end(asked=True)
-    except KeyboardInterrupt:  # again, by somebody who will not wait
+    except KeyboardInterrupt:  # a second Ctrl-C, of somebody who does not wait
         for running in [one for launch in launches for one in launch.interrupt()]:
             running.process.ask(session.KILL)
     for launch in launches:
@@ -277,15 +281,15 @@ def end_all(launches: Sequence[Launch], number: int = session.INTERRUPT) -> None
 
 
 def launch_of(
-    manifest: Manifest, say: Say, rules: Rules, seats: Seats | None = None, place: Place | None = None
+    manifest: Manifest, print_line: PrintLine, rules: Rules, seats: Seats | None = None, place: Place | None = None
 ) -> Launch:
-    """Return the launch that fits a sweep: where its jobs come from."""
+    """Return the launch of a sweep. Its jobs come from the manifest or from a search."""
     if manifest.search is None:
-        return Launch(manifest, say, rules, seats, place=place)
+        return Launch(manifest, print_line, rules, seats, place=place)
     from bakeoff.sweep.search.searching import Searching
 
-    return Launch(manifest, say, rules, seats, Searching(manifest), place)
+    return Launch(manifest, print_line, rules, seats, Searching(manifest), place)
 
 
-def _because(job: SweepJob) -> str:
+def _format_reason(job: SweepJob) -> str:
     return f": {job.why}" if job.why else ""

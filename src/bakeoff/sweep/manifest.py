@@ -20,8 +20,10 @@ from bakeoff.files import write_whole
 from bakeoff.sweep.search.settings import Search
 
 FILE, LOCK, VERSION = "manifest.json", "lock", 1
-FAILURES = 5  # from the first on, after which a search ends
-Look = tuple[int, float]  # a step, and what validation saw there
+FAILURES = 5  # a search ends if so many trials, from the first on, are lost
+# Version 1 of the file has these keys, which are older than the names in the code.
+KEYS_ON_DISK = {"overrides": "words", "configurations": "points", "validations": "looks"}
+ValidationPass = tuple[int, float]  # a step, and the metric there
 
 
 class JobState(StrEnum):
@@ -29,13 +31,13 @@ class JobState(StrEnum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
-    STOPPED = "stopped"  # by Ctrl-C or `bakeoff stop`; it can go on
-    PRUNED = "pruned"  # given up by a search, for others are better
-    REFUSED = "refused"  # drawn by a search, and no variant
+    STOPPED = "stopped"  # by Ctrl-C or `bakeoff stop`; it can resume
+    PRUNED = "pruned"  # given up by a search, because others are better
+    REFUSED = "refused"  # drawn by a search, and not a valid variant
 
     @property
     def is_final(self) -> bool:
-        """Nothing is left to do."""
+        """Return whether nothing is left to do."""
         return self in (JobState.DONE, JobState.PRUNED, JobState.REFUSED)
 
 
@@ -44,54 +46,55 @@ class Attempt:
     began: float  # seconds since 1970
     ended: float | None = None
     state: JobState = JobState.RUNNING
-    why: str | None = None  # it is not done
+    why: str | None = None  # the reason, if it is not done
 
 
 @dataclass(frozen=True)
 class SweepJob:
     number: int  # from 1, and never another's
-    experiment: str  # DVC's name of it
+    experiment: str  # its name in DVC
     variant: str
-    points: tuple[tuple[str, ...], ...]  # overrides in which they differ from others; the first is the one that runs
+    # The overrides in which each differs from others. The first runs, the others render the same run.yaml.
+    configurations: tuple[tuple[str, ...], ...]
     options: tuple[str, ...]  # of `dvc exp run -S`
     stages: tuple[str, ...]
     steps: int
     memory_bytes: int
     headline: str  # the metric by which its task is judged
-    training: str  # equal for jobs that end in the same weights; those of others may be the same, too
+    training: str  # equal for jobs that certainly end in the same weights
     state: JobState = JobState.WAITING
     attempts: tuple[Attempt, ...] = ()
     fingerprint: str | None = None
-    run_id: str | None = None  # under which MLflow has it, as `bakeoff.run`
-    value: float | None = None  # of the headline
-    rendered: str | None = None  # of a trial: equal for those that render the same run.yaml
-    looks: tuple[Look, ...] = ()  # of a trial that is over
+    run_id: str | None = None  # the tag `bakeoff.run` in MLflow
+    value: float | None = None  # the headline metric
+    rendered: str | None = None  # a digest, equal for trials that render the same run.yaml
+    validations: tuple[ValidationPass, ...] = ()  # of a trial that is over
     devices: int | str = 1  # `train.devices`
     max_minutes: float | None = None  # `train.max_minutes`
 
     @property
     def name(self) -> str:
-        return " ".join(self.points[0]) or "params.yaml"
+        return " ".join(self.configurations[0]) or "params.yaml"
 
     @property
     def longest_seconds(self) -> float | None:
-        """How long it may train in all."""
+        """Return how long it may train in all."""
         return None if self.max_minutes is None else 60 * self.max_minutes
 
     @property
     def varied(self) -> dict[str, str]:
-        """What its point sets, as it was written."""
-        pairs = (override.lstrip("+").partition("=") for override in self.points[0])
+        """Return the values that its configuration sets, as they were written."""
+        pairs = (override.lstrip("+").partition("=") for override in self.configurations[0])
         return {key: value for key, is_set, value in pairs if is_set}
 
     @property
     def why(self) -> str:
-        """It is not done, by its last attempt."""
+        """Return the reason why its last attempt is not done."""
         return (self.attempts[-1].why if self.attempts else None) or ""
 
     @property
     def metric(self) -> str:
-        """`mAP_50 0.835`, or - where there is none yet."""
+        """Return `mAP_50 0.835`, or - if there is none yet."""
         return "-" if self.value is None else f"{self.headline} {self.value:.3f}"
 
     def in_state(self, state: JobState) -> "SweepJob":
@@ -100,28 +103,30 @@ class SweepJob:
     def begin(self, now: float) -> "SweepJob":
         return replace(self, state=JobState.RUNNING, attempts=(*self.attempts, Attempt(now)))
 
-    def end(self, now: float, state: JobState, why: str | None = None, **found: Any) -> "SweepJob":
-        """Return the job with its last attempt ended; `found` are its fingerprint, run_id, value."""
+    def end(self, now: float, state: JobState, why: str | None = None, **result: Any) -> "SweepJob":
+        """Return the job with its last attempt ended. `result` has its fingerprint, run_id and value."""
         *before, last = self.attempts or (Attempt(now),)
         ended = max(now, last.began)  # clocks are set back
-        return replace(self, state=state, attempts=(*before, replace(last, ended=ended, state=state, why=why)), **found)
+        return replace(
+            self, state=state, attempts=(*before, replace(last, ended=ended, state=state, why=why)), **result
+        )
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Its launcher alone writes it, the old content or the new; everybody may read it."""
+    """A sweep and its jobs. Only its launcher writes the file, and readers find the old content or the new one."""
 
     id: str
-    words: tuple[str, ...]  # of the command line
+    overrides: tuple[str, ...]  # of the command line
     until: str | None
     began: float
     baseline: str  # the commit that experiments are listed under
     snapshot: str  # the commit that holds the workspace as it was
     track: dict[str, Any]  # where MLflow's copies go, by run.yaml
     jobs: tuple[SweepJob, ...]
-    search: Search | None = None  # None: its jobs are all there from the beginning
-    note: str | None = None  # of all its runs
-    place: str | None = None  # where its jobs ran last, as `--on` says it
+    search: Search | None = None  # None: its jobs are all there from the start
+    note: str | None = None  # the note of all its runs
+    place: str | None = None  # where its jobs ran last, as for `--on`
     person: str | None = None  # of conf/team.yaml, whose minutes its jobs use
 
     @property
@@ -130,33 +135,33 @@ class Manifest:
 
     @property
     def expected(self) -> int:
-        """Jobs, those included that a search will draw."""
+        """Return the number of jobs, with those that a search will draw."""
         return max(len(self.jobs), self.search.trials if self.search else 0)
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether a search's first trials were all lost, so that the others will most likely be, too."""
+        """Return whether all first trials of a search were lost, so that the others most likely would be, too."""
         lost = (JobState.FAILED, JobState.REFUSED)
         return self.search is not None and len(self.jobs) >= FAILURES and all(job.state in lost for job in self.jobs)
 
     @property
     def undrawn(self) -> int:
-        """Trials that a search has not drawn yet, and will."""
+        """Return the number of trials that a search will draw."""
         return 0 if self.is_hopeless else self.expected - len(self.jobs)
 
     @property
     def unfinished(self) -> int:
-        """Jobs that are left to do, those included that are still to be drawn."""
+        """Return the number of jobs that are left to do, with those that a search will draw."""
         return self.undrawn + sum(not job.state.is_final for job in self.jobs)
 
     @property
     def states(self) -> set[JobState]:
-        """Those of its jobs; what is still to be drawn waits."""
+        """Return the states of its jobs. A job that a search will draw waits."""
         return {job.state for job in self.jobs} | ({JobState.WAITING} if self.undrawn else set())
 
     @property
     def counts(self) -> str:
-        """`3 done, 1 failed`."""
+        """Return a text such as `3 done, 1 failed`."""
         states = [job.state for job in self.jobs]
         drawn = [f"{states.count(state)} {state}" for state in JobState if state in states]
         more = self.expected - len(states)
@@ -172,12 +177,17 @@ class Manifest:
         return replace(self, jobs=(*self.jobs, *jobs))
 
     def write(self) -> None:
-        """Whole, also if the machine ends now."""
+        """Write the file whole, also if the machine loses power now."""
         write_whole(self.folder / FILE, self.as_text(), lasting=True)
 
     def as_text(self) -> str:
         tree = {"version": VERSION} | asdict(self)
-        return json.dumps(tree, indent=1) + "\n"
+        tree["jobs"] = [_rename_keys(job) for job in tree["jobs"]]
+        return json.dumps(_rename_keys(tree), indent=1) + "\n"
+
+
+def _rename_keys(tree: dict[str, Any]) -> dict[str, Any]:
+    return {KEYS_ON_DISK.get(key, key): value for key, value in tree.items()}
 
 
 def load_manifest(folder: Path) -> Manifest:
@@ -191,45 +201,45 @@ def load_manifest(folder: Path) -> Manifest:
 
 
 def _parse(tree: dict[str, Any]) -> Manifest:
-    words, search = tuple(tree.pop("words")), tree.pop("search", None)
+    overrides, search = tuple(tree.pop("words")), tree.pop("search", None)
     jobs = tuple(_parse_job(entry) for entry in tree.pop("jobs"))
     if search is not None:
         search = Search(**(search | {"stages": tuple(search.get("stages", ()))}))
-    return Manifest(words=words, jobs=jobs, search=search, **tree)
+    return Manifest(overrides=overrides, jobs=jobs, search=search, **tree)
 
 
 def _parse_job(tree: dict[str, Any]) -> SweepJob:
     known = {
         "attempts": tuple(Attempt(**(entry | {"state": JobState(entry["state"])})) for entry in tree["attempts"]),
-        "points": tuple(map(tuple, tree["points"])),
+        "configurations": tuple(map(tuple, tree.pop("points"))),
         "options": tuple(tree["options"]),
         "stages": tuple(tree["stages"]),
         "state": JobState(tree["state"]),
-        "looks": tuple((step, value) for step, value in tree.get("looks", ())),
+        "validations": tuple((step, value) for step, value in tree.pop("looks", ())),
     }
     return SweepJob(**(tree | known))
 
 
 def all_ids() -> list[str]:
-    """The newest first; a sweep has an id as soon as it has a manifest."""
+    """Return the ids of all sweeps, the newest first. A sweep has an id as soon as it has a manifest."""
     return sorted((file.parent.name for file in workspace.sweeps().glob(f"*/{FILE}")), reverse=True)
 
 
 def find_manifest(name: str | None) -> Manifest:
-    """By its id, or the beginning of it; the newest without a name."""
+    """Return the sweep whose id starts with `name`, or the newest one without a name."""
     ids = all_ids()
     if not ids:
         raise WorkspaceError("no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one")
-    found = [own for own in ids if own.startswith(name)] if name and name not in ids else [name or ids[0]]
-    if len(found) != 1:
-        many = f"must name one sweep, got {len(found)}; " if found else "no sweep has this id; "
-        raise WorkspaceError(f"{name}: {many}{choices(str(name), found or ids)}")
-    return load_manifest(workspace.sweeps() / found[0])
+    matches = [known for known in ids if known.startswith(name)] if name and name not in ids else [name or ids[0]]
+    if len(matches) != 1:
+        many = f"must name one sweep, got {len(matches)}; " if matches else "no sweep has this id; "
+        raise WorkspaceError(f"{name}: {many}{choices(str(name), matches or ids)}")
+    return load_manifest(workspace.sweeps() / matches[0])
 
 
 @contextmanager
 def one_launcher(folder: Path) -> Iterator[None]:
-    """The lock ends with its process, however that ends."""
+    """Hold the lock of a sweep's only launcher. It ends with the process, however that ends."""
     try:
         lock = FileLock(folder / LOCK).acquire(timeout=0)
     except Timeout:

@@ -15,16 +15,16 @@ SWITCHES = ("follow", "fail_fast", "yes", "dry_run")
 
 @dataclass(frozen=True)
 class Settings:
-    jobs: int | None = None  # None: one here, elsewhere as many as there is room for
+    jobs: int | None = None  # None: one on this machine, elsewhere as many as there is room for
     follow: bool | None = None  # None: if one runs at a time
     fail_fast: bool = False
     retries: int = 0
     until: str | None = None
     yes: bool = False
     dry_run: bool = False
-    note: str | None = None  # of all its runs
+    note: str | None = None  # the note of all its runs
     person: str | None = None  # of conf/team.yaml, whose minutes it uses
-    on: str | None = None  # where they run; None: here
+    on: str | None = None  # where they run; None: on this machine
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> "Settings":

@@ -1,8 +1,8 @@
-"""params.yaml as it is and as a point wants it -> the options of `dvc exp run -S` that turn the one into the other.
+"""params.yaml as it is and as a configuration wants it -> options of `dvc exp run -S` that turn one into the other.
 
-DVC edits params.yaml with Hydra's words, too, yet by rules of its own: a key that is missing needs `++`, a bare
-`lr: cosine` takes no `lr.peak`, mappings are merged, and what it writes loses its quotes. So the options are made from
-the two trees.
+DVC edits params.yaml with Hydra's notation, yet by rules of its own: a missing key needs `++`, a bare `lr: cosine`
+takes no `lr.peak`, mappings are merged, and texts that it writes lose their quotes. So the options are made from the
+two trees.
 """
 
 import re
@@ -17,26 +17,26 @@ from bakeoff.run.parse import flat
 from bakeoff.run.yaml_file import SURPRISES
 
 NAME = re.compile(r"[A-Za-z_]\w*")
-WORDS = {"null", "true", "false", "inf", "nan"}  # in any case; Hydra reads them as values
+RESERVED = {"null", "true", "false", "inf", "nan"}  # in any case; Hydra reads them as values
 
 
-def set_options(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """`now` is params.yaml's tree, `wanted` what it shall be."""
-    options = list(_changes(now, wanted, ()))
+def list_options(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Return the options that turn the tree `now` of params.yaml into `wanted`."""
+    options = list(_list_changes(now, wanted, ()))
     if options:  # DVC then writes every value anew
         for key, value in flat(wanted).items():
             _require_portable(key, value)
     return options
 
 
-def _changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+def _list_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     same = {key for key in now if key in wanted and repr(now[key]) == repr(wanted[key])}
     changed = [key for key in {**now, **wanted} if key not in same]
     named = all(isinstance(key, str) and NAME.fullmatch(key) for key in changed)
     if path and not (named and all(key in wanted or now[key] is not None for key in changed)):
-        # No path leads to such a key, and Hydra takes away no null: the mapping is replaced as a whole.
+        # No path names such a key, and Hydra cannot take away a null. So the mapping is replaced as a whole.
         yield f"~{'.'.join(path)}"
-        yield _setting(path, dict(wanted))
+        yield _format_setting(path, dict(wanted))
         return
     for key in changed:
         before, after = now.get(key), wanted.get(key)
@@ -44,20 +44,20 @@ def _changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple[str,
         if key not in wanted:
             yield f"~{'.'.join(place)}"
         elif isinstance(before, Mapping) and isinstance(after, Mapping) and after:
-            yield from _changes(before, after, place)
+            yield from _list_changes(before, after, place)
         else:
             if isinstance(before, Mapping):
                 yield f"~{'.'.join(place)}"
-            yield _setting(place, after)
+            yield _format_setting(place, after)
 
 
-def _setting(path: tuple[str, ...], value: Any) -> str:
-    option = f"++{'.'.join(path)}={as_words(value)}"
+def _format_setting(path: tuple[str, ...], value: Any) -> str:
+    option = f"++{'.'.join(path)}={format_value(value)}"
     try:
-        [read] = parsed([option])
+        [override] = parsed([option])
     except ConfigError:
-        read = None
-    if read is None or repr(_plain(read.value())) != repr(value):
+        override = None
+    if override is None or repr(_unwrap(override.value())) != repr(value):
         key = ".".join(path)
         raise ConfigError(
             f"{key}: must be a value that `dvc exp run -S` can carry, got {value!r}; write it in params.yaml"
@@ -65,22 +65,22 @@ def _setting(path: tuple[str, ...], value: Any) -> str:
     return option
 
 
-def as_words(value: Any) -> str:
-    """As Hydra reads it back."""
+def format_value(value: Any) -> str:
+    """Return a value in Hydra's notation, so that Hydra reads the same value back."""
     if isinstance(value, str):
-        bare = NAME.fullmatch(value) and value.lower() not in WORDS
+        bare = NAME.fullmatch(value) and value.lower() not in RESERVED
         return value if bare else QuotedString(value, Quote.single).with_quotes()
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{as_words(inner)}" for key, inner in value.items()) + "}"
-    return f"[{','.join(map(as_words, value))}]" if isinstance(value, list) else repr(value)
+        return "{" + ",".join(f"{key}:{format_value(inner)}" for key, inner in value.items()) + "}"
+    return f"[{','.join(map(format_value, value))}]" if isinstance(value, list) else repr(value)
 
 
-def _plain(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _unwrap(inner) for key, inner in value.items()}
+    return [_unwrap(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _require_portable(key: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What MLflow hears of a sweep: a run with its question, its manifest and its results, above the runs of its points."""
+"""A sweep -> a run of MLflow with its question, manifest and results, above the runs of its configurations."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from bakeoff.effects.trial import Question, Trial
 from bakeoff.pages import template
 from bakeoff.run.options import Mlflow
 from bakeoff.sweep.manifest import FILE, JobState, Manifest, load_manifest
-from bakeoff.sweep.standing import best, ranked, write_results
+from bakeoff.sweep.standing import find_best, rank_jobs, write_results
 from bakeoff.tracking.journal import NOTE, Journal, entries
 from bakeoff.tracking.reconcile import reconcile
 from bakeoff.tracking.sync import send_beside
@@ -23,21 +23,21 @@ EXPERIMENT = "DVC_EXP_NAME"
 
 @contextmanager
 def report_to_mlflow(manifest: Manifest) -> Iterator[None]:
-    """When a sweep begins to run, and when it ends for now."""
+    """Report to MLflow that a sweep runs, and at the end of the block how far it is."""
     try:
         with parent_run(manifest):
             yield
     finally:
-        reconcile()  # points that came from DVC's cache ran nothing that could have told of them
-        tag_points(load_manifest(manifest.folder))
+        reconcile()  # a configuration from DVC's cache ran no stage that could have reported it
+        tag_configurations(load_manifest(manifest.folder))
         send_beside()
 
 
 @contextmanager
 def parent_run(manifest: Manifest) -> Iterator[None]:
-    """Its id is the sweep's: the points name it as theirs, and MLflow has one run of that name.
+    """Keep the sweep's own run open. Its id is the sweep's, and the runs of the configurations name it as their parent.
 
-    The journal stays open as long as the sweep runs, or whoever looks takes it for interrupted.
+    The journal stays open as long as the sweep runs. A reader would take a closed one for an interrupted sweep.
     """
     track = manifest.track
     if track.get("kind") != "mlflow":
@@ -49,9 +49,9 @@ def parent_run(manifest: Manifest) -> Iterator[None]:
         journal.run(manifest.id)
     journal.tags({
         "bakeoff.sweep": manifest.id,
-        "bakeoff.sweep_question": " ".join(manifest.words),
+        "bakeoff.sweep_question": " ".join(manifest.overrides),
         "bakeoff.sweep_jobs": str(manifest.expected),
-        **_search_tags(manifest),
+        **_make_search_tags(manifest),
         **({NOTE: manifest.note} if manifest.note else {}),
         "bakeoff.git_commit": manifest.baseline,
     })  # fmt: skip
@@ -60,15 +60,15 @@ def parent_run(manifest: Manifest) -> Iterator[None]:
     try:
         yield
     finally:
-        _tell_end(journal, load_manifest(manifest.folder))
+        _report_end(journal, load_manifest(manifest.folder))
         journal.close()
 
 
-def _tell_end(journal: Journal, manifest: Manifest) -> None:
-    """For now, if something is left to do."""
+def _report_end(journal: Journal, manifest: Manifest) -> None:
+    """Report the results so far, and whether the sweep is over."""
     states = [job.state for job in manifest.jobs]
     journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
-    if (first := best(manifest)) is not None:
+    if (first := find_best(manifest)) is not None:
         journal.tags({
             "bakeoff.best": first.experiment,
             "bakeoff.best_point": first.name,
@@ -82,7 +82,7 @@ def _tell_end(journal: Journal, manifest: Manifest) -> None:
     journal.state("FINISHED" if over else "FAILED" if JobState.FAILED in states else "KILLED")
 
 
-def _search_tags(manifest: Manifest) -> dict[str, str]:
+def _make_search_tags(manifest: Manifest) -> dict[str, str]:
     search = manifest.search
     if search is None:
         return {}
@@ -90,14 +90,14 @@ def _search_tags(manifest: Manifest) -> dict[str, str]:
     return {f"bakeoff.search{name}": value for name, value in tags.items()}
 
 
-def tag_points(manifest: Manifest) -> None:
-    """Tag each point's run with its sweep, its number and what was changed.
+def tag_configurations(manifest: Manifest) -> None:
+    """Tag each configuration's run with its sweep, its number and its overrides.
 
-    Those that came from DVC's cache have runs of their own by now. A tag that is there is not told again.
+    Configurations from DVC's cache have runs of their own by now. A tag that is there is not sent again.
     """
     jobs = {job.experiment: job for job in manifest.jobs}
     for folder in all_journals():
-        job = jobs.get(_experiment(folder) or "")
+        job = jobs.get(_find_experiment(folder) or "")
         if job is not None:
             journal = Journal(folder.name)
             journal.tags({
@@ -108,23 +108,24 @@ def tag_points(manifest: Manifest) -> None:
             journal.close()
 
 
-def _experiment(folder: Path) -> str | None:
-    """It is among the first that a run tells."""
+def _find_experiment(folder: Path) -> str | None:
+    """Return the experiment of a run, which is among the first tags of its journal."""
     tags = (entry["values"] for entry, _ in entries(folder) if entry and entry["kind"] == "tags")
     return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
 
 
 def write_page(manifest: Manifest, file: Path) -> None:
-    trials, question = trials_of(manifest)
+    trials, question = list_trials(manifest)
     template.write_page(
         file, "sweep.html.jinja", title=manifest.id, manifest=manifest,
         began=time.strftime("%Y-%m-%d %H:%M", time.localtime(manifest.began)),
-        best=best(manifest), metric=question.metric, points=ranked(manifest), effects=draw_section(trials, question),
+        best=find_best(manifest), metric=question.metric, jobs=rank_jobs(manifest),
+        effects=draw_section(trials, question),
     )  # fmt: skip
 
 
-def trials_of(manifest: Manifest) -> tuple[list[Trial], Question]:
-    """By the words in which points differ, as they were asked for."""
+def list_trials(manifest: Manifest) -> tuple[list[Trial], Question]:
+    """Return the jobs as trials, by the overrides in which they differ, and the question that they answer."""
     trials = [
         Trial(
             f"{job.number}: {job.experiment}",

@@ -1,4 +1,4 @@
-"""Where the processes of jobs run: on this machine, or wherever an engine puts them. A launch knows no more of it.
+"""Where the processes of jobs run: on this machine, or where a cluster puts them. A launch knows only this interface.
 
 Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
 """
@@ -21,16 +21,16 @@ LOCAL = "local"  # what `--on` calls this machine
 class JobProcess(Protocol):
     """The process of one job."""
 
-    lost: str | None  # why it ended without a word, if that was not its own fault; it may begin elsewhere
+    lost: str | None  # why it ended without an outcome, if that was not its fault; it may start elsewhere
 
     def is_over(self) -> bool:
-        """Whether it has ended. Its log is whole then, and so is its outcome, if it left one."""
+        """Return whether it has ended. Then its log is whole, and so is its outcome, if it left one."""
 
     def ask(self, number: int) -> None:
-        """Send this signal to it and to all that it has started."""
+        """Send this signal to it and to all processes that it has started."""
 
     def end(self, *, asked: bool = False) -> None:
-        """End what runs of it, or what is left of it after a kill; if it was `asked`, wait first."""
+        """End its processes, also those that are left after a kill. If it was `asked` to end, wait first."""
 
     def gpus(self) -> tuple[str, ...]:
         """Return the GPUs of this machine that it holds."""
@@ -41,7 +41,7 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """What follows `--on`."""
+        """Return the value of `--on` for this place."""
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats for so many jobs side by side, or for as many as there is room for."""
@@ -65,12 +65,12 @@ class LocalProcess:
     lost: str | None = None
 
     def __init__(self, files: JobFiles, child: subprocess.Popen[bytes] | None) -> None:
-        """Without a `child`, somebody else started it."""
+        """`child` is None if another process started it."""
         self.files, self.child = files, child
 
     @property
     def session(self) -> int | None:
-        return session.noted_session(self.files.process) if self.child is None else self.child.pid
+        return session.find_noted_session(self.files.process) if self.child is None else self.child.pid
 
     def is_over(self) -> bool:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
@@ -78,20 +78,20 @@ class LocalProcess:
         return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
 
     def ask(self, number: int) -> None:
-        if (found := self.session) is not None:
-            session.ask(found, number)
+        if (leader := self.session) is not None:
+            session.ask(leader, number)
 
     def end(self, *, asked: bool = False) -> None:
-        if (found := self.session) is not None:
-            session.end(found, asked=asked)
+        if (leader := self.session) is not None:
+            session.end(leader, asked=asked)
         if self.child is not None:
             self.child.wait()
 
     def gpus(self) -> tuple[str, ...]:
         """Return the GPUs that an earlier launcher gave it."""
-        found = self.session
-        seen = session.environment_of(found).get(VISIBLE_GPUS, "") if found is not None else ""
-        return tuple(filter(None, seen.split(",")))
+        leader = self.session
+        visible = session.environment_of(leader).get(VISIBLE_GPUS, "") if leader is not None else ""
+        return tuple(filter(None, visible.split(",")))
 
 
 class ThisMachine:

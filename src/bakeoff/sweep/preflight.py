@@ -1,6 +1,6 @@
-"""Points -> jobs -> a sweep that has begun: its id, its snapshot, its manifest.
+"""Configurations -> jobs -> a sweep that has started: its id, its snapshot, its manifest.
 
-Every point is read and resolved before the first runs, and every mistake is reported in one list.
+Every configuration is read and resolved before the first runs, and all mistakes are reported in one list.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ from bakeoff.planning.whole import TRAIN
 from bakeoff.progress import progress
 from bakeoff.run.settings import Run, as_tree
 from bakeoff.run.yaml_file import read_mapping
+from bakeoff.sweep.configurations import Configuration
 from bakeoff.sweep.folds import find_fold, is_same_data
 from bakeoff.sweep.manifest import Manifest, SweepJob
-from bakeoff.sweep.parameters import set_options
-from bakeoff.sweep.points import Point
+from bakeoff.sweep.parameters import list_options
 from bakeoff.sweep.search.settings import Search
 from bakeoff.sweep.snapshot import require_capturable, take_snapshot
 from bakeoff.training.variant import Derived
 
 RECORDS_STAGE = "build_records"
-BY_PARAMS = (RECORDS_STAGE, "render_config")  # whatever run.yaml says
+BY_PARAMS = (RECORDS_STAGE, "render_config")  # stages that depend on params.yaml, not on run.yaml
 NOTHING = Estimate(0.0, 0, 0)
 NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
 
@@ -39,48 +39,50 @@ NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups o
 @dataclass(frozen=True)
 class Job:
     number: int  # from 1
-    points: tuple[Point, ...]  # the first runs; the others render the same run.yaml
+    configurations: tuple[Configuration, ...]  # the first runs; the others render the same run.yaml
     run: Run
     derived: Derived
     options: tuple[str, ...]  # of `dvc exp run -S`
-    stages: dict[str, str]  # what each would do
+    stages: dict[str, str]  # each with its outcome, such as RUNS
     warnings: tuple[str, ...]
-    fold: str | None  # if its records are not the workspace's, but those of this fold
+    fold: str | None  # the fold that it builds records of; None if it uses the workspace's
     estimate: Estimate = NOTHING
 
 
 def preflight(
-    points: Sequence[Point], *, until: str | None = None, cores: int | None = None, folds: bool = False
+    configurations: Sequence[Configuration], *, until: str | None = None, cores: int | None = None, folds: bool = False
 ) -> list[Job]:
-    """Raises ConfigError with all the mistakes of all points. Times are for jobs of so many cores each.
+    """Return the jobs of these configurations, with times for `cores` each.
 
-    With `folds` points may differ in data.split.fold.
+    With `folds` the configurations may differ in data.split.fold. Raises ConfigError with all mistakes of all of them.
     """
     require_capturable()
     known = read_known()
     if until is not None and until not in known.stages:
         raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
     now = read_mapping(workspace.PARAMS)
-    mistakes: dict[str, list[Point]] = {}
+    mistakes: dict[str, list[Configuration]] = {}
     jobs: dict[str, Job] = {}  # by run.yaml and fold
-    with progress("sweep: reading", len(points), "points") as bar:
-        for point in points:
+    with progress("sweep: reading", len(configurations), "configurations") as bar:
+        for configuration in configurations:
             try:
-                job = _plan_job(len(jobs) + 1, point, now, known, until, folds)
+                job = _plan_job(len(jobs) + 1, configuration, now, known, until, folds)
                 same = json.dumps([job.fold, as_tree(job.run)], sort_keys=True)
-                jobs[same] = replace(jobs[same], points=(*jobs[same].points, point)) if same in jobs else job
+                if same in jobs:
+                    job = replace(jobs[same], configurations=(*jobs[same].configurations, configuration))
+                jobs[same] = job
             except BakeoffError as error:
                 for line in str(error).splitlines():
-                    mistakes.setdefault(line, []).append(point)
+                    mistakes.setdefault(line, []).append(configuration)
             bar.advance()
     if mistakes:
-        raise ConfigError("\n".join(f"{_name(where, points)}{line}" for line, where in mistakes.items()))
-    return _estimated(list(jobs.values()), known, cores)
+        raise ConfigError("\n".join(f"{_name(where, configurations)}{line}" for line, where in mistakes.items()))
+    return _estimate(list(jobs.values()), known, cores)
 
 
-def _estimated(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]:
-    """Add what each takes; what an earlier one makes comes from the cache."""
-    found, made = [], set[tuple[str, str]]()
+def _estimate(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]:
+    """Return the jobs with their estimates. A result that an earlier job makes comes from the cache."""
+    estimated, made = [], set[tuple[str, str]]()
     for job in jobs:
         files = {workspace.RUN.as_posix(): as_tree(job.run)}
         mark = "" if job.fold is None else f"{job.fold} "
@@ -91,41 +93,43 @@ def _estimated(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job
         }
         made |= set(asked.values())
         estimate = replace(Estimate.of(job.run, stages, cores=cores), training=asked.get(TRAIN, ("", ""))[1])
-        found.append(replace(job, stages=stages, estimate=estimate))
-    return found
+        estimated.append(replace(job, stages=stages, estimate=estimate))
+    return estimated
 
 
-def _plan_job(number: int, point: Point, now: dict[str, Any], known: Known, until: str | None, folds: bool) -> Job:
+def _plan_job(
+    number: int, configuration: Configuration, now: dict[str, Any], known: Known, until: str | None, folds: bool
+) -> Job:
     variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=point.overrides
+        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
     )
     wanted: dict[str, Any] = variant.composed.said[0].document.values
-    data, own = wanted.get("data"), now.get("data")
-    if data != own and not (folds and find_fold(data) and is_same_data(data, own)):
-        raise ConfigError(  # and no more, for what else is wrong would be said of other records
-            "data: must be the same for every point, since their results are compared; "
+    data, current = wanted.get("data"), now.get("data")
+    if data != current and not (folds and find_fold(data) and is_same_data(data, current)):
+        raise ConfigError(  # and no other mistake, because that might be about other records
+            "data: must be the same for every configuration, since their results are compared; "
             "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
         )
     check_best_by(variant)
     run = variant.whole()
     assert run.derived is not None
-    # A fold is planned with the workspace's records, too: they hold the same examples, of which others are validation.
+    # A fold is planned with the workspace's records, too. They hold the same examples, in other splits.
     files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): as_tree(run)}
     if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
         raise WorkspaceError(
-            f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before points are planned with them; "
-            f"run `dvc repro {RECORDS_STAGE}`"
+            f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before configurations are planned "
+            f"with them; run `dvc repro {RECORDS_STAGE}`"
         )
     stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
     return Job(
-        number, (point,), run, run.derived, tuple(set_options(now, wanted)), stages,
-        tuple(variant.problems.warnings), find_fold(data) if data != own else None,
+        number, (configuration,), run, run.derived, tuple(list_options(now, wanted)), stages,
+        tuple(variant.problems.warnings), find_fold(data) if data != current else None,
     )  # fmt: skip
 
 
-def _name(where: Sequence[Point], points: Sequence[Point]) -> str:
-    """Name the points that a mistake is of; one that all have in common is no point's own."""
-    if len(where) == len(points):
+def _name(where: Sequence[Configuration], configurations: Sequence[Configuration]) -> str:
+    """Return the names of the configurations with a mistake, or an empty text if all have it."""
+    if len(where) == len(configurations):
         return ""
     more = f" and {len(where) - 1} more" if len(where) > 1 else ""
     return f"{where[0].name}{more}: "
@@ -137,15 +141,15 @@ def minutes_of(jobs: Sequence[Job]) -> list[float | None]:
 
 
 def begin(
-    jobs: Sequence[Job], words: Sequence[str], until: str | None, search: Search | None = None,
+    jobs: Sequence[Job], overrides: Sequence[str], until: str | None, search: Search | None = None,
     note: str | None = None, person: str | None = None,
 ) -> Manifest:  # fmt: skip
-    """Begin a sweep of these jobs; of a search they are its corners, and it has none yet."""
+    """Start a sweep of these jobs. For a search the jobs are only the corners of its space, and it has none yet."""
     folder = _new_folder(workspace.sweeps())
     snapshot = take_snapshot(folder.name)
     manifest = Manifest(
         id=folder.name,
-        words=tuple(words),
+        overrides=tuple(overrides),
         until=until,
         began=time.time(),
         baseline=snapshot.baseline,
@@ -160,9 +164,9 @@ def begin(
 
 
 def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
-    """Write the manifest with these jobs, under the numbers after those that it has."""
+    """Write the manifest with these jobs, whose numbers follow those that it has."""
     more = [
-        sweep_job(manifest.id, number, job.points, job.run, job.options, stages_of(job), job.fold)
+        sweep_job(manifest.id, number, job.configurations, job.run, job.options, stages_of(job), job.fold)
         for number, job in enumerate(jobs, len(manifest.jobs) + 1)
     ]
     manifest = manifest.with_more(more)
@@ -171,7 +175,7 @@ def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
 
 
 def _new_folder(sweeps: Path) -> Path:
-    """Make a folder named by the time; its name is the sweep's id, and experiments are named after it."""
+    """Make a folder named by the time. Its name is the sweep's id, and the first part of its experiments' names."""
     while True:
         folder = sweeps / time.strftime("sweep-%Y%m%d-%H%M%S")
         try:
@@ -183,8 +187,8 @@ def _new_folder(sweeps: Path) -> Path:
 
 
 def sweep_job(
-    sweep: str, number: int, points: Sequence[Point], run: Run, options: Sequence[str], stages: Sequence[str],
-    fold: str | None = None,
+    sweep: str, number: int, configurations: Sequence[Configuration], run: Run, options: Sequence[str],
+    stages: Sequence[str], fold: str | None = None,
 ) -> SweepJob:  # fmt: skip
     assert run.derived is not None
     training = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
@@ -193,7 +197,7 @@ def sweep_job(
         number=number,
         experiment=f"{sweep}-{number}",
         variant=run.name,
-        points=tuple(point.varied or point.overrides for point in points),
+        configurations=tuple(configuration.varied or configuration.overrides for configuration in configurations),
         options=tuple(options),
         stages=tuple(stages),
         steps=run.derived.steps,
@@ -206,7 +210,7 @@ def sweep_job(
 
 
 def stages_of(job: Job) -> tuple[str, ...]:
-    """Return those that it runs by itself. It builds records only if they are of a fold."""
+    """Return the stages that a job runs itself. It builds records only if they are of a fold."""
     return tuple(stage for stage in job.stages if stage != RECORDS_STAGE or job.fold) or (RECORDS_STAGE,)
 
 

@@ -1,4 +1,4 @@
-"""One job as its launcher sees it: what it says, whether it still runs, and how it ended."""
+"""One job as its launcher sees it: its output, whether it still runs, and how it ended."""
 
 import re
 import time
@@ -22,30 +22,32 @@ from bakeoff.tracking.result import Result, result_of
 KILLED = "killed"
 INTERRUPTED = "stopped by Ctrl-C"
 TAKEN_AWAY = "stopped, for the machine was taken away"
-PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # it may go better the next time; not so a loss that is no number
-STAGE_KILLED = re.compile(r"exited with -\d+")  # as DVC says it of a stage that a signal ended
-LEAST_LEFT = 10e6  # bytes of disk, without which no job gets anywhere
+PASSING = (KILLED, NO_ROOM, OUT_OF_MEMORY, DISK)  # failures that another attempt may not have
+STAGE_KILLED = re.compile(r"exited with -\d+")  # DVC's message about a stage that a signal ended
+LEAST_LEFT = 10e6  # bytes of disk that a job needs at least
 TRAIN, EVALUATE = "train", "evaluate"
-SECONDS_TO_LEAVE = 1.0  # it still has to close its journal
+SECONDS_TO_LEAVE = 1.0  # training needs them to close its journal
 SECONDS_BETWEEN_REMINDERS = 2.0
 
 
 class Following:
-    def __init__(self, log: Path, *, has_begun: bool = False) -> None:
-        """From here on; what it holds already was of an earlier attempt, or said before we came if it `has_begun`."""
+    """Reads the new lines of a job's log."""
+
+    def __init__(self, log: Path, *, has_started: bool = False) -> None:
+        """New lines are those from now on. Older ones are of an earlier attempt, unless the job `has_started`."""
         self._log = log
         self._offset = log.stat().st_size if log.is_file() else 0
-        self._start = 0 if has_begun else self._offset
+        self._start = 0 if has_started else self._offset
 
     def lines(self, *, ended: bool = False) -> Iterator[str]:
-        """Those that were written since; when it has `ended` also one without an end."""
+        """Yield the lines that were written since the last call. If the job has `ended`, the last may lack its end."""
         content = self._read(self._offset)
         whole = content if ended else content[: content.rfind(b"\n") + 1]
         self._offset += len(whole)
         yield from whole.decode("utf-8", errors="replace").splitlines()
 
     def last_lines(self, number: int) -> list[str]:
-        """Of this attempt, whoever began it."""
+        """Return the last lines of this attempt."""
         return self._read(self._start).decode("utf-8", errors="replace").splitlines()[-number:]
 
     def _read(self, offset: int) -> bytes:
@@ -58,23 +60,26 @@ class Following:
 
 @dataclass
 class Running:
+    """A job that runs, with its process and its log."""
+
     files: JobFiles
     following: Following
     process: JobProcess
-    given_up: str | None = None  # why
+    given_up: str | None = None  # the reason, if a search has given it up
     _asked: float = 0.0  # when it was asked to end
     _reminded: float = 0.0
 
     def give_up(self, why: str) -> None:
-        """Ask as Ctrl-C asks, so that what was learned is kept."""
+        """Ask the job to end, as Ctrl-C does, so that training saves."""
         self.given_up = why
         self._asked = self._reminded = time.monotonic()
         self.process.ask(session.INTERRUPT)
 
     def insist(self, job: SweepJob) -> None:
-        """End it if it was asked and does not listen.
+        """End a job that was asked to end and still runs.
 
-        DVC does not while a stage runs, and goes on to the next: once training is saved, that is asked, too.
+        DVC ignores the signal while a stage runs, and continues with the next stage. So that one is asked, too, once
+        training is saved.
         """
         now = time.monotonic()
         if now - self._asked > session.SECONDS_TO_END:
@@ -86,19 +91,23 @@ class Running:
 
 
 def settle(
-    job: SweepJob, code: int | None, now: float, *, last_words: Sequence[str] = (), interrupted: bool = False
+    job: SweepJob, code: int | None, now: float, *, log_end: Sequence[str] = (), interrupted: bool = False
 ) -> SweepJob:
-    """Return the job as it ended: `code` is None if it was killed; `last_words` are the end of its log."""
+    """Return the job as it ended. `code` is None if it was killed. `log_end` are the last lines of its log."""
     if code == 0:
         result = result_of(job.experiment)
-        found: dict[str, Any] = {"fingerprint": None, "run_id": None, "value": None}
+        facts: dict[str, Any] = {"fingerprint": None, "run_id": None, "value": None}
         if TRAIN in job.stages:
             lineage = result.state.get("lineage") or {}
-            found = {"fingerprint": lineage.get("fingerprint"), "run_id": result.run_id, "value": _value(job, result)}
+            facts = {
+                "fingerprint": lineage.get("fingerprint"),
+                "run_id": result.run_id,
+                "value": _find_value(job, result),
+            }
             if result.state.get("state") == State.STOPPED:
                 steps = f"stopped after step {result.state.get('step'):,} of {job.steps:,}"
-                return job.end(now, JobState.STOPPED, steps, **found)
-        return job.end(now, JobState.DONE, **found)
+                return job.end(now, JobState.STOPPED, steps, **facts)
+        return job.end(now, JobState.DONE, **facts)
     if code == TRY_AGAIN_LATER:
         return job.end(now, JobState.STOPPED, TAKEN_AWAY)
     if interrupted:
@@ -106,42 +115,42 @@ def settle(
     last = last_run(job, known_runs())
     if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
         return job.end(now, JobState.STOPPED, "stopped")
-    return job.end(now, JobState.FAILED, _why(code, last, last_words))
+    return job.end(now, JobState.FAILED, _find_reason(code, last, log_end))
 
 
 def settle_pruned(job: SweepJob, now: float, why: str) -> SweepJob:
-    """What it trained until then is known, so that it can be cleared away."""
+    """Return a job that was given up, with its fingerprint, so that its checkpoints can be removed."""
     last = last_run(job, known_runs())
     return job.end(now, JobState.PRUNED, why, fingerprint=last.fingerprint if last else None)
 
 
 def has_trained(job: SweepJob) -> bool:
-    """Whether its training said its last word, and had the time to leave."""
+    """Return whether its training has ended, and had the time to leave."""
     last = last_run(job, known_runs())
     return last is not None and not last.state.is_live and time.time() - last.updated > SECONDS_TO_LEAVE
 
 
 def is_passing(job: SweepJob) -> bool:
-    """Whether it failed for a reason that may be gone the next time."""
+    """Return whether it failed for a reason that may be gone the next time."""
     return job.state == JobState.FAILED and job.why.split(":")[0] in PASSING
 
 
 def is_interrupted(job: SweepJob) -> bool:
-    """By the end of its launcher; nobody wanted the job itself to end."""
+    """Return whether it stopped only because its launcher ended."""
     return job.state == JobState.STOPPED and job.why in (INTERRUPTED, TAKEN_AWAY)
 
 
 def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
-    """What its training said, if the last attempt came to that."""
+    """Return the run of its training, or None if the last attempt did not get that far."""
     began = job.attempts[-1].began if job.attempts else 0.0
-    own = [run for run in runs if run.said and run.said.experiment == job.experiment and run.said.started >= began]
+    own = (run for run in runs if run.said and run.said.experiment == job.experiment and run.said.started >= began)
     return max(own, key=lambda run: run.updated, default=None)
 
 
-def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> str:
+def _find_reason(code: int | None, last: KnownRun | None, log_end: Sequence[str]) -> str:
     left = disk_free(workspace.main_workspace())
-    full = next((line.strip() for line in reversed(last_words) if is_disk_full(OSError(line))), None)
-    if full is None and left is not None and left < LEAST_LEFT:  # not even a word fits
+    full = next((line.strip() for line in reversed(log_end) if is_disk_full(OSError(line))), None)
+    if full is None and left is not None and left < LEAST_LEFT:  # not even a message fits
         full = f"{left / 1e6:.1f} MB are left"
     if full is not None:
         return f"{DISK}: {full}"
@@ -149,12 +158,12 @@ def _why(code: int | None, last: KnownRun | None, last_words: Sequence[str]) -> 
         return KILLED
     if last is not None and last.failure is not None and last.failure.kind != ERROR:
         return f"{last.failure.kind}: {last.failure.message}"
-    if stage := next((line for line in last_words if STAGE_KILLED.search(line)), None):
+    if stage := next((line for line in log_end if STAGE_KILLED.search(line)), None):
         return f"{KILLED}: {stage.removeprefix('ERROR: ')}"
     return last.failure.message if last is not None and last.failure is not None else f"ended with code {code}"
 
 
-def _value(job: SweepJob, result: Result) -> float | None:
+def _find_value(job: SweepJob, result: Result) -> float | None:
     # Without the stage that evaluates, the experiment holds the metrics of the commit that it started from.
     value = result.metrics.get(job.headline) if EVALUATE in job.stages else None
     return None if value is None else float(value)

@@ -1,6 +1,6 @@
-"""The processes of one job. It leads a session of its own, so that what it leaves behind can be told from others.
+"""The processes of one job. It leads a session of its own, so that processes that it leaves behind can be found.
 
-What sends to MLflow is not the job's: it has a session of its own, too.
+The process that sends to MLflow is not the job's. It has a session of its own, too.
 """
 
 import json
@@ -18,9 +18,9 @@ from bakeoff.files import write_whole
 from bakeoff.runs.process import Process
 
 SECONDS_TO_END = 60.0  # training saves its state first
-SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BETWEEN_CHECKS = 0.1
 POSIX = os.name == "posix"
-INTERRUPT = signal.SIGINT if POSIX else signal.SIGTERM  # Windows has but the one
+INTERRUPT = signal.SIGINT if POSIX else signal.SIGTERM  # Windows has only SIGTERM
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
@@ -29,54 +29,55 @@ def note_leader(file: Path) -> None:
 
 
 def is_noted(file: Path) -> bool:
-    """Return whether this process was the last that noted itself there."""
+    """Return whether this process was the last that noted itself in the file."""
     try:
         return Process(**json.loads(file.read_text(encoding="utf-8"))) == Process.own()
     except (OSError, ValueError, TypeError):
         return False
 
 
-def noted_session(file: Path) -> int | None:
-    """Return the number of the session whose leader noted itself there; None if there can be nothing left of it.
+def find_noted_session(file: Path) -> int | None:
+    """Return the number of the session whose leader noted itself in the file, or None if no process of it can be left.
 
-    A number is not given again as long as the session has a process; if another process has it, nothing is left.
+    The system gives the number to no other process as long as the session has one. So if another process has it, none
+    is left.
     """
     try:
         leader = Process(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    own = Process.own()
-    if (leader.host, leader.boot, leader.namespace) != (own.host, own.boot, own.namespace):
+    this = Process.own()
+    if (leader.host, leader.boot, leader.namespace) != (this.host, this.boot, this.namespace):
         return None
     return leader.pid if leader.is_alive() or _find_running(leader.pid) is None else None
 
 
 def follow_parent() -> None:
-    """From now on, ask all of this process's session to end once the process that started it is gone."""
+    """From now on, end this process's session once the process that started it is gone."""
+    parent = os.getppid()
 
     def follow() -> None:
         while os.getppid() == parent:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_CHECKS)
         ask(os.getpid(), signal.SIGTERM)
         if not wait(os.getpid(), SECONDS_TO_END):
             ask(os.getpid(), KILL)
 
-    parent = os.getppid()
     threading.Thread(target=follow, name="parent", daemon=True).start()
 
 
-def members(session: int) -> list[psutil.Process]:
-    """Those that run; a process that asks this of its own session is not meant.
+def list_members(session: int) -> list[psutil.Process]:
+    """Return the running processes of a session, but for the process that asks.
 
-    psutil recognises each by number and start, so that a signal does not reach one that got its number meanwhile.
+    psutil recognises each by its number and its start. So a signal does not reach a process that got the number later.
     """
-    numbers = [pid for pid in psutil.pids() if _session_of(pid) == session] if POSIX else _family(session)
-    found = (_find_running(pid) for pid in numbers if pid != os.getpid())
-    return [process for process in found if process is not None]
+    numbers = [pid for pid in psutil.pids() if _find_session(pid) == session] if POSIX else _list_family(session)
+    processes = (_find_running(pid) for pid in numbers if pid != os.getpid())
+    return [process for process in processes if process is not None]
 
 
 def end(session: int, *, asked: bool = False) -> None:
-    """End all of it: asked first, as Ctrl-C does, so that training saves; killed if it does not listen."""
+    """End all processes of a session. They are asked first, as Ctrl-C does, so that training saves, and then killed."""
     for number in (INTERRUPT, signal.SIGTERM):
         if not (asked and number == INTERRUPT):
             ask(session, number)
@@ -87,31 +88,32 @@ def end(session: int, *, asked: bool = False) -> None:
 
 
 def ask(session: int, number: int) -> None:
-    for process in members(session):
+    """Send a signal to all processes of a session."""
+    for process in list_members(session):
         with suppress(psutil.Error):  # it has just ended
             process.send_signal(number)
 
 
 def wait(session: int, seconds: float) -> bool:
-    """Whether it has ended by then."""
+    """Wait until a session has ended, and return whether it did in time."""
     until = time.monotonic() + seconds
-    # Members may begin others meanwhile; and psutil.wait_procs would take a child's exit code from its Popen.
-    while members(session):
+    # Members may start others meanwhile, and psutil.wait_procs would take a child's exit code from its Popen.
+    while list_members(session):
         if time.monotonic() > until:
             return False
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(SECONDS_BETWEEN_CHECKS)
     return True
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """Return the environment that a process began with; nothing if it has ended."""
+    """Return the environment that a process started with, empty if it has ended."""
     with suppress(psutil.Error):
         return dict(psutil.Process(pid).environ())
     return {}
 
 
 def _find_running(pid: int) -> psutil.Process | None:
-    """None if it has ended, also if its entry is left."""
+    """Return a process, or None if it has ended, also if its entry is left."""
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process
@@ -119,13 +121,13 @@ def _find_running(pid: int) -> psutil.Process | None:
         return None
 
 
-def _session_of(pid: int) -> int | None:
+def _find_session(pid: int) -> int | None:
     with suppress(OSError):
         return os.getsid(pid)
     return None
 
 
-def _family(pid: int) -> list[int]:
+def _list_family(pid: int) -> list[int]:
     with suppress(psutil.Error):
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     return []

@@ -1,7 +1,7 @@
-"""The workspace as it is now -> a commit that nothing points to but the sweep, so that every job begins with the same.
+"""The workspace as it is now -> a commit on no branch, so that every job of a sweep starts with the same files.
 
-`dvc exp run --temp` does as much for each experiment by itself: it stashes what is not committed, edits params.yaml,
-resets. A kill in that moment leaves the user's workspace without the edits, and two at once are in each other's way.
+`dvc exp run --temp` does as much for each experiment by itself: it stashes uncommitted edits, edits params.yaml,
+resets. A kill in that moment leaves the user's workspace without the edits, and two at once disturb each other.
 """
 
 import os
@@ -19,18 +19,18 @@ from bakeoff.sweep.manifest import Manifest
 from bakeoff.tracking.git import OUTPUTS, untracked
 
 AUTHOR = {
-    f"GIT_{role}_{part}": word
+    f"GIT_{role}_{part}": text
     for role in ("AUTHOR", "COMMITTER")
-    for part, word in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
+    for part, text in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
-# Git itself does not bring all of it to the disk; a loss of power would leave objects and references empty.
+# Git itself does not sync all files to the disk. A loss of power would leave objects and references empty.
 LASTING = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsync", "GIT_CONFIG_VALUE_0": "all"}
 RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
 PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
-NEEDED_OF_IGNORED = (".py", ".yaml")  # what else git ignores there is made again
-NOT_NEEDED = f":(exclude){workspace.TEAM.as_posix()}"  # by any job
-SUBMODULE = "160000"  # the mode that git lists it with
-BEGUN = "begun"
+NEEDED_OF_IGNORED = (".py", ".yaml")  # other files that git ignores there are made again
+NOT_NEEDED = f":(exclude){workspace.TEAM.as_posix()}"  # no job reads it
+SUBMODULE = "160000"  # the mode with which git lists a submodule
+START_FOLDER = "begun"
 SHOWN = 5  # files
 
 
@@ -41,35 +41,36 @@ class Snapshot:
 
 
 def take_snapshot(name: str) -> Snapshot:
-    """Under a name, so that git keeps it."""
+    """Commit the workspace under a name, so that git keeps it."""
     baseline = git("rev-parse", "HEAD")
-    commit = git("commit-tree", _tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
+    commit = git("commit-tree", _write_tree(), "-p", baseline, "-m", f"{name}: the workspace as it was", more=AUTHOR)
     git("update-ref", f"refs/bakeoff/{name}", commit)
     return Snapshot(baseline, commit)
 
 
 def changed_since(commit: str) -> list[str]:
-    """Files of the user's that are others now; not what stages write."""
-    return git("diff", "--name-only", "--relative", commit, _tree(), "--", ".", *OUTPUTS, NOT_NEEDED).splitlines()
+    """Return the user's files that differ from a commit, without those that stages write."""
+    return git("diff", "--name-only", "--relative", commit, _write_tree(), "--", ".", *OUTPUTS, NOT_NEEDED).splitlines()
 
 
-def _tree() -> str:
-    """Write what git knows, as it lies there; the user's own index stays as it is."""
+def _write_tree() -> str:
+    """Write a tree of all files that git knows, as they are now. The user's own index stays as it is."""
     with TemporaryDirectory() as folder:
-        own, copy = Path(git("rev-parse", "--absolute-git-dir")) / "index", Path(folder) / "index"
-        if own.is_file():
-            copy.write_bytes(own.read_bytes())
+        index_file, copy = Path(git("rev-parse", "--absolute-git-dir")) / "index", Path(folder) / "index"
+        if index_file.is_file():
+            copy.write_bytes(index_file.read_bytes())
         index = {"GIT_INDEX_FILE": str(copy)}
         git("add", "--update", "--", ":/", more=index)
         return git("write-tree", more=index)
 
 
-def folder_as_begun(manifest: Manifest) -> Path:
-    """Return a folder beside the manifest with params.yaml and conf/ as they were when the sweep began.
+def restore_start_folder(manifest: Manifest) -> Path:
+    """Return a folder beside the manifest with params.yaml and conf/ as they were when the sweep started.
 
-    What is drawn later is read with these, not with edits. It is made from the snapshot where it is missing.
+    Configurations that are drawn later are read with these, not with edits. If the folder is missing, it is made from
+    the snapshot.
     """
-    folder = manifest.folder / BEGUN
+    folder = manifest.folder / START_FOLDER
     if not folder.is_dir():
         names = (workspace.PARAMS.as_posix(), workspace.CONF.as_posix())
         with TemporaryDirectory() as place, building(folder) as partial:
@@ -81,7 +82,7 @@ def folder_as_begun(manifest: Manifest) -> Path:
 
 
 def require_capturable() -> None:
-    """Refuse a workspace that git cannot hold as it is now: no job would have what it cannot."""
+    """Raise WorkspaceError if git cannot commit the workspace as it is now, because jobs would lack those files."""
     _require_commit()
     lines = git("ls-files", "--unmerged").splitlines()
     if files := list(dict.fromkeys(line.partition("\t")[2] for line in lines)):
@@ -111,14 +112,14 @@ def _require_commit() -> None:
     try:
         git("rev-parse", "--verify", "HEAD")
     except FileNotFoundError:
-        raise WorkspaceError("git: must be installed, for every point is an experiment in it") from None
+        raise WorkspaceError("git: must be installed, for every configuration is an experiment in it") from None
     except WorkspaceError as error:
         try:
             git("rev-parse", "--show-toplevel")
         except WorkspaceError:
             raise WorkspaceError(
-                f"{workspace.main_workspace()}: must be in a git repository, for every point is an experiment in it; "
-                f"git says: {error}"
+                f"{workspace.main_workspace()}: must be in a git repository, for every configuration is an experiment "
+                f"in it; git says: {error}"
             ) from None
         raise WorkspaceError(
             "git: must have a commit, for experiments are listed under it; `git add --all && git commit` makes one"
@@ -126,18 +127,18 @@ def _require_commit() -> None:
 
 
 def _is_unseen(line: str) -> bool:
-    """`h` and `S` before a name: assumed to be unchanged, or not to be in the working tree, where it is though."""
+    """Return whether git must ignore changes of a file: `h` (assumed unchanged) or `S` (skipped) before its name."""
     return (line[0].islower() or line[0] == "S") and Path(line[2:]).is_file()
 
 
 def experiment_ref(name: str, folder: Path | None = None) -> str | None:
-    """Where git keeps this experiment of DVC's; None if there is none."""
+    """Return the reference under which git keeps an experiment of DVC, or None if there is none."""
     refs = git("for-each-ref", "--format=%(refname)", "refs/exps", folder=folder).splitlines()
     return next((ref for ref in refs if ref.endswith(f"/{name}")), None)
 
 
 def format_files(files: Sequence[str]) -> str:
-    """For a sentence; not all of many."""
+    """Return the names for a sentence, at most SHOWN of them."""
     return ", ".join(files[:SHOWN]) + (f" and {len(files) - SHOWN} more" if len(files) > SHOWN else "")
 
 

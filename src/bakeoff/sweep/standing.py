@@ -1,4 +1,4 @@
-"""Where a sweep stands: which of its points is best, the best in the workspace, and what is needed no more."""
+"""A sweep -> its best configuration, which can be applied to the workspace, and files that nobody needs any more."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,46 +20,48 @@ from bakeoff.sweep.snapshot import changed_since, experiment_ref
 from bakeoff.tracking.journal import is_held
 
 
-def best(manifest: Manifest) -> SweepJob | None:
-    """By the metric of its task, of which more is better, or as its search says; the first of equals; None if nothing
-    was evaluated."""
-    return max(_judged(manifest), key=lambda job: merit(manifest, job), default=None)
+def find_best(manifest: Manifest) -> SweepJob | None:
+    """Return the best job, the first of equals, or None if none was evaluated.
+
+    It is the one with the highest headline metric, unless the sweep's search has another direction.
+    """
+    return max(_select_judged(manifest), key=lambda job: measure_merit(manifest, job), default=None)
 
 
 def require_best(manifest: Manifest) -> SweepJob:
-    found = best(manifest)
-    if found is None:
-        done = sum(job.state == JobState.DONE for job in manifest.jobs)
+    job = find_best(manifest)
+    if job is None:
+        done = sum(each.state == JobState.DONE for each in manifest.jobs)
         raise WorkspaceError(
-            f"{manifest.id}: no point has been evaluated ({done} of {len(manifest.jobs)} are done), so none is best; "
-            "`bakeoff sweep --resume` goes on, and --until must reach evaluate"
+            f"{manifest.id}: no configuration has been evaluated ({done} of {len(manifest.jobs)} are done), "
+            "so none is best; `bakeoff sweep --resume` goes on, and --until must reach evaluate"
         )
-    return found
+    return job
 
 
-def merit(manifest: Manifest, job: SweepJob) -> float:
-    """More is better; the least of one without a value."""
+def measure_merit(manifest: Manifest, job: SweepJob) -> float:
+    """Return a number that is higher for a better job, and the least for one without a value."""
     if job.value is None:
         return float("-inf")
     return -job.value if manifest.search is not None and manifest.search.direction == "min" else job.value
 
 
-def ranked(manifest: Manifest) -> list[SweepJob]:
-    """Those that are done, the best first; then what has no result, in order."""
-    judged = _judged(manifest)
+def rank_jobs(manifest: Manifest) -> list[SweepJob]:
+    """Return the jobs with a result, the best first, then those without one, in order."""
+    judged = _select_judged(manifest)
     others = [job for job in manifest.jobs if job not in judged]
-    return [*sorted(judged, key=lambda job: -merit(manifest, job)), *others]
+    return [*sorted(judged, key=lambda job: -measure_merit(manifest, job)), *others]
 
 
-def _judged(manifest: Manifest) -> list[SweepJob]:
+def _select_judged(manifest: Manifest) -> list[SweepJob]:
     return [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
 
 
 def write_results(manifest: Manifest, file: Path) -> None:
-    write_table(file, [_row(job) for job in manifest.jobs])
+    write_table(file, [_make_row(job) for job in manifest.jobs])
 
 
-def _row(job: SweepJob) -> dict[str, Any]:
+def _make_row(job: SweepJob) -> dict[str, Any]:
     last = job.attempts[-1] if job.attempts else None
     return {
         "number": job.number,
@@ -76,10 +78,10 @@ def _row(job: SweepJob) -> dict[str, Any]:
     }
 
 
-def apply_point(manifest: Manifest, job: SweepJob) -> None:
-    """Take it into the workspace: params.yaml, run.yaml, weights, and a dvc.lock after which nothing is to do.
+def apply_configuration(manifest: Manifest, job: SweepJob) -> None:
+    """Bring a job's params.yaml, run.yaml, weights and dvc.lock into the workspace, by `dvc exp apply`.
 
-    By `dvc exp apply`; refused if it would take away edits that were made since the sweep began.
+    Raises WorkspaceError if that would overwrite edits that were made since the sweep started.
     """
     ref = experiment_ref(job.experiment)
     if ref is None:
@@ -95,12 +97,12 @@ def apply_point(manifest: Manifest, job: SweepJob) -> None:
 
 @dataclass(frozen=True)
 class Prunable:
-    """The workspace of a job that is dead, or checkpoints of a point that is not best."""
+    """The workspace of a job that has ended, or the checkpoints of a job that is not among the best."""
 
     job: SweepJob
     what: str
     bytes: int
-    stays: str | None  # why
+    stays: str | None  # why it is not removed
     path: Path
     run: Leftover | None = None
 
@@ -112,20 +114,20 @@ class Prunable:
 
 
 def find_prunable(manifest: Manifest, keep: int) -> list[Prunable]:
-    """Checkpoints of the `keep` best stay, and those of points that are not done: they go on from them."""
-    return [*_workspaces(manifest), *_checkpoints(manifest, keep)]
+    """Return the files that can be removed. Checkpoints of the `keep` best jobs and of unfinished ones stay."""
+    return [*_list_workspaces(manifest), *_list_checkpoints(manifest, keep)]
 
 
-def _workspaces(manifest: Manifest) -> Iterator[Prunable]:
+def _list_workspaces(manifest: Manifest) -> Iterator[Prunable]:
     for job in manifest.jobs:
         path = all_job_workspaces() / job.experiment
         if path.is_dir():
             runs = is_held(JobFiles(manifest.folder, job.number).lock)
-            yield Prunable(job, "temporary workspace", _own_bytes(path), "still runs" if runs else None, path)
+            yield Prunable(job, "temporary workspace", _count_own_bytes(path), "still runs" if runs else None, path)
 
 
-def _own_bytes(folder: Path) -> int:
-    """That are free once it is gone: git's objects and records are there as links, and stay where they are."""
+def _count_own_bytes(folder: Path) -> int:
+    """Return the bytes that are free once the folder is gone, without files that are linked from elsewhere."""
     total = 0
     for path in (folder, *folder.rglob("*")):
         try:
@@ -136,14 +138,14 @@ def _own_bytes(folder: Path) -> int:
     return total
 
 
-def _checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
-    """Of points that are over, the best first, each training once."""
+def _list_checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
+    """Yield the checkpoints of jobs that are over, the best first, each training once."""
     runs = {run.fingerprint: run for run in known_runs() if not run.waits}
     over = [job for job in manifest.jobs if job.state.is_final and job.fingerprint]
-    by_merit = sorted(over, key=lambda job: merit(manifest, job), reverse=True)
+    by_merit = sorted(over, key=lambda job: measure_merit(manifest, job), reverse=True)
     jobs = list({job.fingerprint: job for job in reversed(by_merit)}.values())[::-1]
-    goes_on = {job.fingerprint for job in manifest.jobs if not job.state.is_final}
-    kept, names = goes_on | {job.fingerprint for job in jobs[:keep]}, named_by()
+    unfinished = {job.fingerprint for job in manifest.jobs if not job.state.is_final}
+    kept, names = unfinished | {job.fingerprint for job in jobs[:keep]}, named_by()
     for job in jobs:
         if job.fingerprint in runs:
             [left] = these_runs([runs[job.fingerprint]], list(runs.values()), names)

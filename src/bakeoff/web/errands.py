@@ -113,9 +113,9 @@ def begin(
 
 def begin_queue() -> Errand | None:
     """Run the queue, unless somebody runs it or nothing is in line."""
-    from bakeoff.sweep.queue import sweeps_in_line
+    from bakeoff.sweep.queue import list_queued_sweeps
 
-    if not sweeps_in_line() or is_held_file(workspace.queue() / LOCK):
+    if not list_queued_sweeps() or is_held_file(workspace.queue() / LOCK):
         return None
     return begin(f"queue-{time.time_ns()}", RUN_THE_QUEUE, [QUEUE])
 

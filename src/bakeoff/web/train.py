@@ -20,7 +20,7 @@ from bakeoff.runs.known import KnownRun, known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.budget import PERSON, require_minutes
 from bakeoff.sweep.manifest import load_manifest
-from bakeoff.sweep.queue import sweeps_in_line
+from bakeoff.sweep.queue import list_queued_sweeps
 from bakeoff.web import errands
 from bakeoff.web.activity import answer_with
 from bakeoff.web.answers import Tree, changes, plain, show_page, text_of
@@ -145,7 +145,7 @@ def _words_of(run: KnownRun) -> list[str]:
     except WorkspaceError:
         return []
     job = next((job for job in manifest.jobs if job.experiment == experiment), None) if manifest else None
-    return [*job.points[0]] if job else []
+    return [*job.configurations[0]] if job else []
 
 
 def _list_starts() -> list[tuple[str, str]]:
@@ -248,9 +248,9 @@ def start(request: Request, tree: Tree) -> Response:
 
 def _refuse_another(wanted: Wanted) -> None:
     """Refuse a training that waits or runs already, such as one that a second tab has started."""
-    for sweep in sweeps_in_line() if wanted.data == chosen_data() else ():
+    for sweep in list_queued_sweeps() if wanted.data == chosen_data() else ():
         manifest = load_manifest(workspace.sweeps() / sweep)
-        if (manifest.words, manifest.note or "") == (tuple(wanted.words), wanted.note):
+        if (manifest.overrides, manifest.note or "") == (tuple(wanted.words), wanted.note):
             raise WorkspaceError(f"{sweep} is the same training, and waits or runs; give this one another note or seed")
 
 

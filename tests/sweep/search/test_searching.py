@@ -1,4 +1,4 @@
-"""A search through the launcher and its manifest: real processes, which compute a quadratic of their points."""
+"""A search through the launcher and its manifest: real processes, which compute a quadratic of their values."""
 
 import json
 from collections import defaultdict
@@ -16,13 +16,13 @@ from bakeoff.sweep.place import LocalProcess
 from bakeoff.sweep.search import searching
 from bakeoff.sweep.search.searching import Searching
 from bakeoff.sweep.search.settings import Search
-from bakeoff.sweep.standing import best
+from bakeoff.sweep.standing import find_best
 from bakeoff.tracking.result import Result
 from imports import ROOT
 from made_sweeps import ID, states, sweep, sweep_job
 
 DONE, PRUNED, REFUSED, FAILED = JobState.DONE, JobState.PRUNED, JobState.REFUSED, JobState.FAILED
-WORDS = ("lr.peak=interval(0,1)", "lr=cosine,exponential")
+OVERRIDES = ("lr.peak=interval(0,1)", "lr=cosine,exponential")
 STAGES = ("train", "evaluate")
 Instead = Callable[[Mapping[int, str]], None]
 
@@ -42,47 +42,52 @@ class Codes(defaultdict[int, str]):
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Words are read with the repository's conf/, points are taken for variants, results come from the jobs' files."""
+    """Read overrides with the repository's conf/, take configurations for variants, read results from jobs' files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    monkeypatch.setattr(launch, "SECONDS_BETWEEN_LOOKS", 0.02)
-    monkeypatch.setattr(searching, "folder_as_begun", lambda manifest: ROOT)
-    monkeypatch.setattr(searching, "trial_of", trial_of)
+    monkeypatch.setattr(launch, "SECONDS_BETWEEN_CHECKS", 0.02)
+    monkeypatch.setattr(searching, "restore_start_folder", lambda manifest: ROOT)
+    monkeypatch.setattr(searching, "make_trial", make_trial)
     for module in (running, searching):
         monkeypatch.setattr(module, "result_of", result_of)
     return tmp_path
 
 
-def trial_of(point: Any, manifest: Manifest, search: Search) -> SweepJob:
+def make_trial(configuration: Any, manifest: Manifest, search: Search) -> SweepJob:
     number = len(manifest.jobs) + 1
     return sweep_job(
-        number, points=(point.varied,), stages=search.stages, headline=search.metric, steps=100, memory_bytes=1
+        number,
+        configurations=(configuration.varied,),
+        stages=search.stages,
+        headline=search.metric,
+        steps=100,
+        memory_bytes=1,
     )
 
 
 def result_of(experiment: str) -> Result:
     value = float(Path(f"value-{experiment}").read_text())
-    looks = [{"step": step, "validation/mAP_50": seen} for step, seen in ((50, value / 2), (100, value))]
-    return Result("", {}, {"state": "SUCCEEDED"}, "".join(f"{json.dumps(look)}\n" for look in looks), {"mAP_50": value})
+    passes = [{"step": step, "validation/mAP_50": seen} for step, seen in ((50, value / 2), (100, value))]
+    return Result("", {}, {"state": "SUCCEEDED"}, "".join(f"{json.dumps(one)}\n" for one in passes), {"mAP_50": value})
 
 
 def search(kind: str = "tpe", trials: int = 14, **more: Any) -> Manifest:
-    words = more.pop("words", WORDS)
+    overrides = more.pop("overrides", OVERRIDES)
     asked = Search(kind, trials, **({"metric": "mAP_50", "stages": STAGES, "prunes": kind == "asha"} | more))
-    return sweep(words=words, search=asked)
+    return sweep(overrides=overrides, search=asked)
 
 
-def launcher(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Launch:
+def launcher(manifest: Manifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append) -> Launch:
     manifest.write()
-    return Launch(manifest, say, Rules(side_by_side), Seats(side_by_side, 100), Searching(manifest))
+    return Launch(manifest, print_line, Rules(side_by_side), Seats(side_by_side, 100), Searching(manifest))
 
 
-def launched(manifest: Manifest, side_by_side: int = 1, say: Callable[[str], None] = [].append) -> Manifest:
-    return launcher(manifest, side_by_side, say).run()
+def launched(manifest: Manifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append) -> Manifest:
+    return launcher(manifest, side_by_side, print_line).run()
 
 
-def points(manifest: Manifest) -> list[tuple[str, ...]]:
-    return [job.points[0] for job in manifest.jobs]
+def list_overrides(manifest: Manifest) -> list[tuple[str, ...]]:
+    return [job.configurations[0] for job in manifest.jobs]
 
 
 class Kill(BaseException):
@@ -90,21 +95,21 @@ class Kill(BaseException):
 
 
 @pytest.mark.parametrize(("kind", "trials", "kills"), [("tpe", 13, (3, 12)), ("random", 4, (2,))])
-def test_a_search_that_was_killed_goes_on_with_the_suggestions_that_it_would_have_made(
+def test_a_search_that_was_killed_resumes_with_the_suggestions_that_it_would_have_made(
     kind: str, trials: int, kills: tuple[int, ...], instead: Instead
 ) -> None:
     instead(Codes())
     whole = launched(search(kind, trials))
     assert states(whole) == states(load_manifest(whole.folder)) == [DONE] * trials
-    assert len({*points(whole)}) == trials
+    assert len({*list_overrides(whole)}) == trials
     cut = search(kind, trials)
     for number in kills:
 
-        def say(line: str, begins: str = f"{number} of {trials}: ") -> None:
+        def print_line(line: str, begins: str = f"{number} of {trials}: ") -> None:
             if line.startswith(begins):
                 raise Kill
 
-        cut_short = launcher(cut, say=say)
+        cut_short = launcher(cut, print_line=print_line)
         with pytest.raises(Kill):
             cut_short.run()
         cut = load_manifest(cut.folder)
@@ -113,32 +118,34 @@ def test_a_search_that_was_killed_goes_on_with_the_suggestions_that_it_would_hav
             assert isinstance(one.process, LocalProcess) and one.process.child is not None
             assert one.process.child.wait() == 0
     end = launched(cut)
-    assert points(end) == points(whole)
+    assert list_overrides(end) == list_overrides(whole)
     assert [job.value for job in end.jobs] == [job.value for job in whole.jobs]
 
 
-def test_two_side_by_side_draw_no_point_twice_and_one_is_best(instead: Instead) -> None:
+def test_two_side_by_side_draw_no_configuration_twice_and_one_is_best(instead: Instead) -> None:
     instead(Codes())
     end = launched(search(trials=16, seed=1), 2)
-    assert states(end) == [DONE] * 16 and len({*points(end)}) == 16
-    first = best(end)
+    assert states(end) == [DONE] * 16 and len({*list_overrides(end)}) == 16
+    first = find_best(end)
     assert first is not None and first.value == max(job.value or 0 for job in end.jobs)
 
 
 def test_the_least_is_best_if_the_direction_says_so(instead: Instead) -> None:
     instead(Codes())
     end = launched(search("random", 4, direction="min"))
-    first = best(end)
+    first = find_best(end)
     assert first is not None and first.value == min(job.value or 9 for job in end.jobs)
-    assert [job.looks for job in end.jobs] == [((50, job.value / 2), (100, job.value)) for job in end.jobs if job.value]
+    assert [job.validations for job in end.jobs] == [
+        ((50, job.value / 2), (100, job.value)) for job in end.jobs if job.value
+    ]
 
 
-def test_a_metric_of_training_is_the_best_that_its_looks_saw(instead: Instead) -> None:
+def test_a_metric_of_training_is_that_of_the_best_validation_pass(instead: Instead) -> None:
     instead(Codes())
     [job] = launched(search("random", 1, metric="validation/mAP_50")).jobs
-    assert job.value == job.looks[-1][1] and job.headline == "validation/mAP_50"
+    assert job.value == job.validations[-1][1] and job.headline == "validation/mAP_50"
     [job] = launched(search("random", 1, metric="validation/mAP_50", direction="min")).jobs
-    assert job.value == job.looks[0][1]
+    assert job.value == job.validations[0][1]
 
 
 def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place: Path) -> None:
@@ -167,28 +174,30 @@ def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place:
     code = [trains.format(path=path, sweep=ID, number=number, value=value) for number, value in ((1, 0.9), (2, 0.1))]
     third = f"open('third', 'w').close(); open('value-{ID}-3', 'w').write('0.5')\nend(0)"
     instead({1: code[0], 2: code[1], 3: third})
-    said: list[str] = []
-    end = launched(search("asha", 3), 2, said.append)
+    lines: list[str] = []
+    end = launched(search("asha", 3), 2, lines.append)
     assert states(end) == states(load_manifest(end.folder)) == [DONE, PRUNED, DONE]
     pruned = end.job(2)
     why = "mAP_50 0.100 at step 50, not among the best of 3 there"
-    assert pruned.attempts[-1].why == why and pruned.looks == ((50, 0.1),) and pruned.fingerprint == "f2"
+    assert pruned.attempts[-1].why == why and pruned.validations == ((50, 0.1),) and pruned.fingerprint == "f2"
     assert (place / "saved").exists()
-    assert any(line.startswith("2 of 3 is given up after ") and line.endswith(why) for line in said)
+    assert any(line.startswith("2 of 3 is given up after ") and line.endswith(why) for line in lines)
 
 
-def test_what_is_no_variant_is_said_and_the_search_goes_on(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_variant_is_reported_and_the_search_continues(
+    instead: Instead, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instead(Codes())
 
-    def refused(point: Any, manifest: Manifest, asked: Search) -> SweepJob:
-        job = trial_of(point, manifest, asked)
+    def refused(configuration: Any, manifest: Manifest, asked: Search) -> SweepJob:
+        job = make_trial(configuration, manifest, asked)
         return job.begin(1.0).end(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
 
-    monkeypatch.setattr(searching, "trial_of", refused)
-    said: list[str] = []
-    end = launched(search(trials=5), say=said.append)
+    monkeypatch.setattr(searching, "make_trial", refused)
+    lines: list[str] = []
+    end = launched(search(trials=5), print_line=lines.append)
     assert states(end) == states(load_manifest(end.folder)) == [DONE, REFUSED, REFUSED, DONE, DONE]
-    assert [line for line in said if "refused" in line] == [
+    assert [line for line in lines if "refused" in line] == [
         f"{number} of 5 is refused: lr.peak: too much: {end.job(number).name}" for number in (2, 3)
     ]
     assert launched(end).jobs == end.jobs  # nothing is left to do
@@ -199,7 +208,7 @@ def test_a_search_whose_first_trials_are_all_lost_ends(instead: Instead) -> None
     assert states(launched(search(trials=30))) == [FAILED] * 5
 
 
-def test_one_after_a_trial_that_is_done_goes_on_though_others_are_lost(instead: Instead) -> None:
+def test_one_after_a_trial_that_is_done_continues_though_others_are_lost(instead: Instead) -> None:
     codes = Codes()
     codes |= {number: "end(3)" for number in range(2, 9)}
     instead(codes)

@@ -31,7 +31,7 @@ def test_the_best_of_values_is_by_direction() -> None:
 
 
 @pytest.mark.parametrize("headline", BY_HEADLINE)
-def test_training_looks_at_all_that_evaluation_writes(headline: str) -> None:
+def test_training_validates_all_that_evaluation_writes(headline: str) -> None:
     for name in (*BY_HEADLINE[headline].numbers, "loss"):
         require_metric(name, headline)
         require_metric(f"validation/{name}", headline)

@@ -1,4 +1,4 @@
-"""A search draws from what the words say, and writes what it drew so that it is read back to the bit."""
+"""A search draws from the overrides, and writes drawn values so that they are read back to the bit."""
 
 import math
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.sweep.search.space import Choice, Interval, Steps, space_of
+from bakeoff.sweep.search.space import Choice, Interval, Steps, parse_space
 from imports import ROOT
 from made_sweeps import sweep_job
 
@@ -14,7 +14,7 @@ CONF = ROOT / "conf"
 
 
 @pytest.mark.parametrize(
-    ("word", "axis"),
+    ("override", "axis"),
     [
         ("lr.peak=interval(0.001,0.3)", Interval("lr.peak", 0.001, 0.3, log=False, whole=False)),
         ("lr.peak=interval(1,3)", Interval("lr.peak", 1.0, 3.0, log=False, whole=False)),
@@ -30,22 +30,22 @@ CONF = ROOT / "conf"
         ("+model.aspect_ratios=[0.7],[0.5,1]", Choice("+model.aspect_ratios", ("[0.7]", "[0.5,1]"))),
     ],
 )
-def test_a_word_is_an_axis(word: str, axis: object) -> None:
-    assert space_of(["seed=7", word] if "seed" not in word else [word], CONF).axes == [axis]
+def test_an_override_is_an_axis(override: str, axis: object) -> None:
+    assert parse_space(["seed=7", override] if "seed" not in override else [override], CONF).axes == [axis]
 
 
-def test_a_point_has_the_words_in_their_order_and_is_named_by_the_drawn_ones() -> None:
-    space = space_of(["lr=cosine,exponential", "train.steps=50", "lr.peak=interval(0,1)", "seed=range(3,6)"], CONF)
+def test_a_configuration_has_the_overrides_in_their_order_and_is_named_by_the_drawn_ones() -> None:
+    space = parse_space(["lr=cosine,exponential", "train.steps=50", "lr.peak=interval(0,1)", "seed=range(3,6)"], CONF)
     drawn = ("exponential", 1 / 3, 2)
-    point = space.point(drawn)
-    assert point.overrides == ("lr=exponential", "train.steps=50", "lr.peak=0.3333333333333333", "seed=5")
-    assert point.varied == ("lr=exponential", "lr.peak=0.3333333333333333", "seed=5")
-    assert space.parse_job(sweep_job(1, points=(point.varied,))) == drawn
+    configuration = space.make_configuration(drawn)
+    assert configuration.overrides == ("lr=exponential", "train.steps=50", "lr.peak=0.3333333333333333", "seed=5")
+    assert configuration.varied == ("lr=exponential", "lr.peak=0.3333333333333333", "seed=5")
+    assert space.parse_job(sweep_job(1, configurations=(configuration.varied,))) == drawn
 
 
 def test_corners_are_the_middle_and_from_there_every_end_and_every_choice() -> None:
-    words = ["lr=cosine,exponential", "lr.peak=tag(log,interval(0.01,1))", "seed=range(0,5)", "train.steps=9"]
-    assert [" ".join(point.varied) for point in space_of(words, CONF).corners()] == [
+    overrides = ["lr=cosine,exponential", "lr.peak=tag(log,interval(0.01,1))", "seed=range(0,5)", "train.steps=9"]
+    assert [" ".join(configuration.varied) for configuration in parse_space(overrides, CONF).corners()] == [
         "lr=cosine lr.peak=0.1 seed=2",
         "lr=exponential lr.peak=0.1 seed=2",
         "lr=cosine lr.peak=0.01 seed=2",
@@ -56,22 +56,22 @@ def test_corners_are_the_middle_and_from_there_every_end_and_every_choice() -> N
 
 
 def test_the_middle_of_an_interval_is_easy_to_read_and_within_it() -> None:
-    words = ["a=interval(-0.1,0.3)", "b=tag(log,interval(0.001,0.3))", "c=interval(0.99991,0.99992)"]
-    words += ["d=int(interval(1,4))", "e=tag(log,int(interval(1,100)))"]
-    a, b, c, d, e = (axis.middle for axis in space_of(words, CONF).axes)
+    overrides = ["a=interval(-0.1,0.3)", "b=tag(log,interval(0.001,0.3))", "c=interval(0.99991,0.99992)"]
+    overrides += ["d=int(interval(1,4))", "e=tag(log,int(interval(1,100)))"]
+    a, b, c, d, e = (axis.middle for axis in parse_space(overrides, CONF).axes)
     assert (a, b, d, e) == (0.1, 0.0173, 2, 10) and 0.99991 < float(c) < 0.99992
 
 
-def test_a_space_knows_how_many_points_it_has_and_one_that_is_not_tried() -> None:
-    space = space_of(["seed=range(0,3)", "train.steps=int(interval(4,5))", "lr=cosine,constant"], CONF)
+def test_a_space_knows_its_size_and_values_that_are_not_tried() -> None:
+    space = parse_space(["seed=range(0,3)", "train.steps=int(interval(4,5))", "lr=cosine,constant"], CONF)
     assert space.size == 3 * 2 * 2
-    assert space_of(["seed=0,1", "lr.peak=interval(0,1)"], CONF).size == math.inf
+    assert parse_space(["seed=0,1", "lr.peak=interval(0,1)"], CONF).size == math.inf
     tried = {(0, 4, "cosine"), (0, 4, "constant"), (0, 5, "cosine")}
     assert space.first_without(tried) == (0, 5, "constant")
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("overrides", "message"),
     [
         (["lr.peak=0.1", "seed=3"], r"--search: must be told what varies, got lr.peak=0.1 seed=3; write 'lr"),
         (["a=interval(5,1)"], r"command line: a=interval\(5,1\): must go from its lower to its higher end, got 5.0 to"),
@@ -84,6 +84,6 @@ def test_a_space_knows_how_many_points_it_has_and_one_that_is_not_tried() -> Non
         (["a=range(3,3)"], r"command line: a=range\(3,3\): must stand for one value or more, got none"),
     ],
 )  # fmt: skip
-def test_words_that_a_search_cannot_draw_from_are_refused(words: list[str], message: str) -> None:
+def test_overrides_that_a_search_cannot_draw_from_are_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
-        space_of(words, Path("conf"))
+        parse_space(overrides, Path("conf"))

@@ -1,4 +1,4 @@
-"""What a search was asked for. It stands in the sweep's manifest; with the trials it decides each next suggestion."""
+"""The settings of a search. The sweep's manifest holds them; with the trials so far they decide the next suggestion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ VALIDATION = "validation/"
 class Search:
     kind: str
     trials: int
-    metric: str  # mAP_50: of metrics.json; validation/mAP_50: the best that training saw
+    metric: str  # mAP_50 is that of metrics.json, validation/mAP_50 the best validation pass
     direction: str = "max"
     seed: int = 0
     prunes: bool = True
-    stages: tuple[str, ...] = ()  # that each trial runs
+    stages: tuple[str, ...] = ()  # those that each trial runs
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -39,7 +39,7 @@ class Search:
 
     @property
     def watched(self) -> str:
-        """The name that training gives the metric on its way."""
+        """Return the metric's name in validation passes."""
         return f"{VALIDATION}{self.short}"
 
     @property
@@ -48,7 +48,7 @@ class Search:
 
     @property
     def is_of_training(self) -> bool:
-        """Whether nothing but training is needed to know the metric."""
+        """Return whether training alone gives the metric."""
         return self.metric.startswith(VALIDATION)
 
     def best(self, values: Iterable[float]) -> float | None:
@@ -56,9 +56,9 @@ class Search:
 
 
 def require_metric(name: str, headline: str) -> None:
-    """Refuse a metric that no stage of a task with that headline writes."""
+    """Raise ConfigError for a metric that no stage of a task with that headline writes."""
     written = BY_HEADLINE[headline].numbers
-    looked_at = [f"{VALIDATION}{one}" for one in written]
-    if name not in (*written, *looked_at):
-        allowed = looked_at if name.startswith(VALIDATION) else written
+    watched = [f"{VALIDATION}{one}" for one in written]
+    if name not in (*written, *watched):
+        allowed = watched if name.startswith(VALIDATION) else written
         raise ConfigError(f"--metric: no stage writes {name!r}; {choices(name, allowed)}")

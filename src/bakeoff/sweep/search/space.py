@@ -1,4 +1,4 @@
-"""Hydra's words -> the space that a search draws from: a product of axes, beside the words that are fixed.
+"""Overrides -> the space that a search draws from: a product of axes, beside the overrides that are fixed.
 
 lr.peak=tag(log,interval(0.001,0.3)) seed=range(0,5) lr=cosine,exponential train.steps=500
 """
@@ -13,17 +13,17 @@ from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Overrid
 
 from bakeoff.config.words import read_words
 from bakeoff.errors import ConfigError
+from bakeoff.sweep.configurations import MOST_AT_ALL, Configuration, get_text, list_values
 from bakeoff.sweep.manifest import SweepJob
-from bakeoff.sweep.points import MOST_AT_ALL, Point, line_of, values_of
 
 LOG = "log"
 Value = str | int | float
-Drawn = tuple[Value, ...]  # one of each axis
+Values = tuple[Value, ...]  # one value of each axis
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """An axis of so many values, as they are written."""
+    """An axis with a list of values, as they are written."""
 
     key: str
     values: tuple[str, ...]
@@ -58,7 +58,7 @@ class Choice(_Counted):
 
 
 class Steps(_Counted):
-    """The values of a range, each by its place, so that it is written as a grid would write it."""
+    """The values of a range. A value is its index, so that it is written as a grid would write it."""
 
     @property
     def corners(self) -> Sequence[Value]:
@@ -83,7 +83,7 @@ class Steps(_Counted):
 
 @dataclass(frozen=True)
 class Interval:
-    """With both ends; `whole`: of integers."""
+    """The numbers between two ends, both included; `whole` ones are integers."""
 
     key: str
     low: float
@@ -101,7 +101,7 @@ class Interval:
 
     @property
     def middle(self) -> Value:
-        """A number about there that is easy to read."""
+        """Return a number near the middle that is easy to read."""
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
         if self.whole:
             return round(middle)
@@ -118,7 +118,7 @@ class Interval:
         return int(text) if self.whole else float(text)
 
     def __str__(self) -> str:
-        how = [word for word, is_so in (("whole numbers", self.whole), ("logarithmic", self.log)) if is_so]
+        how = [name for name, is_so in (("whole numbers", self.whole), ("logarithmic", self.log)) if is_so]
         return ", ".join([f"{self.text(self.low)} to {self.text(self.high)}", *how])
 
 
@@ -127,54 +127,54 @@ Axis = Choice | Steps | Interval
 
 @dataclass(frozen=True)
 class Space:
-    words: tuple[str | Axis, ...]  # in the order of the command line; a text is fixed
+    parts: tuple[str | Axis, ...]  # in the order of the command line; a text is a fixed override
 
     @property
     def axes(self) -> list[Axis]:
-        return [word for word in self.words if not isinstance(word, str)]
+        return [part for part in self.parts if not isinstance(part, str)]
 
     @property
     def size(self) -> float:
         return math.prod(axis.size for axis in self.axes)
 
-    def point(self, drawn: Drawn) -> Point:
-        varied = iter([f"{axis.key}={axis.text(value)}" for axis, value in zip(self.axes, drawn, strict=True)])
-        overrides = [word if isinstance(word, str) else next(varied) for word in self.words]
-        texts = [text for text, word in zip(overrides, self.words, strict=True) if not isinstance(word, str)]
-        return Point(tuple(overrides), tuple(texts))
+    def make_configuration(self, values: Values) -> Configuration:
+        varied = iter([f"{axis.key}={axis.text(value)}" for axis, value in zip(self.axes, values, strict=True)])
+        overrides = [part if isinstance(part, str) else next(varied) for part in self.parts]
+        texts = [text for text, part in zip(overrides, self.parts, strict=True) if not isinstance(part, str)]
+        return Configuration(tuple(overrides), tuple(texts))
 
-    def parse_job(self, job: SweepJob) -> Drawn:
-        texts = [text.partition("=")[2] for text in job.points[0]]
+    def parse_job(self, job: SweepJob) -> Values:
+        texts = [text.partition("=")[2] for text in job.configurations[0]]
         return tuple(axis.parse(text) for axis, text in zip(self.axes, texts, strict=True))
 
-    def corners(self) -> list[Point]:
-        """Return the middle, and from there each axis at its ends, or at each of its choices."""
+    def corners(self) -> list[Configuration]:
+        """Return the middle, and the configurations with one axis at an end, or at one of its choices."""
         middle = tuple(axis.middle for axis in self.axes)
-        found = [middle]
+        ends = [middle]
         for place, axis in enumerate(self.axes):
-            found += [(*middle[:place], corner, *middle[place + 1 :]) for corner in axis.corners]
-        return [self.point(drawn) for drawn in dict.fromkeys(found)]
+            ends += [(*middle[:place], corner, *middle[place + 1 :]) for corner in axis.corners]
+        return [self.make_configuration(values) for values in dict.fromkeys(ends)]
 
-    def first_without(self, tried: Collection[Drawn]) -> Drawn:
-        """Return one more; the space must have more points than those."""
-        return next(drawn for drawn in itertools.product(*(axis.all() for axis in self.axes)) if drawn not in tried)
+    def first_without(self, tried: Collection[Values]) -> Values:
+        """Return values that were not tried. The space must have some."""
+        return next(values for values in itertools.product(*(axis.all() for axis in self.axes)) if values not in tried)
 
 
-def space_of(words: Iterable[str], conf: Path) -> Space:
-    """Of a key that is set twice the last counts."""
-    overrides = {override.get_key_element(): override for override in read_words(words)}
-    values = overrides.values()
-    space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else line_of(one) for one in values))
+def parse_space(overrides: Iterable[str], conf: Path) -> Space:
+    """Return the space of these overrides. If a key is set twice, the last one counts."""
+    by_key = {override.get_key_element(): override for override in read_words(overrides)}
+    parsed = by_key.values()
+    space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else get_text(one) for one in parsed))
     if not space.axes:
         raise ConfigError(
-            f"--search: must be told what varies, got {' '.join(map(str, space.words)) or 'nothing'}; "
+            f"--search: must be told what varies, got {' '.join(map(str, space.parts)) or 'nothing'}; "
             "write 'lr.peak=interval(0.001,0.3)' or lr=cosine,exponential"
         )
     return space
 
 
 def _parse_axis(override: Override, conf: Path) -> Axis:
-    value, key, where = override.value(), override.get_key_element(), f"command line: {line_of(override)}"
+    value, key, where = override.value(), override.get_key_element(), f"command line: {get_text(override)}"
     tags: set[str] = getattr(value, "tags", set())
     is_log = tags == {LOG} and isinstance(value, IntervalSweep)
     if tags and not is_log:
@@ -185,8 +185,8 @@ def _parse_axis(override: Override, conf: Path) -> Axis:
     if isinstance(value, IntervalSweep):
         return _parse_interval(override, value, is_log)
     if isinstance(value, ChoiceSweep | RangeSweep):
-        value.shuffle = False  # a search draws by itself, each time the same
-    texts = tuple(text.removeprefix(f"{key}=") for text in values_of(override, conf, MOST_AT_ALL))
+        value.shuffle = False  # the search itself draws at random, by its seed
+    texts = tuple(text.removeprefix(f"{key}=") for text in list_values(override, conf, MOST_AT_ALL))
     if len(texts) > MOST_AT_ALL:
         raise ConfigError(
             f"{where}: must be at most {MOST_AT_ALL:,} values, got more; write interval(…) or int(interval(…))"
@@ -197,7 +197,7 @@ def _parse_axis(override: Override, conf: Path) -> Axis:
 def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> Interval:
     low, high = value.start, value.end
     assert low is not None and high is not None
-    where = f"command line: {line_of(override)}"
+    where = f"command line: {get_text(override)}"
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ConfigError(f"{where}: must have ends that are numbers, got {low} and {high}")
     if low >= high:
