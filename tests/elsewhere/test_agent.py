@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from bakeoff.elsewhere import agent as module
-from bakeoff.elsewhere.agent import NOT_STARTED, TOLD_LINK, Agent, _clone, _recall, _remove_left, _share
+from bakeoff.elsewhere.agent import (
+    NOT_STARTED,
+    REPORTS_LINK,
+    Agent,
+    _clone,
+    _remove_abandoned,
+    _restore_reports,
+    _share,
+)
 from bakeoff.elsewhere.mirror import Mirror
 from bakeoff.sweep.job import JobFiles
 
@@ -29,21 +37,21 @@ def order(place: Path, code: str, token: str = "7f") -> dict[str, Any]:
 
 
 def end_of(agent: Agent) -> dict[str, Any]:
-    while not (told := agent.news({}))["is_over"]:
+    while not (news := agent.news({}))["is_over"]:
         pass
-    return told
+    return news
 
 
 def test_a_node_that_sees_the_mark_runs_the_job_in_the_workspace(place: Path) -> None:
-    told = end_of(Agent(order(place, "import os; print(os.environ['OF_HOME'], os.getcwd()); raise SystemExit(3)")))
-    assert (told["is_near"], told["code"], told["error"], told["files"]) == (True, 3, "", [])
+    news = end_of(Agent(order(place, "import os; print(os.environ['OF_HOME'], os.getcwd()); raise SystemExit(3)")))
+    assert (news["is_near"], news["code"], news["error"], news["files"]) == (True, 3, "", [])
     assert (place / "log").read_text() == f"1 {place}\n"
 
 
 def test_a_node_with_another_file_of_that_name_is_far_and_says_why_it_cannot_run_the_job(place: Path) -> None:
-    told = end_of(Agent(order(place, "print('never')", token="other")))
-    assert (told["is_near"], told["code"]) == (False, None)
-    assert told["error"].startswith("RuntimeError: this node does not see the workspace")
+    news = end_of(Agent(order(place, "print('never')", token="other")))
+    assert (news["is_near"], news["code"]) == (False, None)
+    assert news["error"].startswith("RuntimeError: this node does not see the workspace")
 
 
 def test_a_signal_reaches_all_of_the_job(place: Path) -> None:
@@ -84,14 +92,14 @@ def test_what_a_far_job_writes_comes_home_once_and_in_an_order_that_a_sender_can
     home = JobFiles(place, 1)
     home.log.write_text("old\n")
     mirror = Mirror(home)
-    pieces = agent._written(mirror.known)
+    pieces = agent._collect_files(mirror.known)
     assert [name for name, _, _ in pieces] == [
         "runs/5d/status.json", "journal/7f/files/ab", "journal/7f/journal.jsonl", "log"
     ]  # fmt: skip
-    assert mirror.apply(pieces) and not mirror.apply(agent._written(mirror.known))
+    assert mirror.apply(pieces) and not mirror.apply(agent._collect_files(mirror.known))
     with (node / "journal/7f/journal.jsonl").open("a") as journal:
         journal.write("two\n")
-    pieces = agent._written(mirror.known)
+    pieces = agent._collect_files(mirror.known)
     assert [(name, at, content) for name, at, content in pieces] == [("journal/7f/journal.jsonl", 4, b"two\n")]
     mirror.apply(pieces)
     mirror.apply(pieces)
@@ -108,7 +116,7 @@ def test_large_files_come_in_parts(place: Path, monkeypatch: pytest.MonkeyPatch)
     (node / "journal/7f/files").mkdir(parents=True)
     (node / "journal/7f/files/ab").write_text("0123456789")
     mirror, parts = Mirror(JobFiles(place, 1)), []
-    while pieces := agent._written(mirror.known):
+    while pieces := agent._collect_files(mirror.known):
         parts += [content for _, _, content in pieces]
         mirror.apply(pieces)
     assert parts == [b"0123", b"4567", b"89"]
@@ -123,9 +131,9 @@ def test_a_stop_that_somebody_asks_for_at_home_is_passed_on_once(place: Path) ->
 
 
 def test_a_far_folder_is_a_clone_of_the_snapshot_alone(place: Path) -> None:
-    def git(*words: str) -> str:
+    def git(*arguments: str) -> str:
         own = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(["git", *own, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
     git("init", "--quiet", "--bare", "remote.git")
     git("init", "--quiet", "home")
@@ -152,15 +160,15 @@ def test_what_a_job_learned_of_networks_and_compiled_is_there_for_the_next_one_o
 
 
 @pytest.mark.parametrize(
-    ("heard", "goes_on_with"),
+    ("received", "resumed_with"),
     [
         (None, "one\ntwo\n"),  # home heard nothing before the node died
         ("one\n", "one\ntwo\n"),
         ("one\nother\n", "one\nother\n"),  # the job went on elsewhere meanwhile
     ],
 )
-def test_what_a_job_told_before_its_node_died_is_there_for_its_next_attempt(
-    place: Path, heard: str | None, goes_on_with: str
+def test_reports_of_a_job_whose_node_died_are_there_for_its_next_attempt(
+    place: Path, received: str | None, resumed_with: str
 ) -> None:
     dead, home = place / "jobs/sweep-1.1/workspace/.bakeoff", place / "jobs/sweep-1.2/workspace/.bakeoff"
     for name, content in {
@@ -170,24 +178,24 @@ def test_what_a_job_told_before_its_node_died_is_there_for_its_next_attempt(
     }.items():
         (dead / name).parent.mkdir(parents=True, exist_ok=True)
         (dead / name).write_text(content)
-    (place / "jobs/sweep-1.1" / TOLD_LINK).symlink_to(dead)
+    (place / "jobs/sweep-1.1" / REPORTS_LINK).symlink_to(dead)
     (place / "jobs/sweep-1.1.lock").touch()
-    _remove_left(place)
+    _remove_abandoned(place)
     assert not dead.exists() and not (place / "jobs/sweep-1.1").exists()
-    if heard is not None:
+    if received is not None:
         (home / "journal/5d").mkdir(parents=True)
-        (home / "journal/5d/journal.jsonl").write_text(heard)
-    _recall(place, "sweep-2.1", home)  # another job
+        (home / "journal/5d/journal.jsonl").write_text(received)
+    _restore_reports(place, "sweep-2.1", home)  # another job
     assert (home / "runs/7f/run").exists() is False
-    _recall(place, "sweep-1.2", home)
-    assert (home / "journal/5d/journal.jsonl").read_text() == goes_on_with
-    assert (home / "runs/7f/run").exists() == (goes_on_with == "one\ntwo\n")
+    _restore_reports(place, "sweep-1.2", home)
+    assert (home / "journal/5d/journal.jsonl").read_text() == resumed_with
+    assert (home / "runs/7f/run").exists() == (resumed_with == "one\ntwo\n")
 
 
-def test_what_jobs_told_that_never_came_back_is_removed_after_a_week(place: Path) -> None:
+def test_reports_of_jobs_that_never_came_back_are_removed_after_a_week(place: Path) -> None:
     for name, days in {"old": 8, "new": 6}.items():
-        (place / TOLD_LINK / name).mkdir(parents=True)
-        os.utime(place / TOLD_LINK / name, (time.time() - days * 86400,) * 2)
+        (place / REPORTS_LINK / name).mkdir(parents=True)
+        os.utime(place / REPORTS_LINK / name, (time.time() - days * 86400,) * 2)
     (place / "jobs").mkdir()
-    _remove_left(place)
-    assert [path.name for path in (place / TOLD_LINK).iterdir()] == ["new"]
+    _remove_abandoned(place)
+    assert [path.name for path in (place / REPORTS_LINK).iterdir()] == ["new"]

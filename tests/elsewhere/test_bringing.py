@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.elsewhere import bringing as module
-from bakeoff.elsewhere.bring_home import FAILED, NOTHING, obey
+from bakeoff.elsewhere.bring_home import FAILED, NOTHING, carry_out
 from bakeoff.elsewhere.bringing import Bringing, Errand
 
 # It answers with what the order's log says, a code for each time it is asked.
@@ -28,9 +28,9 @@ for line in sys.stdin:
 
 @pytest.fixture
 def bringing() -> Iterator[Bringing]:
-    found = Bringing((sys.executable, "-c", CARRIER))
-    yield found
-    found.close()
+    carrier = Bringing((sys.executable, "-c", CARRIER))
+    yield carrier
+    carrier.close()
 
 
 def end_of(bringing: Bringing, errand: Errand) -> int:
@@ -64,5 +64,5 @@ def test_what_fails_too_long_has_failed(bringing: Bringing, tmp_path: Path, monk
 
 def test_an_order_that_cannot_be_obeyed_says_why(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     order = {"folder": str(tmp_path / "sweep-1"), "job": 1, "attempt": 1, "remote": "r"}
-    assert obey(order) == FAILED
+    assert carry_out(order) == FAILED
     assert "sweep-1" in capfd.readouterr().err

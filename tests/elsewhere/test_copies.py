@@ -89,7 +89,7 @@ def test_the_newest_is_of_the_last_lease_then_of_the_last_phase(store: Folder, t
     ]  # fmt: skip
 
 
-def test_what_was_superseded_goes_and_later_leases_are_left_alone(store: Folder, tmp_path: Path) -> None:
+def test_what_was_superseded_is_removed_and_later_leases_are_left_alone(store: Folder, tmp_path: Path) -> None:
     later, own = f"{RUN}/00000003-bbbbbbbb", f"{RUN}/00000002-aaaaaaaa"
     sent(store, tmp_path, PREFIX)
     sent(store, tmp_path, own, "1-head/00000600")

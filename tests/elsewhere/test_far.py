@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff import dvc
 from bakeoff.elsewhere.bring_home import ref_of
-from bakeoff.elsewhere.far import Far, _settings, git_remote, told_before
+from bakeoff.elsewhere.far import Far, _read_remote_settings, collect_reports, git_remote
 from bakeoff.elsewhere.far_job import pack
 from bakeoff.elsewhere.mirror import unpack
 from bakeoff.errors import WorkspaceError
@@ -30,11 +30,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def git(*words: str) -> None:
-    subprocess.run(["git", *words], check=True, capture_output=True)
+def git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], check=True, capture_output=True)
 
 
-def test_without_a_git_remote_the_command_that_adds_one_is_said() -> None:
+def test_without_a_git_remote_the_command_that_adds_one_is_named() -> None:
     with pytest.raises(WorkspaceError, match=r"git: far nodes need a remote .* got none; `git remote add origin URL`"):
         git_remote()
 
@@ -50,7 +50,7 @@ def test_of_several_git_remotes_origin_is_meant(place: Path) -> None:
     assert git_remote() == str((place.parent / "remote.git").resolve())
 
 
-def test_without_a_dvc_remote_the_command_that_adds_one_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_dvc_remote_the_command_that_adds_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     git("remote", "add", "origin", "ssh://team/a")
     monkeypatch.setattr(dvc, "default_remote", lambda: None)
     with pytest.raises(WorkspaceError, match="dvc: far nodes need a default remote .*; `dvc remote add --default NAME"):
@@ -62,7 +62,7 @@ def dvc_remote(place: Path, folder: Path) -> None:
     (place / ".dvc/config").write_text(f"[core]\n    remote = far\n['remote \"far\"']\n    url = {folder}\n")
 
 
-def test_a_dvc_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+def test_a_dvc_remote_that_cannot_be_written_is_reported_before_the_first_job(place: Path) -> None:
     git("remote", "add", "origin", "ssh://team/a")
     (place / "file").touch()
     dvc_remote(place, place / "file/remote")
@@ -72,7 +72,7 @@ def test_a_dvc_remote_that_cannot_be_written_is_said_before_the_first_job(place:
         Far.prepare(sweep())
 
 
-def test_a_git_remote_that_cannot_be_written_is_said_before_the_first_job(place: Path) -> None:
+def test_a_git_remote_that_cannot_be_written_is_reported_before_the_first_job(place: Path) -> None:
     git("init", "--quiet", "--bare", "../remote.git")
     git("remote", "add", "origin", "../remote.git")
     refusal = place.parent / "remote.git/hooks/pre-receive"
@@ -85,7 +85,7 @@ def test_a_git_remote_that_cannot_be_written_is_said_before_the_first_job(place:
         Far.prepare(replace(sweep(), snapshot="HEAD"))
 
 
-def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_before(place: Path) -> None:
+def test_a_node_gets_its_own_job_the_settings_of_remotes_and_earlier_reports(place: Path) -> None:
     (place / ".dvc").mkdir()
     (place / ".dvc/config.local").write_text(
         "['remote \"far\"']\n    secret_access_key = k\n[cache]\n    dir = /mine\n"
@@ -95,7 +95,7 @@ def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_befor
     journal.parent.mkdir(parents=True)
     journal.write_bytes(b"told\n")
     job = sweep_job(2).begin(1.0).begin(2.0)
-    far = Far(sweep(sweep_job(1), job), "/remote.git", "refs/bakeoff-far/s/snapshot", "", _settings())
+    far = Far(sweep(sweep_job(1), job), "/remote.git", "refs/bakeoff-far/s/snapshot", "", _read_remote_settings())
     given = {"PYTHONPATH": "/mine", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_WORK_STORE": "/disk"}
     part = far.part(job, JobFiles(place, 2), given)
     assert part["environment"] == {"BAKEOFF_WORK_STORE": "/disk", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_FAR": "1"}
@@ -108,7 +108,7 @@ def test_a_node_gets_its_own_job_the_settings_of_remotes_and_what_was_told_befor
     manifest.parent.mkdir(parents=True)
     manifest.write_bytes(part["files"][f".bakeoff/sweeps/{ID}/manifest.json"])
     assert load_manifest(manifest.parent).job(1) == job
-    assert told_before(sweep_job(1)) == {}
+    assert collect_reports(sweep_job(1)) == {}
 
 
 def test_a_node_that_has_the_records_and_weights_asks_no_remote_for_them(place: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_node_that_has_the_records_and_weights_asks_no_remote_for_them(place: 
     assert not has_needed_files(place / "cache")
 
 
-def test_what_a_job_told_until_its_end_adds_to_what_came_before(place: Path) -> None:
+def test_the_last_reports_of_a_job_add_to_earlier_ones(place: Path) -> None:
     node, home = place / "node", place / "home"
     for folder, text in ((node, "one\ntwo\n"), (home, "one\n")):
         (folder / "journal/7f/files").mkdir(parents=True)

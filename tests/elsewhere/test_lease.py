@@ -20,10 +20,10 @@ def store(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "store")
 
 
-def take(store: Folder, machine: str, said: list[str] | None = None) -> Lease:
+def take(store: Folder, machine: str, lines: list[str] | None = None) -> Lease:
     folder = Path(store.shown).parent / machine
     folder.mkdir(exist_ok=True)
-    return take_lease(store, RUN, folder / "lease", (said if said is not None else []).append)
+    return take_lease(store, RUN, folder / "lease", (lines if lines is not None else []).append)
 
 
 def expire(store: Folder, epoch: int) -> None:
@@ -50,13 +50,13 @@ def test_of_many_that_begin_at_once_one_trains(store: Folder) -> None:
             lease.renew()  # those who wait for it to expire see that its holder is alive
         time.sleep(0.1)
     assert [lease.epoch for lease in taken] == [2] and len(refused) == 7
-    assert all("trains this variant right now, as its lease in" in said for said in refused)
+    assert all("trains this variant right now, as its lease in" in lines for lines in refused)
 
 
 def test_a_lease_that_was_given_back_is_taken_at_once(store: Folder) -> None:
     take(store, "one").release()
-    said: list[str] = []
-    assert take(store, "other", said).epoch == 2 and said == []
+    lines: list[str] = []
+    assert take(store, "other", lines).epoch == 2 and lines == []
 
 
 def test_a_holder_that_shows_itself_keeps_the_lease(store: Folder) -> None:
@@ -89,9 +89,9 @@ def test_a_dead_holder_is_waited_for_until_its_lease_has_expired(
     monkeypatch.setattr("bakeoff.elsewhere.lease.COARSE_S", 0.0)
     monkeypatch.setenv(EXPIRES, "1")
     take(store, "one")
-    said: list[str] = []
-    assert take(store, "other", said).epoch == 2
-    assert len(said) == 1 and "may still train this variant; waits 1 s for its lease in" in said[0]
+    lines: list[str] = []
+    assert take(store, "other", lines).epoch == 2
+    assert len(lines) == 1 and "may still train this variant; waits 1 s for its lease in" in lines[0]
 
 
 def test_ages_are_those_of_the_store_s_clock(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,15 +105,15 @@ def test_ages_are_those_of_the_store_s_clock(store: Folder, monkeypatch: pytest.
             take(store, "other")
         timer.join()
         expire(store, holder.epoch)
-        said: list[str] = []
-        take(store, "other", said).release()
-        assert said == []
+        lines: list[str] = []
+        take(store, "other", lines).release()
+        assert lines == []
 
 
 def test_a_process_that_was_killed_here_is_not_waited_for(store: Folder) -> None:
     take(store, "one")
-    said: list[str] = []
-    assert take(store, "one", said).epoch == 2 and said == []
+    lines: list[str] = []
+    assert take(store, "one", lines).epoch == 2 and lines == []
 
 
 def test_a_lease_comes_back_into_a_store_that_somebody_emptied(store: Folder) -> None:
@@ -133,11 +133,11 @@ def test_the_same_epoch_of_another_is_another_s(store: Folder) -> None:
 
 def test_a_file_that_is_just_being_written_is_held(store: Folder) -> None:
     store.write(f"{RUN}/leases/00000001", b"")
-    threading.Timer(0.3, lambda: store.write(f"{RUN}/leases/00000001", Claim.own().content)).start()
-    said: list[str] = []
+    threading.Timer(0.3, lambda: store.write(f"{RUN}/leases/00000001", Claim.make_own().content)).start()
+    lines: list[str] = []
     with pytest.raises(TryAgainLater, match="trains this variant right now"):
-        take(store, "one", said)
-    assert [line.partition(";")[0] for line in said] == ["another machine may still train this variant"]
+        take(store, "one", lines)
+    assert [line.partition(";")[0] for line in lines] == ["another machine may still train this variant"]
 
 
 def test_a_store_that_writes_over_what_is_there_is_refused(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,23 +16,23 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("words", [["--on", "slurm"], ["--on=slurm"], ["train", "--on", "slurm", "--force"]])
-def test_a_word_that_names_no_cluster_is_refused(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("arguments", [["--on", "slurm"], ["--on=slurm"], ["train", "--on", "slurm", "--force"]])
+def test_a_value_that_names_no_cluster_is_refused(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, errors = run_bakeoff(monkeypatch, capsys, "repro", *words)
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "repro", *arguments)
     assert (code, errors) == (2, "--on: must be ray, ray://HOST:PORT or HOST:PORT, got 'slurm'\n")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
 def test_without_ray_nothing_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "repro", "--on", "head:6379")
-    assert (code, said) == (2, "") and "run `pip install 'bakeoff[ray]'`" in errors
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "repro", "--on", "head:6379")
+    assert (code, output) == (2, "") and "run `pip install 'bakeoff[ray]'`" in errors
 
 
-def test_options_that_dvc_lacks_are_taken_from_its_words() -> None:
-    words = ["train", "--on", "ray", "--note=why", "--force"]
-    assert take_option(words, "--on") == (["train", "--note=why", "--force"], "ray")
-    assert take_option(words, "--note") == (["train", "--on", "ray", "--force"], "why")
+def test_options_that_dvc_lacks_are_taken_from_its_arguments() -> None:
+    arguments = ["train", "--on", "ray", "--note=why", "--force"]
+    assert take_option(arguments, "--on") == (["train", "--note=why", "--force"], "ray")
+    assert take_option(arguments, "--note") == (["train", "--on", "ray", "--force"], "why")
     assert take_option(["train", "--on"], "--on") == (["train", "--on"], None)

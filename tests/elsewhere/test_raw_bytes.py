@@ -11,7 +11,7 @@ from bakeoff.building.pool import Piece
 from bakeoff.building.writing import Order
 from bakeoff.elsewhere import raw_bytes
 from bakeoff.elsewhere.building_tasks import PackedRow, examine_far, examine_near, write_far, write_near
-from bakeoff.elsewhere.raw_bytes import Excerpt, laid_out, take_excerpts
+from bakeoff.elsewhere.raw_bytes import Excerpt, lay_out, take_excerpts
 from bakeoff.records.record import TRAIN
 from bakeoff.records.shards import ShardWriter
 from bakeoff.sources.clips import Clips
@@ -97,7 +97,7 @@ def test_what_is_too_much_or_cannot_be_read_stays_at_home(tmp_path: Path, monkey
 
 def test_files_are_laid_out_at_their_offsets_and_gone_after(tmp_path: Path) -> None:
     excerpts = [Excerpt("set/a", 0, b"12"), Excerpt("set/a", 6, b"78"), Excerpt("set/deep/b", 0, b"b")]
-    with laid_out([ImageFolders(path="set")], excerpts) as [inside]:
+    with lay_out([ImageFolders(path="set")], excerpts) as [inside]:
         there = Path.cwd()
         assert inside.folder().joinpath("a").read_bytes() == b"12\0\0\0\x0078"
         assert Path("set/deep/b").read_bytes() == b"b"

@@ -48,8 +48,8 @@ def ray_path() -> str:
 @pytest.fixture(scope="module")
 def nodes(ray_path: str) -> Iterator[Nodes]:
     """One node. Tests add others, which they kill again."""
-    with ray_nodes(1, python_path=ray_path) as found:
-        yield found
+    with ray_nodes(1, python_path=ray_path) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -78,21 +78,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def begin(folder: Path, nodes: Nodes | None, *words: str) -> "subprocess.Popen[str]":
+def begin(folder: Path, nodes: Nodes | None, *arguments: str) -> "subprocess.Popen[str]":
     shutil.rmtree(folder / "data/records", ignore_errors=True)
     variables = nodes.environment if nodes else {}
     return subprocess.Popen(
-        [*STAGE, *words], cwd=folder, env=os.environ | variables, text=True,
+        [*STAGE, *arguments], cwd=folder, env=os.environ | variables, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def build(folder: Path, nodes: Nodes | None, *words: str) -> tuple[str, str]:
+def build(folder: Path, nodes: Nodes | None, *arguments: str) -> tuple[str, str]:
     """Return a digest of all files of the records, and what was said."""
-    with begin(folder, nodes, *words) as process:
-        said, errors = process.communicate(timeout=600)
+    with begin(folder, nodes, *arguments) as process:
+        output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
-    return digest_of(folder), said
+    return digest_of(folder), output
 
 
 def digest_of(folder: Path) -> str:
@@ -113,26 +113,26 @@ def test_any_number_of_processes_here_makes_the_same_files(workers: int, folder:
 
 
 def test_one_node_makes_the_same_files(folder: Path, expected: str, nodes: Nodes) -> None:
-    digest, said = build(folder, nodes, "--on", "ray")
-    assert digest == expected and said.startswith("build_records: on Ray, 1 node with 1 CPU\n")
+    digest, output = build(folder, nodes, "--on", "ray")
+    assert digest == expected and output.startswith("build_records: on Ray, 1 node with 1 CPU\n")
 
 
 @pytest.mark.parametrize("way", ["HOST:PORT", "ray://HOST:PORT"])
 def test_two_nodes_make_the_same_files(way: str, folder: Path, expected: str, two_nodes: Nodes) -> None:
     client = f"ray://{two_nodes.address.split(':')[0]}:{two_nodes.client_port}"
-    digest, said = build(folder, two_nodes, "--on", two_nodes.address if way == "HOST:PORT" else client)
-    assert digest == expected and said.startswith("build_records: on Ray, 2 nodes with 2 CPUs\n")
+    digest, output = build(folder, two_nodes, "--on", two_nodes.address if way == "HOST:PORT" else client)
+    assert digest == expected and output.startswith("build_records: on Ray, 2 nodes with 2 CPUs\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may hide a folder from a node")
 def test_a_node_that_does_not_see_the_folder_makes_the_same_files(folder: Path, expected: str, ray_path: str) -> None:
     with ray_nodes(0, python_path=ray_path) as nodes:
         nodes.hide(folder)
-        digest, said = build(folder, nodes, "--on", "ray")
-        assert digest == expected and "1 node with 1 CPU, 1 of which gets files over the network\n" in said
+        digest, output = build(folder, nodes, "--on", "ray")
+        assert digest == expected and "1 node with 1 CPU, 1 of which gets files over the network\n" in output
         nodes.add()
-        digest, said = build(folder, nodes, "--on", "ray")
-        assert digest == expected and "2 nodes with 2 CPUs, 1 of which gets files over the network\n" in said
+        digest, output = build(folder, nodes, "--on", "ray")
+        assert digest == expected and "2 nodes with 2 CPUs, 1 of which gets files over the network\n" in output
 
 
 @pytest.mark.parametrize("moment", ["checking", "writing"])
@@ -146,7 +146,7 @@ def test_the_work_of_a_killed_node_is_done_by_another(moment: str, folder: Path,
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
-def test_a_signal_ends_the_tasks_and_the_next_build_goes_on(
+def test_a_signal_ends_the_tasks_and_the_next_build_resumes(
     number: signal.Signals, code: int, folder: Path, expected: str, nodes: Nodes
 ) -> None:
     with begin(folder, nodes, "--on", "ray") as process:
@@ -162,13 +162,13 @@ def test_a_signal_ends_the_tasks_and_the_next_build_goes_on(
 
 
 def test_a_job_that_kills_its_process_is_done_at_home_and_the_others_on_nodes(nodes: Nodes, tmp_path: Path) -> None:
-    code, said, errors = run_jobs(nodes, tmp_path, 7)
+    code, output, errors = run_jobs(nodes, tmp_path, 7)
     assert code == 0, errors
     expected = str(sorted([*(str(2 * number) for number in range(20) if number != 7), AT_HOME, "7"]))
-    assert expected in said.splitlines()  # among Ray's own, on a process that died
+    assert expected in output.splitlines()  # among Ray's own, on a process that died
 
 
-def test_an_error_of_a_job_is_told_as_it_is_here(nodes: Nodes, tmp_path: Path) -> None:
+def test_an_error_of_a_job_is_reported_as_on_this_machine(nodes: Nodes, tmp_path: Path) -> None:
     code, _, errors = run_jobs(nodes, tmp_path, -1, 7)
     assert (code, errors) == (2, "data/raw/set/7.jpg: is wrong; mend it\n")
 
@@ -196,8 +196,8 @@ def wait_for(folder: Path, moment: str, process: "subprocess.Popen[str]") -> Non
 
 
 def running_tasks(nodes: Nodes) -> list[str]:
-    found = []
+    names = []
     for process in psutil.Process(nodes.process.pid).children(recursive=True):
         with suppress(psutil.Error):
-            found += [name for name in process.cmdline()[:1] if name.startswith("ray::call")]
-    return found
+            names += [name for name in process.cmdline()[:1] if name.startswith("ray::call")]
+    return names

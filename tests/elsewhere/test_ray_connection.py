@@ -30,7 +30,7 @@ def make_node(versions: dict[str, str], seconds_apart: float = 0.0) -> Node:
         ("[fd00::2]:6379", RayAddress("[fd00::2]:6379", "fd00::2", 6379)),
     ],
 )
-def test_an_address_is_a_word_or_a_place(
+def test_an_address_is_a_name_or_a_place(
     text: str, address: RayAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
@@ -38,7 +38,7 @@ def test_an_address_is_a_word_or_a_place(
     assert parse_address(text) == address
 
 
-def test_the_word_alone_means_the_cluster_of_the_environment_or_of_this_machine(
+def test_the_name_alone_means_the_cluster_of_the_environment_or_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ray").mkdir()
@@ -121,13 +121,13 @@ def test_no_module_loads_ray_before_somebody_asks_for_it() -> None:
 
 
 def _run_at_import(file: Path) -> list[ast.stmt]:
-    waiting, found = [*ast.parse(file.read_text(encoding="utf-8")).body], []
+    waiting, statements = [*ast.parse(file.read_text(encoding="utf-8")).body], []
     while waiting:
         statement = waiting.pop()
-        found.append(statement)
+        statements.append(statement)
         if not isinstance(statement, ast.FunctionDef):
             waiting += [inner for inner in ast.iter_child_nodes(statement) if isinstance(inner, ast.stmt)]
-    return found
+    return statements
 
 
 def _imported(statement: ast.stmt) -> list[str]:

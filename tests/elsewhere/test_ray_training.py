@@ -34,18 +34,18 @@ def test_two_nodes_train_the_weights_of_two_workers_here_also_after_a_node_is_ki
     with ray_nodes(2, 1, python_path=path) as nodes:
         anew(workspace)
         with begin(workspace, nodes, "ray") as process:
-            said, errors = process.communicate(timeout=600)
+            output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
-        assert "train: 2 workers on nodes of Ray: 127.0.0." in said and "several" not in said
+        assert "train: 2 workers on nodes of Ray: 127.0.0." in output and "several" not in output
         assert (workspace.state()["weights_sha256"], curve(workspace)) == expected
         anew(workspace)
         with begin(workspace, nodes, nodes.address) as process:
             wait_for_checkpoint(workspace, process)
             nodes.kill(1)
-            said, errors = process.communicate(timeout=600)
+            output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
-        assert "all workers begin again from the checkpoint" in said
-        assert "train: 2 workers on nodes of Ray, several on one: there are 1" in said
+        assert "all workers begin again from the checkpoint" in output
+        assert "train: 2 workers on nodes of Ray, several on one: there are 1" in output
         assert (workspace.state()["weights_sha256"], curve(workspace)) == expected
         with begin(workspace, nodes, f"ray://127.0.0.2:{nodes.client_port}") as process:
             _, errors = process.communicate(timeout=600)

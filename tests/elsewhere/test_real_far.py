@@ -26,26 +26,26 @@ BAKEOFF = (sys.executable, "-m", "bakeoff.cli")
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
-    found = Trial(tmp_path_factory.mktemp("far"))
+    far_trial = Trial(tmp_path_factory.mktemp("far"))
     try:
-        found.cluster.start()
-        yield found
+        far_trial.cluster.start()
+        yield far_trial
     finally:
-        found.close()
+        far_trial.close()
 
 
-def begin(trial: Trial, *words: str) -> "subprocess.Popen[str]":
+def begin(trial: Trial, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [*BAKEOFF, *words], cwd=trial.workspace.folder, env=environment() | trial.environment, text=True,
+        [*BAKEOFF, *arguments], cwd=trial.workspace.folder, env=environment() | trial.environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 
-def run(trial: Trial, *words: str) -> str:
-    process = begin(trial, *words)
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    return said
+def run(trial: Trial, *arguments: str) -> str:
+    process = begin(trial, *arguments)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return output
 
 
 def under_way(trial: Trial) -> list[dict[str, Any]]:
@@ -55,10 +55,10 @@ def under_way(trial: Trial) -> list[dict[str, Any]]:
 
 
 def wait_for(launcher: "subprocess.Popen[str]", is_so: Callable[[], Any]) -> Any:
-    while not (found := is_so()):
+    while not (result := is_so()):
         assert launcher.poll() is None, launcher.communicate()[0]
         time.sleep(0.2)
-    return found
+    return result
 
 
 def newest(trial: Trial) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(
     launcher = begin(trial, "queue", "start", "--on", "ray")
     one = wait_for(launcher, lambda: under_way(trial))[0]
     trial.workspace.run(*BAKEOFF, "stop", one["fingerprint"])
-    said, _ = launcher.communicate()
+    output, _ = launcher.communicate()
     stopped, done = sorted(newest(trial)["jobs"], key=lambda job: job["experiment"] != one["experiment"])
-    assert (stopped["state"], done["state"]) == ("stopped", "done"), said
+    assert (stopped["state"], done["state"]) == ("stopped", "done"), output
     assert re.fullmatch(r"stopped after step \d+ of 6,000", stopped["attempts"][0]["why"])
     run(trial, "sweep", "--resume")
     assert [job["state"] for job in newest(trial)["jobs"]] == ["done", "done"] and newest(trial)["place"] == "ray"
@@ -81,12 +81,12 @@ def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(
     assert experiments(trial.workspace) == sorted(job["experiment"] for job in newest(trial)["jobs"])
 
 
-def test_ctrl_c_saves_what_runs_and_resume_goes_on_at_its_step(trial: Trial) -> None:
+def test_ctrl_c_saves_what_runs_and_resume_continues_at_its_step(trial: Trial) -> None:
     launcher = begin(trial, "sweep", "--on", "ray", "--until", "train", "--yes", LONG, "seed=3,4")
     wait_for(launcher, lambda: under_way(trial))
     launcher.send_signal(signal.SIGINT)
-    said, _ = launcher.communicate()
-    assert launcher.returncode == 130 and "stopped by Ctrl-C; what runs is saved" in said
+    output, _ = launcher.communicate()
+    assert launcher.returncode == 130 and "stopped by Ctrl-C; what runs is saved" in output
     assert not any(job["state"] == "done" for job in newest(trial)["jobs"]) and not under_way(trial)
     run(trial, "sweep", "--resume")
     manifest = newest(trial)
@@ -97,8 +97,8 @@ def test_ctrl_c_saves_what_runs_and_resume_goes_on_at_its_step(trial: Trial) -> 
 
 def test_a_search_prunes_what_trains_on_a_far_node(trial: Trial) -> None:
     space = (LONG, "train.validate_every_steps=500", "lr.peak=tag(log,interval(0.00001,0.3))")
-    told = ("--search", "asha", "--trials", "6", "--metric", "validation/accuracy", "--until", "train", "--yes")
-    run(trial, "sweep", "--on", "ray", *told, *space)
+    options = ("--search", "asha", "--trials", "6", "--metric", "validation/accuracy", "--until", "train", "--yes")
+    run(trial, "sweep", "--on", "ray", *options, *space)
     jobs = newest(trial)["jobs"]
     pruned = [job for job in jobs if job["state"] == "pruned"]
     assert {job["state"] for job in jobs} == {"done", "pruned"} and len(jobs) == 6, jobs
@@ -112,8 +112,8 @@ def test_mlflow_has_each_run_once_under_the_run_of_its_sweep(trial: Trial) -> No
     for manifest in manifests(trial.workspace):
         [parent] = [one for one in runs if one.get("bakeoff.run") == manifest["id"]]
         children = [one for one in runs if one.get("mlflow.parentRunId") == parent["id"]]
-        told = sorted(one["DVC_EXP_NAME"] for one in children)
-        assert told == sorted(job["experiment"] for job in manifest["jobs"] if job["attempts"])
+        experiments = sorted(one["DVC_EXP_NAME"] for one in children)
+        assert experiments == sorted(job["experiment"] for job in manifest["jobs"] if job["attempts"])
     assert repeated_points(trial.workspace) == []
 
 

@@ -35,8 +35,8 @@ def ray_path() -> str:
 
 @pytest.fixture(scope="module")
 def nodes(ray_path: str) -> Iterator[Nodes]:
-    with ray_nodes(1, 1, python_path=ray_path) as found:
-        yield found
+    with ray_nodes(1, 1, python_path=ray_path) as cluster:
+        yield cluster
 
 
 def ask(folder: Path, environment: dict[str, str], address: str) -> tuple[int, str, str]:
@@ -55,7 +55,7 @@ def test_each_kind_of_address_reaches_both_nodes(way: str, nodes: Nodes, tmp_pat
     assert (code, sorted(output.splitlines())) == (0, ["127.0.0.2 1.0 True", "127.0.0.3 1.0 True"]), errors
 
 
-def test_the_word_alone_makes_a_cluster_where_there_is_none(ray_path: str, nodes: Nodes, tmp_path: Path) -> None:
+def test_the_name_alone_makes_a_cluster_where_there_is_none(ray_path: str, nodes: Nodes, tmp_path: Path) -> None:
     fresh = nodes.environment | {"RAY_ADDRESS": "local", "PYTHONPATH": ray_path}
     code, output, errors = ask(tmp_path, fresh, "ray")
     assert code == 0 and output.endswith(" True\n") and output.count("\n") == 1, errors

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    with ray_nodes(1, 1, python_path=python_path(extra_packages(PACKAGES))) as found:
-        yield found
+    with ray_nodes(1, 1, python_path=python_path(extra_packages(PACKAGES))) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -27,24 +27,24 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return prepared(tmp_path_factory.mktemp("near") / "clone")
 
 
-def sweep(workspace: Workspace, nodes: Nodes, *words: str) -> "subprocess.Popen[str]":
+def sweep(workspace: Workspace, nodes: Nodes, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "bakeoff.cli", "sweep", *words], cwd=workspace.folder, text=True,
+        [sys.executable, "-m", "bakeoff.cli", "sweep", *arguments], cwd=workspace.folder, text=True,
         env=environment() | nodes.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 
 def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspace, nodes: Nodes) -> None:
-    words = ("--on", "ray", "--until", "render_config", "seed=range(1,4)")
-    launcher = sweep(workspace, nodes, *words)
+    arguments = ("--on", "ray", "--until", "render_config", "seed=range(1,4)")
+    launcher = sweep(workspace, nodes, *arguments)
     while not list((workspace.folder / ".bakeoff/sweeps").glob("*/1.log")):  # its job has begun
         assert launcher.poll() is None
         time.sleep(0.1)
     launcher.kill()
     launcher.communicate()
     again = sweep(workspace, nodes, "--resume")
-    said, _ = again.communicate()
-    assert again.returncode == 0, said
+    output, _ = again.communicate()
+    assert again.returncode == 0, output
     [manifest] = manifests(workspace)
     assert [job["state"] for job in manifest["jobs"]] == ["done"] * 3 and manifest["place"] == "ray"
     assert len(manifest["jobs"][0]["attempts"]) == 1  # the launcher's end cost it nothing
@@ -71,5 +71,5 @@ def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: 
 
 def test_a_cluster_that_does_not_answer_costs_nothing(workspace: Workspace, nodes: Nodes) -> None:
     launcher = sweep(workspace, nodes, "--on", "127.0.0.9:1", "--until", "render_config", "seed=range(9,11)")
-    said, _ = launcher.communicate()
-    assert launcher.returncode == 2 and "--on 127.0.0.9:1: no Ray cluster answers" in said
+    output, _ = launcher.communicate()
+    assert launcher.returncode == 2 and "--on 127.0.0.9:1: no Ray cluster answers" in output

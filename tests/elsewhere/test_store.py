@@ -59,7 +59,7 @@ def test_a_folder_that_went_away_is_not_taken_for_an_empty_one(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "message"),
     [
         ("{folder}/nowhere", "nowhere must be a folder that exists; make it, or mount its disk"),
         (
@@ -69,8 +69,8 @@ def test_a_folder_that_went_away_is_not_taken_for_an_empty_one(tmp_path: Path) -
         ("https://user:secret@host/x", "BAKEOFF_WORK_STORE: https://host/x: https cannot write"),
     ],
 )
-def test_what_is_no_store_is_refused_in_one_line(clone: Path, named: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_is_no_store_is_refused_in_one_line(clone: Path, named: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         open_store(named.format(folder=clone))
 
 
@@ -113,7 +113,7 @@ def test_dvc_s_own_local_settings_count(clone: Path) -> None:
         open_store("dvc")
 
 
-def test_a_remote_that_dvc_does_not_know_is_said_in_its_words(clone: Path) -> None:
+def test_a_remote_that_dvc_does_not_know_is_reported_in_one_line(clone: Path) -> None:
     (clone / ".dvc/config").write_text("[core]\n    remote = shared\n", encoding="utf-8")
     with pytest.raises(WorkspaceError, match="DVC's default remote: .*shared"):
         open_store("dvc")

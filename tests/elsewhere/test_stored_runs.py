@@ -30,7 +30,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    return lambda *words: run_bakeoff(monkeypatch, capsys, "clean", *words)[1].splitlines()
+    return lambda *arguments: run_bakeoff(monkeypatch, capsys, "clean", *arguments)[1].splitlines()
 
 
 def test_copies_of_a_finished_run_go_and_its_lease_with_them(store: Folder, clean) -> None:
@@ -60,8 +60,10 @@ def test_copies_of_other_machines_go_by_their_age_alone(store: Folder, clean) ->
 def test_what_somebody_trains_stays_whatever_is_asked_for(store: Folder, clean, tmp_path: Path) -> None:
     take_lease(store, RUN, tmp_path / "token", print)
     made(Path(".bakeoff/runs"), RUN, State.SUCCEEDED, process=NOBODY)
-    for words in ((), (RUN,), ("--older-than", "1m")):
-        assert any("copies in" in line and line.endswith("has its lease") for line in clean(*words, "--yes")), words
+    for arguments in ((), (RUN,), ("--older-than", "1m")):
+        assert any("copies in" in line and line.endswith("has its lease") for line in clean(*arguments, "--yes")), (
+            arguments
+        )
     assert steps(store) == [10]
 
 

@@ -27,7 +27,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder(tmp_path / "store")
 
 
-def test_work_goes_on_on_another_machine(store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_work_resumes_on_another_machine(store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with training(tmp_path / "one") as (work, _):
         run_id = work.run_id
         for step in (10, 20, 30):
@@ -35,8 +35,8 @@ def test_work_goes_on_on_another_machine(store: Folder, tmp_path: Path, capfd: p
             wait_until(lambda step=step: step in steps(store))
     assert steps(store) == [30, 20]
     with training(tmp_path / "other") as (work, _):
-        found = work.newest()
-        assert found.position == Position(0, 30) and found.arrays is not None and found.arrays["kernel"][0] == 30
+        newest = work.newest()
+        assert newest.position == Position(0, 30) and newest.arrays is not None and newest.arrays["kernel"][0] == 30
         assert work.best(Position(0, 20))["kernel"].tolist() == [20, 20, 20] and work.run_id == run_id
         save(work, 40, best=20)
     assert f"train: the checkpoint of step 30 comes from {store.shown}" in capfd.readouterr().out
@@ -106,14 +106,14 @@ def test_a_run_that_begins_anew_takes_nothing_and_leaves_nothing(store: Folder, 
 def test_without_a_store_nothing_is_done(store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
 
-    def tell(stock: Stock) -> None: ...
+    def report(stock: Stock) -> None: ...
 
     with keep_in_store(tmp_path / RUN, Stop(), {}, Untracked(), fresh=False) as kept:
-        assert isinstance(kept, NoStore) and kept.beside(tell) is tell and not kept.has_lost()
+        assert isinstance(kept, NoStore) and kept.beside(report) is report and not kept.has_lost()
     assert store.names("") == [] and not (tmp_path / RUN).exists()
 
 
-def test_a_second_trainer_is_refused_and_the_first_goes_on(
+def test_a_second_trainer_is_refused_and_the_first_continues(
     store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
@@ -181,18 +181,18 @@ def test_a_store_that_went_away_costs_no_checkpoint_and_is_used_again(
         for step in (10, 20, 30):
             save(work, step)
         wait_until(lambda: (tmp_path / "one" / RUN / "leaving").is_dir())
-        said = ""
-        while "takes no copies now" not in said:
-            said += capfd.readouterr().err
+        errors = ""
+        while "takes no copies now" not in errors:
+            errors += capfd.readouterr().err
         (tmp_path / "away").rename(store._root)
         wait_until(lambda: 30 in steps(store))
         wait_until(lambda: "takes copies again" in capfd.readouterr().out)
         assert work.newest().position.step == 30
-    assert said.count("takes no copies now (No such file or directory); training goes on") == 1
+    assert errors.count("takes no copies now (No such file or directory); training goes on") == 1
     assert steps(store) == [30]
 
 
-def test_a_store_that_is_gone_at_the_end_is_said_and_not_waited_for(
+def test_a_store_that_is_gone_at_the_end_is_reported_and_not_waited_for(
     store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with training(tmp_path / "one") as (work, _):

@@ -16,7 +16,7 @@ from bakeoff.elsewhere.bring_home import FAILED
 
 COMMAND = (sys.executable, "-m", "bakeoff.elsewhere.bring_home")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
-SECONDS_TO_END = 10.0  # what it is at may take longer, and comes to its end without us
+SECONDS_TO_END = 10.0  # the current order may take longer, and ends without us
 
 
 @dataclass
@@ -24,16 +24,18 @@ class Errand:
     """A result to bring home."""
 
     order: Mapping[str, Any]
-    until: float  # when it is not tried again any more
+    until: float  # after this time it is not tried again
     not_before: float = 0.0
-    number: int | None = None  # of the order, once it is given
+    number: int | None = None  # of the order, once it is sent
 
 
 class Bringing:
+    """The process that brings results home, and the orders that it has got."""
+
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
         self._process: subprocess.Popen[str] | None = None
-        self._hearer = threading.Thread()
+        self._receiver = threading.Thread()
         self._given: dict[int, subprocess.Popen[str]] = {}
         self._answers: dict[int, int] = {}
         self._numbers = itertools.count(1)
@@ -42,11 +44,11 @@ class Bringing:
         return Errand({**order, "log": str(log)}, time.monotonic() + SECONDS_TO_TRY)
 
     def code_of(self, errand: Errand) -> int | None:
-        """Return an errand's exit code, once it has come to one. One that fails is tried again for some minutes."""
+        """Return an errand's exit code, or None before it has one. One that fails is tried again for some minutes."""
         now = time.monotonic()
         if errand.number is None:
             if now >= errand.not_before:
-                errand.number = self._give(errand.order)
+                errand.number = self._send(errand.order)
             return None
         process = self._given[errand.number]
         is_alive = process.poll() is None
@@ -60,12 +62,12 @@ class Bringing:
         return None
 
     def close(self) -> None:
-        """Let the process end after what it is at."""
+        """Let the process end after its current order."""
         if self._process is not None:
             self._end_input(self._process)
-            self._hearer.join(SECONDS_TO_END)
+            self._receiver.join(SECONDS_TO_END)
 
-    def _give(self, order: Mapping[str, Any]) -> int:
+    def _send(self, order: Mapping[str, Any]) -> int:
         number = next(self._numbers)
         if self._process is None or self._process.poll() is not None:
             if self._process is not None:
@@ -74,16 +76,16 @@ class Bringing:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
             )
-            self._hearer = threading.Thread(target=self._hear, args=(self._process,), daemon=True)
-            self._hearer.start()
+            self._receiver = threading.Thread(target=self._receive, args=(self._process,), daemon=True)
+            self._receiver.start()
         self._given[number] = self._process
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has just ended, which code_of finds
+        with suppress(OSError):  # it has just ended, which code_of notices
             self._process.stdin.write(json.dumps({**order, "number": number}) + "\n")
             self._process.stdin.flush()
         return number
 
-    def _hear(self, process: "subprocess.Popen[str]") -> None:
+    def _receive(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
         for line in process.stdout:
             number, code = line.split()

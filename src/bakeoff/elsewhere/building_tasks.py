@@ -1,4 +1,4 @@
-"""What a node does of a build of records: it reads raw files itself, or gets their bytes and gives a shard's back."""
+"""The part of a build of records that a node does. It reads raw files, or gets their bytes and returns shards."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from bakeoff.building.catalogue import unpack_item, unpack_verdict
 from bakeoff.building.examine import Verdict, examine
 from bakeoff.building.pool import Piece
 from bakeoff.building.writing import Order, Seal, make_shard
-from bakeoff.elsewhere.raw_bytes import Excerpt, laid_out
+from bakeoff.elsewhere.raw_bytes import Excerpt, lay_out
 from bakeoff.sources.dataset import Dataset
 
 PackedRow = tuple[int, str, str]  # dataset, item, verdict, as the catalogue keeps them
@@ -18,12 +18,14 @@ def load() -> None:
 
 
 def examine_near(datasets: Sequence[Dataset], piece: Piece) -> list[Verdict]:
+    """Return the verdicts on items whose files this node sees."""
     roots = [dataset.folder() for dataset in datasets]
     return [examine(datasets[source], roots[source], item) for source, item in piece]
 
 
 def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerpt]) -> list[Verdict]:
-    with laid_out(datasets, excerpts) as inside:
+    """Return the verdicts on items whose bytes came along."""
+    with lay_out(datasets, excerpts) as inside:
         return examine_near(inside, piece)
 
 
@@ -43,6 +45,6 @@ def write_far(
     excerpts: list[Excerpt],
 ) -> tuple[Seal, dict[str, bytes]]:
     """Return the seal, and the content of the files that it names."""
-    with laid_out(datasets, excerpts) as inside:
+    with lay_out(datasets, excerpts) as inside:
         seal = write_near(inside, rows, order, recipe, classes, Path())
         return seal, {name: Path(name).read_bytes() for name in seal.sha256}

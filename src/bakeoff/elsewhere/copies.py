@@ -1,6 +1,6 @@
-"""Copies of checkpoints in a store: written in parts with a manifest last, taken only whole, removed when superseded.
+"""Copies of checkpoints in a store: written in parts with a manifest last, fetched only whole, removed when superseded.
 
-5d1c…/00000002-0f3a9c11/1-head/00000532.part-00001      under the epoch of the lease that it was written by
+5d1c…/00000002-0f3a9c11/1-head/00000532.part-00001      under the epoch of the lease under which it was written
 5d1c…/00000002-0f3a9c11/1-head/00000532.json            the manifest: sizes, SHA-256, the run's id, its identity
 """
 
@@ -56,11 +56,11 @@ class Copy:
 
 def copies(store: Store, folder: str) -> list[Copy]:
     """Return the copies of a run's checkpoints, the newest first."""
-    found = (MANIFEST.fullmatch(name.removeprefix(f"{folder}/")) for name in store.names(folder))
+    matches = (MANIFEST.fullmatch(name.removeprefix(f"{folder}/")) for name in store.names(folder))
     return sorted(
         (
             Copy(int(at["epoch"]), int(at["phase"]), int(at["step"]), f"{folder}/{at[0].partition('/')[0]}", at["name"])
-            for at in found
+            for at in matches
             if at
         ),
         reverse=True,
@@ -79,15 +79,15 @@ def send_file(store: Store, prefix: str, name: str, path: Path) -> File:
 
 
 def send_manifest(store: Store, prefix: str, name: str, files: Iterable[File], more: Mapping[str, Any]) -> None:
-    """Write what makes a copy whole."""
+    """Write the manifest, which makes a copy whole."""
     listed = [{"name": file.name, "bytes": file.bytes, "sha256": file.sha256} for file in files]
     store.write(f"{prefix}/{name}.json", json.dumps({**more, "name": name, "files": listed}, indent=1).encode())
 
 
 def fetch(store: Store, copy: Copy, into: Path) -> tuple[list[Path], str]:
-    """Bring the files of a copy below a folder; return them, what the checkpoint goes with first, and the run's id.
+    """Fetch the files of a copy into a folder. Return them, the checkpoint last, and the run's id.
 
-    Raise Damaged if the copy is not what was sent.
+    Raises Damaged if the copy is not what was sent.
     """
     try:
         manifest = json.loads(store.read(copy.manifest))
@@ -95,11 +95,11 @@ def fetch(store: Store, copy: Copy, into: Path) -> tuple[list[Path], str]:
         run_id = str(manifest["run"])
         if not RUN_ID.fullmatch(run_id) or not all(NAME.fullmatch(file.name) for file in files):
             raise ValueError("it names other files than a run's")
-        found = [_fetch_file(store, copy.prefix, file, into) for file in files]
+        paths = [_fetch_file(store, copy.prefix, file, into) for file in files]
         if manifest.get(BAD_RECORDS):
             (into / BAD_RECORDS).write_text(str(manifest[BAD_RECORDS]), encoding="utf-8")
-            found.insert(0, into / BAD_RECORDS)
-        return found, run_id
+            paths.insert(0, into / BAD_RECORDS)
+        return paths, run_id
     except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
         raise Damaged(f"{store.shown}: the copy of {copy.name} is not whole ({error})") from None
 
@@ -128,7 +128,7 @@ def put_in_place(files: Iterable[Path], below: Path, folder: Path) -> None:
 
 
 def has_as_new(folder: Path, name: str) -> bool:
-    """Say whether a run's folder has a checkpoint that is as new as one that is called so."""
+    """Return whether a run's folder has a checkpoint that is at least as new as the one of this name."""
     phase, _, step = name.partition("/")
     wanted = (int(phase.partition("-")[0]), int(step))
     here = folder.glob("*-*/[0-9]*[0-9]")
@@ -136,25 +136,25 @@ def has_as_new(folder: Path, name: str) -> bool:
 
 
 def prune(store: Store, folder: str, epoch: int, staying: Mapping[str, Iterable[File]], *, with_earlier: bool) -> None:
-    """Remove what superseded checkpoints of this epoch have, and with it all of earlier epochs if that is asked for.
+    """Remove superseded checkpoints of this epoch, and with `with_earlier` all files of earlier epochs.
 
-    `staying` names checkpoints of this epoch and their files. What later epochs wrote is none of ours.
+    `staying` names the checkpoints of this epoch that stay, and their files. Files of later epochs stay, too.
     """
     kept = {f"{name}.json" for name in staying}
     kept |= {part for files in staying.values() for file in files for part in file.parts}
-    for name in _manifests_first(store.names(folder)):
+    for name in _sort_manifests_first(store.names(folder)):
         inside = name.removeprefix(f"{folder}/")
         if match := EPOCH.match(inside):
             is_own = int(match[1]) == epoch
-            goes = inside[match.end() :] not in kept if is_own else with_earlier and int(match[1]) < epoch
+            is_removed = inside[match.end() :] not in kept if is_own else with_earlier and int(match[1]) < epoch
         else:
-            goes = inside.startswith(f"{LEASES}/") and _is_over(store, name, name_of(folder, epoch))
-        if goes:
+            is_removed = inside.startswith(f"{LEASES}/") and _is_over(store, name, name_of(folder, epoch))
+        if is_removed:
             store.remove(name)
 
 
 def _is_over(store: Store, name: str, own: str) -> bool:
-    """Say whether a lease is of an earlier epoch, or a probe of the store was left by a kill."""
+    """Return whether a lease is of an earlier epoch, or a probe of the store is left from a kill."""
     if name.rpartition("/")[2].isdigit():
         return name < own
     try:
@@ -163,6 +163,6 @@ def _is_over(store: Store, name: str, own: str) -> bool:
         return False
 
 
-def _manifests_first(names: Iterable[str]) -> list[str]:
-    """A copy that loses a part must not have a manifest."""
+def _sort_manifests_first(names: Iterable[str]) -> list[str]:
+    """Return the names with manifests first, because a copy that loses a part must not have a manifest."""
     return sorted(names, key=lambda name: (not name.endswith(".json"), name))

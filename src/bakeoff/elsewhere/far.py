@@ -1,4 +1,4 @@
-"""What a sweep needs for nodes that do not see the workspace: a git remote and a DVC remote that have its beginning."""
+"""A sweep -> snapshot and records on a git remote and a DVC remote, for nodes that do not see the workspace."""
 
 import hashlib
 import os
@@ -28,11 +28,13 @@ NOT_THERE = ("PYTHONPATH", "BAKEOFF_DVC_CACHE", "BAKEOFF_SCRATCH", "DVC_ROOT")  
 
 @dataclass(frozen=True)
 class Far:
+    """A sweep that is prepared for far nodes."""
+
     manifest: Manifest
-    remote: str  # git's address of it
+    remote: str  # the address of the git remote
     ref: str  # of the snapshot there
     prefix: str  # of the workspace in its repository
-    settings: str  # of DVC, that are in no commit
+    settings: str  # settings of DVC that are in no commit
 
     @classmethod
     def prepare(cls, manifest: Manifest) -> "Far":
@@ -49,7 +51,7 @@ class Far:
             ) from None
         weights = [path.as_posix() for path in sorted((main_workspace() / WEIGHTS).rglob("*.dvc"))]
         dvc.answer("push", "--quiet", RECORDS_STAGE, *weights)
-        return cls(manifest, remote, ref, git("rev-parse", "--show-prefix"), _settings())
+        return cls(manifest, remote, ref, git("rev-parse", "--show-prefix"), _read_remote_settings())
 
     def part(self, job: SweepJob, files: JobFiles, environment: Mapping[str, str]) -> dict[str, Any]:
         """Return the far part of an agent's order."""
@@ -67,31 +69,31 @@ class Far:
             "sweep": self.manifest.id,
             "arguments": ["1", self.remote, ref_of(self.manifest.id, job.number, attempt)],
             "environment": {VARIABLE: DVC} | kept | {FAR: "1"},
-            "files": content | told_before(job),
+            "files": content | collect_reports(job),
             "log_size": files.log.stat().st_size if files.log.is_file() else 0,
         }
 
 
-def told_before(job: SweepJob) -> dict[str, bytes]:
-    """Return what earlier attempts have told of the job's run, so that nothing is told twice."""
-    found = {}
+def collect_reports(job: SweepJob) -> dict[str, bytes]:
+    """Return the reports of earlier attempts at the job, so that nothing is reported twice."""
+    files = {}
     for run in known_runs():
         if run.said is not None and run.said.experiment == job.experiment and run.run_id:
-            found[f"{IN_FLIGHT}/runs/{run.fingerprint}/run"] = run.run_id.encode()
+            files[f"{IN_FLIGHT}/runs/{run.fingerprint}/run"] = run.run_id.encode()
             for name in (JOURNAL, "target.json"):
                 path = journals() / run.run_id / name
                 if path.is_file():
-                    found[f"{IN_FLIGHT}/journal/{run.run_id}/{name}"] = path.read_bytes()
-    return found
+                    files[f"{IN_FLIGHT}/journal/{run.run_id}/{name}"] = path.read_bytes()
+    return files
 
 
 def git_remote() -> str:
     names = git("remote").splitlines()
     name = ORIGIN if ORIGIN in names else names[0] if len(names) == 1 else None
     if name is None:
-        found = f"got {len(names)}: {', '.join(names)}, none of them origin" if names else "got none"
+        reason = f"got {len(names)}: {', '.join(names)}, none of them origin" if names else "got none"
         raise WorkspaceError(
-            f"git: far nodes need a remote that they and this machine reach, {found}; `git remote add origin URL`"
+            f"git: far nodes need a remote that they and this machine reach, {reason}; `git remote add origin URL`"
         )
     address = git("remote", "get-url", name)
     is_folder = (main_workspace() / address).is_dir()
@@ -117,13 +119,13 @@ def _require_dvc_remote() -> None:
         ) from None
 
 
-def _settings() -> str:
-    """Return what config.local says of remotes, such as keys, which no commit has."""
-    own = ConfigParser(interpolation=None, strict=False)
-    own.read(main_workspace() / ".dvc/config.local", encoding="utf-8")
-    for section in own.sections():
+def _read_remote_settings() -> str:
+    """Return the settings of remotes in config.local, such as keys, which are in no commit."""
+    local = ConfigParser(interpolation=None, strict=False)
+    local.read(main_workspace() / ".dvc/config.local", encoding="utf-8")
+    for section in local.sections():
         if not section.startswith("'remote ") and section != "core":
-            own.remove_section(section)
+            local.remove_section(section)
     text = StringIO()
-    own.write(text)
+    local.write(text)
     return text.getvalue()

@@ -1,9 +1,9 @@
-"""A job in a clone of the sweep's snapshot, on a node that reaches no more than a git remote and a DVC remote.
+"""A job in a clone of the sweep's snapshot, on a node that reaches only a git remote and a DVC remote.
 
     python -m bakeoff.elsewhere.far_job .bakeoff/sweeps/sweep-20260102-030405 1 REMOTE REF
 
-Outputs go to the DVC remote. Then one commit goes to the git remote, under a reference of this attempt alone: its
-parent is the experiment, and its only file holds what the run has told. Whoever launched the attempt takes it home.
+Outputs are pushed to the DVC remote. Then one commit is pushed to the git remote, under a reference of this attempt
+alone. Its parent is the experiment, and its only file holds the run's reports. The launcher brings it home.
 """
 
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from bakeoff.elsewhere.agent import GROWING, KEPT, TOLD
+from bakeoff.elsewhere.agent import GROWING, KEPT, REPORTS
 from bakeoff.errors import WorkspaceError
 from bakeoff.sweep import bytecode
 from bakeoff.sweep import job as jobs
@@ -23,29 +23,30 @@ from bakeoff.sweep.manifest import SweepJob
 from bakeoff.sweep.snapshot import AUTHOR, experiment_ref, git
 from bakeoff.workspace import IN_FLIGHT, main_workspace
 
-TOLD_FILE = "told.tar"
-LARGEST = 1_000_000  # bytes of a file that goes along; larger ones are outputs, which DVC has
+REPORTS_FILE = "told.tar"
+LARGEST = 1_000_000  # bytes of a file in the commit; larger ones are outputs, which DVC has
 T = TypeVar("T")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
 
 
 def deliver(job: SweepJob, remote: str, ref: str) -> None:
+    """Push a job's experiment and the reports of its run."""
     experiment = experiment_ref(job.experiment)
     if experiment is None:
         raise WorkspaceError(f"{job.experiment}: there is no such experiment to deliver")
     with TemporaryDirectory() as folder:
-        packed = Path(folder) / TOLD_FILE
+        packed = Path(folder) / REPORTS_FILE
         pack(main_workspace() / IN_FLIGHT, packed)
         blob = git("hash-object", "-w", str(packed))
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{TOLD_FILE}", more=index)
+        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{REPORTS_FILE}", more=index)
         tree = git("write-tree", more=index)
     commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: what it told", more=AUTHOR)
     keep_trying(lambda: git("push", "--quiet", remote, f"+{commit}:{ref}"))
 
 
 def keep_trying(act: Callable[[], T]) -> T:
-    """Return what an act returns, once it succeeds. Raises WorkspaceError when that takes too long."""
+    """Call `act` until it succeeds, and return its result. Raises WorkspaceError when that takes too long."""
     until = time.monotonic() + SECONDS_TO_TRY
     while True:
         try:
@@ -57,12 +58,13 @@ def keep_trying(act: Callable[[], T]) -> T:
         time.sleep(SECONDS_BETWEEN_TRIES)
 
 
-def pack(told: Path, file: Path) -> None:
+def pack(folder: Path, file: Path) -> None:
+    """Write the reports in a folder to a tar file: what journals name before the journals."""
     with tarfile.open(file, "w") as tar:
-        for pattern in (*TOLD, KEPT, GROWING):
-            for path in sorted(told.glob(pattern)):
+        for pattern in (*REPORTS, KEPT, GROWING):
+            for path in sorted(folder.glob(pattern)):
                 if path.is_file() and path.stat().st_size <= LARGEST:
-                    tar.add(path, path.relative_to(told).as_posix())
+                    tar.add(path, path.relative_to(folder).as_posix())
 
 
 def main() -> None:

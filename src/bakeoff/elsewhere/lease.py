@@ -1,10 +1,10 @@
-"""One trainer of a run at a time, among machines whose clocks differ: a lease with an epoch, in the run's store.
+"""A lease in a run's store, with an epoch: one trainer at a time, among machines whose clocks differ.
 
     leases/00000002          who trains: {"token": "5d1c…", "host": "node7", "process": 4711, "renewed": 12, …}
 
-Whoever trains next creates the file of the next epoch, which only one can. The highest epoch holds the lease, so a
-holder that was cut off sees a higher one and stops. Its renewals and whatever else it writes is under its own epoch.
-Ages are taken from the store's own clock: the time of the lease's file against that of a file that is written now.
+The next trainer creates the file of the next epoch, and only one machine can. The highest epoch holds the lease. So a
+holder that was cut off sees a higher one and stops. All files that a holder writes are under its own epoch. Ages come
+from the store's own clock: the time of the lease's file is compared with that of a file that is written now.
 """
 
 import json
@@ -23,29 +23,29 @@ from bakeoff.errors import TryAgainLater, WorkspaceError
 from bakeoff.files import write_whole
 
 LEASES = "leases"
-EXPIRES = "BAKEOFF_LEASE_S"  # the variable that says after how many seconds without a renewal it may be taken over
-EXPIRES_S, RENEWALS = 60.0, 4  # by default; so many fit in
-COARSE_S = 1.5  # stores tell times in whole seconds
-LOOK_EVERY_S = 0.5
+EXPIRES = "BAKEOFF_LEASE_S"  # a variable: after how many seconds without a renewal a lease may be taken over
+EXPIRES_S, RENEWALS = 60.0, 4  # the default of these seconds, and the renewals in them
+COARSE_S = 1.5  # stores give times in whole seconds
+CHECK_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the file of an epoch says."""
+    """The content of an epoch's file."""
 
     token: str
     host: str
     process: int
-    renewed: int = 0  # how often
+    renewed: int = 0  # how often it was renewed
     is_released: bool = False
 
     @classmethod
-    def own(cls) -> "Claim":
+    def make_own(cls) -> "Claim":
         return cls(uuid4().hex, platform.node(), os.getpid())
 
     @classmethod
     def parse(cls, content: bytes) -> "Claim":
-        """A file that is just being written is held by somebody."""
+        """Return the claim in a file. A file that is just being written is the claim of another machine."""
         try:
             return cls(**json.loads(content))
         except (TypeError, ValueError):
@@ -60,11 +60,11 @@ class Claim:
 
 
 class Lost(Exception):
-    """Somebody else holds the lease; the text says who."""
+    """Another process holds the lease; the text names it."""
 
 
 class Lease:
-    """A lease that this process has taken on the run that a folder of the store is of."""
+    """A lease that this process has taken on the run of a store's folder."""
 
     def __init__(self, store: Store, folder: str, epoch: int, claim: Claim) -> None:
         self.epoch, self._store, self._folder, self._claim = epoch, store, folder, claim
@@ -72,33 +72,33 @@ class Lease:
 
     @property
     def prefix(self) -> str:
-        """Name the folder of all that is written under this lease; no other holder has the same."""
+        """Return the folder of all files that are written under this lease. No other holder has the same."""
         return f"{self._folder}/{self.epoch:08d}-{self._claim.token[:8]}"
 
     def require(self) -> None:
-        """Raise Lost if it is somebody else's by now."""
+        """Raise Lost if another process has the lease by now."""
         with self._one_at_a_time:
             highest = max(claims(self._store, self._folder), default=0)
             if highest > self.epoch:
-                raise Lost(str(_read(self._store, self._folder, highest) or "another machine"))
-            there = _read(self._store, self._folder, self.epoch)
+                raise Lost(str(_read_claim(self._store, self._folder, highest) or "another machine"))
+            there = _read_claim(self._store, self._folder, self.epoch)
             if there is None:  # somebody emptied the store
                 with suppress(FileExistsError):
                     self._store.create(self._name, self._claim.content)
-                there = _read(self._store, self._folder, self.epoch)
+                there = _read_claim(self._store, self._folder, self.epoch)
             if there is not None and there.token != self._claim.token:
                 raise Lost(str(there))
 
     def renew(self) -> None:
-        """Say that the holder is alive, or raise Lost."""
-        self._say(replace(self._claim, renewed=self._claim.renewed + 1))
+        """Note in the store that the holder is alive, or raise Lost."""
+        self._write_claim(replace(self._claim, renewed=self._claim.renewed + 1))
 
     def release(self) -> None:
-        """Let the next one take it without waiting, or raise Lost."""
-        self._say(replace(self._claim, is_released=True))
+        """Let the next trainer take the lease without waiting, or raise Lost."""
+        self._write_claim(replace(self._claim, is_released=True))
 
     def forget(self) -> None:
-        """Remove the file of a lease that was lost: a renewal that was under way may have written it anew."""
+        """Remove the file of a lost lease, which a renewal under way may have written anew."""
         with self._one_at_a_time:
             if max(claims(self._store, self._folder), default=0) > self.epoch:
                 self._store.remove(self._name)
@@ -107,7 +107,7 @@ class Lease:
     def _name(self) -> str:
         return name_of(self._folder, self.epoch)
 
-    def _say(self, claim: Claim) -> None:
+    def _write_claim(self, claim: Claim) -> None:
         with self._one_at_a_time:
             if not self._claim.is_released:
                 self.require()
@@ -127,23 +127,23 @@ def expiry() -> float:
     return seconds
 
 
-def take_lease(store: Store, folder: str, last: Path, say: Callable[[str], None]) -> Lease:
-    """Take the lease on a run, after waiting for one that may be a dead holder's to expire.
+def take_lease(store: Store, folder: str, last: Path, print_line: Callable[[str], None]) -> Lease:
+    """Take the lease on a run. If a dead process may hold it, wait until it expires.
 
-    `last` is a file of this machine that holds the token of the claim that was made last. Whoever calls this holds the
-    lock of the run's folder, so a claim with that token is of a process that is gone.
+    `last` is a file of this machine with the token of its last claim. The caller holds the lock of the run's folder. So
+    a claim with that token is of a process that is gone.
     """
     now = _require_creating(store, folder)
     highest = max(claims(store, folder), default=0)
-    if highest and (holder := _read(store, folder, highest)) and not holder.is_released:
+    if highest and (holder := _read_claim(store, folder, highest)) and not holder.is_released:
         if not last.is_file() or holder.token != last.read_text(encoding="utf-8"):
-            _wait_for(store, folder, highest, holder, now, say)
-    claim = Claim.own()
+            _wait_for(store, folder, highest, holder, now, print_line)
+    claim = Claim.make_own()
     write_whole(last, claim.token, lasting=True)
     try:
         store.create(name_of(folder, highest + 1), claim.content)
     except FileExistsError:
-        raise _taken(store, _read(store, folder, highest + 1) or claim) from None
+        raise _make_refusal(store, _read_claim(store, folder, highest + 1) or claim) from None
     return Lease(store, folder, highest + 1, claim)
 
 
@@ -154,9 +154,9 @@ def claims(store: Store, folder: str) -> list[int]:
 
 
 def holder_of(store: Store, folder: str) -> str | None:
-    """Return who holds the lease on a run and may be alive; None if nobody does."""
+    """Return the holder of the lease on a run, if it may be alive, or None."""
     highest = max(claims(store, folder), default=0)
-    holder = _read(store, folder, highest) if highest else None
+    holder = _read_claim(store, folder, highest) if highest else None
     if holder is None or holder.is_released:
         return None
     probe = f"{folder}/{LEASES}/probe-{uuid4().hex}"
@@ -174,7 +174,7 @@ def name_of(folder: str, epoch: int) -> str:
     return f"{folder}/{LEASES}/{epoch:08d}"
 
 
-def _read(store: Store, folder: str, epoch: int) -> Claim | None:
+def _read_claim(store: Store, folder: str, epoch: int) -> Claim | None:
     try:
         return Claim.parse(store.read(name_of(folder, epoch)))
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def _read(store: Store, folder: str, epoch: int) -> Claim | None:
 
 
 def _require_creating(store: Store, folder: str) -> float:
-    """Refuse a store that writes a file twice where it was asked to write it once; return the store's time."""
+    """Return the store's time. Raises WorkspaceError for a store that overwrites a file that it should only create."""
     probe = f"{folder}/{LEASES}/probe-{uuid4().hex}"
     store.create(probe, b"one")
     try:
@@ -197,25 +197,29 @@ def _require_creating(store: Store, folder: str) -> float:
     )
 
 
-def _wait_for(store: Store, folder: str, epoch: int, holder: Claim, now: float, say: Callable[[str], None]) -> None:
-    """Return when a lease has expired or was released; raise TryAgainLater as soon as its holder shows itself."""
+def _wait_for(
+    store: Store, folder: str, epoch: int, holder: Claim, now: float, print_line: Callable[[str], None]
+) -> None:
+    """Wait until a lease has expired or was released. Raises TryAgainLater as soon as its holder renews it."""
     try:
         left = expiry() + COARSE_S - (now - store.modified(name_of(folder, epoch)))
     except FileNotFoundError:  # somebody has just taken it over
         return
     if left > 0:
-        say(f"{holder} may still train this variant; waits {left:.0f} s for its lease in {store.shown} to expire")
+        print_line(
+            f"{holder} may still train this variant; waits {left:.0f} s for its lease in {store.shown} to expire"
+        )
     end = time.monotonic() + left
     while time.monotonic() < end:
-        time.sleep(min(LOOK_EVERY_S, max(0.0, end - time.monotonic())))
-        found = _read(store, folder, epoch)
-        if found is None or found.is_released:
+        time.sleep(min(CHECK_EVERY_S, max(0.0, end - time.monotonic())))
+        current = _read_claim(store, folder, epoch)
+        if current is None or current.is_released:
             return
-        if found != holder:
-            raise _taken(store, found)
+        if current != holder:
+            raise _make_refusal(store, current)
 
 
-def _taken(store: Store, holder: Claim) -> TryAgainLater:
+def _make_refusal(store: Store, holder: Claim) -> TryAgainLater:
     return TryAgainLater(
         f"{holder} trains this variant right now, as its lease in {store.shown} says; wait for it or stop it"
     )

@@ -1,6 +1,4 @@
-"""What a far job writes, kept beside what jobs here write: log, run states, journals. So whoever looks sees no
-difference.
-"""
+"""The files that a far job writes -> the same places here as for near jobs: log, run states, journals."""
 
 import os
 import tarfile
@@ -15,17 +13,19 @@ from bakeoff.workspace import IN_FLIGHT, STOP_FILE, main_workspace
 LOG = "log"
 REPLACED = (".json", "/run")  # endings of names of files that are written whole
 JOURNAL = "journal.jsonl"
-Piece = tuple[str, Any, bytes]  # a name below .bakeoff; where its content goes, or the time it was written; content
+Piece = tuple[str, Any, bytes]  # a name below .bakeoff; the offset, or the time of writing; the content
 
 
 class Mirror:
+    """Writes the files of one far job, and knows how far each has come."""
+
     def __init__(self, files: JobFiles, known: dict[str, Any] | None = None) -> None:
-        """`known` are sizes of files that the node was given."""
+        """`known` has the sizes of files that the node got from here."""
         self.known = dict(known or {})
         self._files, self._home = files, main_workspace() / IN_FLIGHT
 
     def apply(self, pieces: Iterable[Piece]) -> bool:
-        """Write what came; return whether a journal is among it. Twice the same changes nothing."""
+        """Write the pieces, and return whether a journal is among them. The same pieces again change nothing."""
         has_reported = False
         for name, at, content in pieces:
             path = self._files.log if name == LOG else self._home / name
@@ -40,12 +40,13 @@ class Mirror:
         return has_reported
 
     def stops(self) -> list[str]:
-        """Return the names of files by which somebody asks a run of this job to stop, and take them away."""
+        """Remove the files by which somebody asks a run of this job to stop, and return their names."""
         folders = [Path(name).parent for name in self.known if name.startswith("runs/")]
-        found = [folder / STOP_FILE for folder in dict.fromkeys(folders) if (self._home / folder / STOP_FILE).exists()]
-        for file in found:
+        stop_files = [folder / STOP_FILE for folder in dict.fromkeys(folders)]
+        stop_files = [file for file in stop_files if (self._home / file).exists()]
+        for file in stop_files:
             (self._home / file).unlink(missing_ok=True)
-        return [file.as_posix() for file in found]
+        return [file.as_posix() for file in stop_files]
 
 
 def write_at(path: Path, at: int, content: bytes) -> None:
@@ -56,15 +57,15 @@ def write_at(path: Path, at: int, content: bytes) -> None:
         os.close(file)
 
 
-def unpack(packed: Path, told: Path) -> list[str]:
-    """Write what a job told until its end, where it is not there yet: what journals name before the journals.
+def unpack(packed: Path, folder: Path) -> list[str]:
+    """Write a job's last reports where they are not there yet: what journals name before the journals.
 
-    Return the names of all files that it told.
+    Return the names of all files in them.
     """
     with tarfile.open(packed) as tar:
         members = tar.getmembers()
         for member in members:
-            path = told / member.name
+            path = folder / member.name
             content = tar.extractfile(member)
             if content is None or (path.is_file() and path.stat().st_size >= member.size and JOURNAL in member.name):
                 continue

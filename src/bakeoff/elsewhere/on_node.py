@@ -1,4 +1,4 @@
-"""What a node of a cluster runs first. Ray sends these functions by value, so that a node without this code runs them.
+"""The first functions that run on a node. Ray sends them by value, so that a node without this code can run them.
 
 They import nothing at the top but the standard library.
 """
@@ -18,13 +18,13 @@ MISSING, CODE = "none", "bakeoff's code"
 
 
 def enter(folder: str | None) -> None:
-    """Work in the workspace's folder, by its own code, if the node sees it. Call this before bakeoff is imported."""
+    """Enter the workspace's folder, if the node sees it, so that its own code is imported. Call this before that."""
     if folder:
         os.chdir(folder)
 
 
 def call(folder: str | None, packed: bytes) -> Any:
-    """Call a pickled function of this project with its arguments. They are unpickled once the code is the right one."""
+    """Call a pickled function of this project. It is unpickled only here, where its code is the right one."""
     enter(folder)
     function, arguments = pickle.loads(packed)
     return function(*arguments)

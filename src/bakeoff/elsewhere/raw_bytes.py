@@ -1,4 +1,4 @@
-"""Raw files -> what of them a node needs that does not see the workspace's folder, and back into files there."""
+"""Raw files -> the parts of them that a far node needs, and back into files on that node."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from bakeoff.records.shards import TAIL
 from bakeoff.sources.dataset import Dataset, Item
 
-MOST_BYTES = 1 << 30  # that travel at once; what needs more is done at home
+MOST_BYTES = 1 << 30  # a task with more bytes is done on this machine
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Bytes of a file from an offset on; of most files all of them."""
+    """Bytes of a file from an offset on, which are mostly the whole file."""
 
     path: str  # relative to the folder of the workspace
     offset: int
@@ -23,8 +23,8 @@ class Excerpt:
 
 
 def take_excerpts(datasets: Sequence[Dataset], items: Iterable[tuple[int, Item]]) -> list[Excerpt] | None:
-    """Return what is read of items' files; None if it is too much to travel, or if a file cannot be read."""
-    found: dict[tuple[str, int], Excerpt] = {}
+    """Return the parts of files that items need, or None if they are too large, or if a file cannot be read."""
+    excerpts: dict[tuple[str, int], Excerpt] = {}
     total = 0
     try:
         for source, item in items:
@@ -38,14 +38,14 @@ def take_excerpts(datasets: Sequence[Dataset], items: Iterable[tuple[int, Item]]
                 with open(root / file, "rb") as opened:
                     opened.seek(offset)
                     name = (_bring_inside(root) / file).as_posix()
-                    found[name, offset] = Excerpt(name, offset, opened.read(length))
+                    excerpts[name, offset] = Excerpt(name, offset, opened.read(length))
     except OSError:
         return None
-    return list(found.values())
+    return list(excerpts.values())
 
 
 def _list_parts(dataset: Dataset, item: Item) -> Iterator[tuple[str, int, int]]:
-    """Yield (file, offset, length) of all that is read for an item, relative to the dataset's folder."""
+    """Yield the parts of files that an item needs: file, relative to the dataset's folder, offset and length."""
     root = dataset.folder()
     if item.span:
         yield item.path, item.span[0], item.span[1] + TAIL
@@ -60,8 +60,8 @@ def _list_parts(dataset: Dataset, item: Item) -> Iterator[tuple[str, int, int]]:
 
 
 @contextmanager
-def laid_out(datasets: Sequence[Dataset], excerpts: Iterable[Excerpt]) -> Iterator[list[Dataset]]:
-    """Give the datasets as they are in a temporary folder, which is the current one within the block."""
+def lay_out(datasets: Sequence[Dataset], excerpts: Iterable[Excerpt]) -> Iterator[list[Dataset]]:
+    """Write excerpts into a temporary folder, and yield the datasets in it. It is the current folder in the block."""
     with TemporaryDirectory(prefix="bakeoff-") as folder, chdir(folder):
         inside = [replace(dataset, path=_bring_inside(Path(dataset.path)).as_posix()) for dataset in datasets]
         for dataset in inside:

@@ -1,6 +1,6 @@
 """A build of records -> tasks on the nodes of a Ray cluster, which examine items and write whole shards.
 
-The catalogue stays at home: which example is in which shard, and in what order, is settled before a shard is written.
+The catalogue stays at home. It settles which example is in which shard, and in what order, before a shard is written.
 So the files are the same whichever node writes them.
 """
 
@@ -36,11 +36,11 @@ OpenHome = Callable[[], Pool]
 
 @contextmanager
 def open_pools(on: str) -> Iterator[MakePool]:
-    """Give what makes the pool of a build, by the words after `--on`."""
+    """Yield a function that makes the pool of a build. `on` is the value of `--on`."""
     with connect(parse_address(on)) as ray:
-        found = ask_nodes(ray, Path.cwd(), main_workspace())
-        require_fitting(found)
-        nodes = [node for node in found if node.cpus >= 1]
+        alive = ask_nodes(ray, Path.cwd(), main_workspace())
+        require_fitting(alive)
+        nodes = [node for node in alive if node.cpus >= 1]
         if not nodes:
             raise WorkspaceError(f"--on {on}: no node of Ray has a CPU; begin one with `ray start --num-cpus=N`")
         far = sum(not node.sees_workspace for node in nodes)
@@ -51,7 +51,7 @@ def open_pools(on: str) -> Iterator[MakePool]:
 
 
 class RayPool:
-    """Nodes of Ray."""
+    """A pool whose processes are nodes of Ray."""
 
     def __init__(self, tasks: Tasks, datasets: Sequence[Dataset], folder: Path) -> None:
         self._tasks, self._datasets, self._folder = tasks, datasets, folder
@@ -85,7 +85,7 @@ class RayPool:
         )
 
     def _open_home(self) -> Pool:
-        """Return processes of this machine, for what no node can do."""
+        """Return processes of this machine, for tasks that no node can do."""
         if self._home is None:
             self._home = self._open.enter_context(HomePool(HOME_PROCESSES, self._datasets, self._folder))
         return self._home
@@ -129,14 +129,14 @@ class Writing:
     open_home: OpenHome
 
     def near(self) -> Call:
-        return building_tasks.write_near, (self.datasets, self._rows(), *self._what(), self.folder)
+        return building_tasks.write_near, (self.datasets, self._read_rows(), *self._list_arguments(), self.folder)
 
     def far(self) -> Call | None:
-        rows = self._rows()
+        rows = self._read_rows()
         excerpts = take_excerpts(self.datasets, ((source, unpack_item(item)) for source, item, _ in rows))
         if excerpts is None:
             return None
-        return building_tasks.write_far, (self.datasets, rows, *self._what(), excerpts)
+        return building_tasks.write_far, (self.datasets, rows, *self._list_arguments(), excerpts)
 
     def split(self) -> "list[Writing]":
         return [self]
@@ -156,8 +156,8 @@ class Writing:
         [written] = self.open_home().write([self.order], self.classes, self.catalogue)
         return written
 
-    def _rows(self) -> list[PackedRow]:
+    def _read_rows(self) -> list[PackedRow]:
         return list(self.catalogue.packed_shard(self.order.split, self.order.number))
 
-    def _what(self) -> tuple[Any, ...]:
+    def _list_arguments(self) -> tuple[Any, ...]:
         return self.order, self.recipe, self.classes

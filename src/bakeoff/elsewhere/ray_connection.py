@@ -1,6 +1,6 @@
 """`--on ray` -> a connection to a Ray cluster whose nodes have the code and libraries of this workspace.
 
-Only Ray core is used. It is loaded when somebody asks for it, and not before.
+Only Ray core is used. It is loaded only when a command uses it.
 """
 
 import importlib.util
@@ -22,21 +22,21 @@ from bakeoff.errors import ConfigError, TakenAway, WorkspaceError, one_line
 if TYPE_CHECKING:
     from types import FrameType
 
-ON_VARIABLE = "BAKEOFF_ON"  # the words after `--on`, for stages
+ON_VARIABLE = "BAKEOFF_ON"  # the value of `--on`, for stages
 ANY = "ray"  # the cluster that Ray itself finds, or a new one on this machine
 SCHEME = "ray://"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SECONDS_TO_ANSWER = 5.0
-# Ray reports how it is used to its makers unless it is told not to, and says much that nobody asked for.
+# By default Ray reports its use to its makers, and prints warnings about GPUs.
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-TRIES = {"RAY_NUM_REDIS_GET_RETRIES": "2"}  # to reach a cluster that does not answer; each takes 40 s
+TRIES = {"RAY_NUM_REDIS_GET_RETRIES": "2"}  # attempts to reach a cluster that does not answer; each takes 40 s
 
 
 @dataclass(frozen=True)
 class RayAddress:
     """Where a Ray cluster is: at HOST:PORT, or where Ray itself finds one."""
 
-    text: str  # as Ray takes it; empty if Ray is to find it
+    text: str  # in Ray's form; empty if Ray is to find the cluster
     host: str = ""
     port: int = 0
 
@@ -50,18 +50,18 @@ def is_ray(text: str) -> bool:
 
 
 def parse_address(text: str) -> RayAddress:
-    """Return what `ray`, `ray://HOST:PORT` or `HOST:PORT` means. Raises ConfigError."""
+    """Return the address that `ray`, `ray://HOST:PORT` or `HOST:PORT` means. Raises ConfigError for other texts."""
     if text != ANY:
         return _parse_place(text, "--on")
     named = os.environ.get("RAY_ADDRESS", "")
     if named not in ("", "auto", "local"):
         return _parse_place(named, "RAY_ADDRESS")
-    begun = "" if named == "local" else _find_begun()
-    return _parse_place(begun, "ray start") if begun else RayAddress("")
+    started = "" if named == "local" else _find_started_cluster()
+    return _parse_place(started, "ray start") if started else RayAddress("")
 
 
-def _find_begun() -> str:
-    """Return the address that `ray start` has left on this machine; nothing if nobody has begun a cluster here."""
+def _find_started_cluster() -> str:
+    """Return the address that `ray start` has left on this machine, or an empty text if no cluster was started here."""
     system = os.environ.get("RAY_TMPDIR") or (os.environ.get("TMPDIR") if sys.platform == "linux" else None)
     folder = Path(system or ("/tmp" if os.name == "posix" else tempfile.gettempdir()), "ray")
     try:
@@ -79,7 +79,7 @@ def _parse_place(text: str, where: str) -> RayAddress:
 
 
 def require_ray(text: str) -> None:
-    """Refuse an address that is none, and a machine without Ray, before any work begins."""
+    """Raise ConfigError for a wrong address, and WorkspaceError on a machine without Ray, before any work starts."""
     parse_address(text)
     if importlib.util.find_spec("ray") is None:
         raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
@@ -96,7 +96,7 @@ def _load_ray(settings: Mapping[str, str]) -> Any:
 
 @contextmanager
 def connect(address: RayAddress) -> Iterator[Any]:
-    """Give the module `ray`, connected to the cluster. Tasks of this process end with the block.
+    """Yield the module `ray`, connected to the cluster. Tasks of this process end with the block.
 
     A cluster that was made for the block ends with it, too.
     """
@@ -117,7 +117,7 @@ def connect(address: RayAddress) -> Iterator[Any]:
 
 
 def require_answer(address: RayAddress, host: str) -> None:
-    """Find quickly that nobody listens at an address: Ray itself would wait for minutes."""
+    """Raise WorkspaceError at once if nothing listens at an address. Ray itself would wait for minutes."""
     if not address.text:
         return
     try:
@@ -127,7 +127,7 @@ def require_answer(address: RayAddress, host: str) -> None:
 
 
 def _find_own_address(ray: Any, address: RayAddress) -> str:
-    """Return where Ray looks for a cluster of this machine: at its network card, but for Ray's client."""
+    """Return the address at which Ray tries to reach a cluster of this machine: its network card's, but for clients."""
     return address.host if address.text.startswith(SCHEME) else str(ray.util.get_node_ip_address())
 
 
@@ -135,13 +135,13 @@ def _refuse(address: RayAddress, error: Exception) -> NoReturn:
     if "ersion mismatch" in str(error):
         raise WorkspaceError(f"--on {address}: {one_line(error, 400)}; install the same versions") from None
     remedy = "see `ray status` there; of a dead cluster here, `ray stop` clears what is left"
-    said = (str(error).strip().splitlines() or [type(error).__name__])[-1]  # the first ones may be a traceback
-    raise WorkspaceError(f"--on {address}: no Ray cluster answers ({said[:200]}); {remedy}") from None
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]  # the first ones may be a traceback
+    raise WorkspaceError(f"--on {address}: no Ray cluster answers ({reason[:200]}); {remedy}") from None
 
 
 @contextmanager
 def _keep_signals() -> Iterator[None]:
-    """Keep this process's own answer to SIGTERM, which Ray replaces."""
+    """Restore this process's own handler of SIGTERM after the block, in which Ray replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -154,7 +154,7 @@ def _keep_signals() -> Iterator[None]:
 
 @contextmanager
 def _end_by_signal() -> Iterator[None]:
-    """Let SIGTERM leave the block, unless somebody listens already, so that tasks elsewhere end."""
+    """Let SIGTERM leave the block, so that tasks elsewhere end, unless the process has a handler already."""
 
     def leave(number: int, frame: "FrameType | None") -> NoReturn:
         raise TakenAway(signal.Signals(number).name)

@@ -1,4 +1,4 @@
-"""One job on a Ray cluster, as its launcher follows it: by an actor on whichever node Ray chose."""
+"""One job on a Ray cluster, as its launcher sees it: through an actor on the node that Ray chose."""
 
 import signal
 import time
@@ -17,24 +17,24 @@ from bakeoff.tracking.sync import send_beside
 from bakeoff.workspace import IN_FLIGHT
 
 NODE_LOST = "stopped, for its node was lost"
-SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0
+SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0
 
 
 class RayJob:
-    """A job on a near node writes what it has to say itself; what a far one writes is mirrored here."""
+    """The process of a job on a node. A near job writes its files here itself, those of a far one are mirrored."""
 
     def __init__(
         self, ray: Any, actor: Any, files: JobFiles, bringing: Bringing, order: Mapping[str, Any] | None = None,
         given: Mapping[str, bytes] | None = None,
     ) -> None:  # fmt: skip
-        """`order` is what brings a far result home; `given` are files that a far node got.
+        """`order` brings a far result home. `given` are the files that a far node got.
 
-        Without an actor, no more than a result that is left in the git remote can come.
+        Without an actor, only a result that is left in the git remote can come.
         """
         self.lost: str | None = None
         self._ray, self._actor, self._files = ray, actor, files
         self._bringing, self._order = bringing, order
-        self._has_begun = self._is_far = False
+        self._has_started = self._is_far = False
         self._sent_at = 0.0
         sizes = {name.removeprefix(f"{IN_FLIGHT}/"): len(content) for name, content in (given or {}).items()}
         self._mirror = Mirror(files, {name: size for name, size in sizes.items() if name.endswith(".jsonl")})
@@ -47,8 +47,8 @@ class RayJob:
 
     def is_over(self) -> bool:
         if self._actor is not None and self._ray.wait([self._news], timeout=0)[0]:
-            self._hear()
-        if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves what it has, and ends
+            self._receive()
+        if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves its work, and ends
             return False
         if self._errand is not None:
             if (brought := self._bringing.code_of(self._errand)) is None:
@@ -58,13 +58,13 @@ class RayJob:
         if code == TRY_AGAIN_LATER:
             self.lost = self.lost or TAKEN_AWAY
         elif code is not None:
-            self.lost = None  # it came to its end all the same
+            self.lost = None  # it ended properly all the same
         return True
 
     def ask(self, number: int) -> None:
         if self._actor is None:
             return
-        if self._has_begun:
+        if self._has_started:
             self._actor.ask.remote(number)
         else:
             self._ray.kill(self._actor)
@@ -75,7 +75,7 @@ class RayJob:
                 self.ask(number)
             until = time.monotonic() + session.SECONDS_TO_END
             while not (over := self.is_over()) and time.monotonic() < until:
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+                time.sleep(SECONDS_BETWEEN_CHECKS)
             if over:
                 return
 
@@ -85,33 +85,33 @@ class RayJob:
     def _listen(self) -> None:
         self._news = self._actor.news.remote(self._mirror.known)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         errors = self._ray.exceptions
         try:
-            told = self._ray.get(self._news)
-        except errors.ActorUnavailableError:  # it may be heard again
+            reply = self._ray.get(self._news)
+        except errors.ActorUnavailableError:  # it may answer again
             self._listen()
             return
         except errors.RayActorError:
             self._actor = None
             self._lose()
             return
-        self._has_begun, self._is_far = True, not told["is_near"]
-        self._keep(told)
-        if not told["is_over"]:
+        self._has_started, self._is_far = True, not reply["is_near"]
+        self._keep(reply)
+        if not reply["is_over"]:
             self._listen()
             return
         self._actor.leave.remote()
         self._actor = None
-        if self._is_far and told["code"] == 0:
-            self._begin_to_bring()
-        elif self._is_far and told["code"] is not None and told["code"] >= 0:
-            self._files.write_outcome(told["code"])
+        if self._is_far and reply["code"] == 0:
+            self._start_bringing()
+        elif self._is_far and reply["code"] is not None and reply["code"] >= 0:
+            self._files.write_outcome(reply["code"])
 
-    def _keep(self, told: Mapping[str, Any]) -> None:
-        has_reported = self._mirror.apply(told["files"])
-        if told["error"]:
-            self._say(f"{told['where']}: {told['error']}")
+    def _keep(self, reply: Mapping[str, Any]) -> None:
+        has_reported = self._mirror.apply(reply["files"])
+        if reply["error"]:
+            self._log_line(f"{reply['where']}: {reply['error']}")
         if has_reported and time.monotonic() - self._sent_at > SECONDS_BETWEEN_SENDERS:
             self._sent_at = time.monotonic()
             send_beside()
@@ -119,12 +119,12 @@ class RayJob:
             self._actor.stop.remote(name)
 
     def _lose(self) -> None:
-        """Nobody tells of it any more; a far one may have left its result before."""
+        """Note that the node is lost. A far job may have left its result in the git remote before."""
         self.lost = NODE_LOST
-        if self._order is not None and (self._is_far or not self._has_begun):
-            self._begin_to_bring()
+        if self._order is not None and (self._is_far or not self._has_started):
+            self._start_bringing()
 
-    def _begin_to_bring(self) -> None:
+    def _start_bringing(self) -> None:
         assert self._order is not None
         self._errand = self._bringing.send_for(self._order, self._files.log)
 
@@ -133,6 +133,6 @@ class RayJob:
         if code == 0 or (code != NOTHING and self.lost is None):
             self._files.write_outcome(code)
 
-    def _say(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         with self._files.log.open("a", encoding="utf-8") as log:
             log.write(f"{line}\n")

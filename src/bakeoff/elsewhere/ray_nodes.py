@@ -13,14 +13,14 @@ from bakeoff.elsewhere import on_node
 from bakeoff.errors import WorkspaceError, one_line
 from bakeoff.workspace import IN_FLIGHT
 
-LIBRARIES = ("dvc", "tensorflow", "keras", "numpy", "pillow", "simplejpeg", "av")  # they decide numbers or bytes
-MOST_SECONDS_APART = 60.0  # clocks
+LIBRARIES = ("dvc", "tensorflow", "keras", "numpy", "pillow", "simplejpeg", "av")  # those that decide numbers or bytes
+MOST_SECONDS_APART = 60.0  # between the clocks of two machines
 SECONDS_TO_DESCRIBE = 120.0  # a worker process has to start
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node that is alive, and what it has told of itself."""
+    """A node that is alive, and its description of itself."""
 
     id: str
     address: str  # where other nodes reach it
@@ -30,19 +30,19 @@ class Node:
     memory_bytes: int
     sees_workspace: bool
     versions: Mapping[str, str]
-    seconds_apart: float  # its clock from this machine's, at least
+    seconds_apart: float  # the least difference of its clock from this machine's
 
     def __str__(self) -> str:
         return f"{self.host} ({self.address}, node {self.id[:8]})"
 
 
 def send_by_value(ray: Any) -> None:
-    """Let Ray send what stands in on_node.py itself, not its name."""
+    """Let Ray send the functions of on_node.py by value, not by name."""
     ray.cloudpickle.register_pickle_by_value(sys.modules[on_node.__name__])
 
 
 def place_on(ray: Any, node_id: str) -> Any:
-    """Return Ray's strategy for a task that runs on this node or not at all."""
+    """Return Ray's scheduling strategy for a task that runs on this node or not at all."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(node_id, soft=False)
@@ -57,26 +57,26 @@ def ask_nodes(ray: Any, workspace: Path, shelf: Path | None = None) -> list[Node
     alive = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
     describe = ray.remote(on_node.describe)
     nodes = []
-    with _marked(shelf or workspace) as mark:
+    with _mark_folder(shelf or workspace) as mark:
         asked_at = time.time()
         places = [{"num_cpus": 0, "scheduling_strategy": place_on(ray, node["NodeID"])} for node in alive]
         asked = [describe.options(**place).remote(str(workspace), mark, LIBRARIES) for place in places]
         for node, answer in zip(alive, asked, strict=True):
             where = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
             try:
-                told = ray.get(answer, timeout=SECONDS_TO_DESCRIBE)
+                description = ray.get(answer, timeout=SECONDS_TO_DESCRIBE)
             except (ray.exceptions.NodeDiedError, ray.exceptions.TaskUnschedulableError):
                 continue  # it was dead, and Ray did not know it yet
             except ray.exceptions.RayError as error:
                 raise WorkspaceError(f"--on: Ray's node {where} does not answer: {one_line(error)}") from None
-            nodes.append(_node(node, told, asked_at, time.time()))
+            nodes.append(_make_node(node, description, asked_at, time.time()))
     if not nodes:
         raise WorkspaceError("--on: no node of Ray's cluster is alive; see `ray status` there")
     return nodes
 
 
 def require_fitting(nodes: Sequence[Node]) -> None:
-    """Refuse nodes with other code, libraries or time than this machine."""
+    """Raise WorkspaceError if a node has other code, libraries or time than this machine."""
     here = {"python": on_node.platform.python_version(), on_node.CODE: on_node.digest_code()}
     here |= {name: on_node.find_version(name) for name in LIBRARIES}
     wrong = [line for node in nodes if (line := find_difference(node, here))]
@@ -85,35 +85,39 @@ def require_fitting(nodes: Sequence[Node]) -> None:
 
 
 def find_difference(node: Node, here: Mapping[str, str]) -> str:
-    """Return what differs between a node and this machine; nothing if it can do the work."""
-    found = [
+    """Return how a node differs from this machine, or an empty text if it can do the work."""
+    differences = [
         f"{name} {node.versions.get(name, on_node.MISSING)} there, {version} here"
         for name, version in here.items()
         if node.versions.get(name, on_node.MISSING) != version
     ]
     if abs(node.seconds_apart) > MOST_SECONDS_APART:
         way = "ahead of" if node.seconds_apart > 0 else "behind"
-        found.append(f"its clock is {abs(node.seconds_apart):.0f} s {way} the clock here")
-    return f"node {node}: {', '.join(found)}" if found else ""
+        differences.append(f"its clock is {abs(node.seconds_apart):.0f} s {way} the clock here")
+    return f"node {node}: {', '.join(differences)}" if differences else ""
 
 
-def measure_apart(told: float, asked_at: float, answered_at: float) -> float:
-    """Return how far a clock is from this machine's, at least: it was read between the question and the answer."""
-    return min(told - asked_at, 0.0) + max(told - answered_at, 0.0)
+def measure_apart(node_time: float, asked_at: float, answered_at: float) -> float:
+    """Return the least difference of a node's clock from this machine's.
+
+    The node has read its clock between the question and the answer.
+    """
+    return min(node_time - asked_at, 0.0) + max(node_time - answered_at, 0.0)
 
 
-def _node(node: Mapping[str, Any], told: Mapping[str, Any], asked_at: float, answered_at: float) -> Node:
+def _make_node(node: Mapping[str, Any], description: Mapping[str, Any], asked_at: float, answered_at: float) -> Node:
     resources = node["Resources"]
     return Node(
-        node["NodeID"], node["NodeManagerAddress"], told["host"], resources.get("CPU", 0.0), resources.get("GPU", 0.0),
-        int(resources.get("memory", 0)), told["sees_workspace"], told["versions"],
-        measure_apart(told["time"], asked_at, answered_at),
+        node["NodeID"], node["NodeManagerAddress"], description["host"],
+        resources.get("CPU", 0.0), resources.get("GPU", 0.0),
+        int(resources.get("memory", 0)), description["sees_workspace"], description["versions"],
+        measure_apart(description["time"], asked_at, answered_at),
     )  # fmt: skip
 
 
 @contextmanager
-def _marked(folder: Path) -> Iterator[str]:
-    """Put a file into the folder by which a node knows that it is this very folder."""
+def _mark_folder(folder: Path) -> Iterator[str]:
+    """Put a file into the folder, by which a node recognises this very folder."""
     path = folder.resolve() / IN_FLIGHT / f"seen-{secrets.token_hex(8)}"
     path.parent.mkdir(exist_ok=True)
     path.touch()

@@ -1,7 +1,7 @@
 """The nodes of a Ray cluster as a place for jobs: an actor for each job, whose room Ray itself keeps free.
 
-A node that sees the workspace's folder is near: the job runs there as it would here, and nothing travels. Any other is
-far: `far.py` says what travels.
+A node that sees the workspace's folder is near: the job runs there as it would here, and no file travels. Any other
+node is far: `far.py` prepares the files that travel.
 """
 
 import os
@@ -31,19 +31,19 @@ from bakeoff.tracking.journal import is_held
 
 NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
 MARK = "seen"  # a file beside the manifest
-PASSED_ON = (  # beginnings of variables of ours that a job gets on every node
+PASSED_ON = (  # the first letters of variables that a job gets on every node
     "AWS_", "AZURE_", "BAKEOFF_", "DVC_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GOOGLE_", "MLFLOW_", "TF_",
 )  # fmt: skip
 
 
 @contextmanager
 def ray_place(on: str) -> Iterator["RayPlace"]:
-    """Connect to the cluster as long as the block runs. Raises WorkspaceError if its nodes do not fit."""
+    """Yield the place for jobs on a cluster. Raises WorkspaceError if its nodes do not fit."""
     with connect(parse_address(on)) as ray:
         nodes = ask_nodes(ray, workspace.main_workspace())
-        own = {CODE: digest_code()}  # a node that does not see it clones the same
+        code = {CODE: digest_code()}  # a node that does not see the workspace clones the same code
         require_fitting([
-            node if node.sees_workspace else replace(node, versions={**node.versions, **own}) for node in nodes
+            node if node.sees_workspace else replace(node, versions={**node.versions, **code}) for node in nodes
         ])  # fmt: skip
         place = RayPlace(ray, on, nodes)
         try:
@@ -53,6 +53,8 @@ def ray_place(on: str) -> Iterator["RayPlace"]:
 
 
 class RayPlace:
+    """The nodes of a cluster as a place for jobs."""
+
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
         self.name = name
         self._ray, self._nodes = ray, nodes
@@ -65,11 +67,11 @@ class RayPlace:
         self._bringing.close()
 
     def seats(self, side_by_side: int | None) -> Seats:
-        """Ray keeps the room; more jobs than it has room for wait there."""
+        """Return seats. Ray itself gives out room, so jobs without room wait there."""
         return Seats(side_by_side, sys.maxsize) if side_by_side else CountedSeats(self._room)
 
     def _room(self) -> int:
-        """Return how many jobs all nodes can run that are alive now."""
+        """Return how many jobs the nodes that are alive now can run together."""
         alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return sum(int(resources.get("CPU", 0.0) / self._cpus()) for resources in alive)
 
@@ -78,7 +80,9 @@ class RayPlace:
         for job in waiting:
             if why := self.refuses(job):
                 raise WorkspaceError(f"--on {self.name}: job {job.number} {why}")
-        if not (manifest.folder / MARK).is_file():  # or an earlier launcher's jobs, which still wait, would miss it
+        if not (
+            manifest.folder / MARK
+        ).is_file():  # a new mark would be unknown to jobs that wait since an earlier launch
             write_whole(manifest.folder / MARK, secrets.token_hex(8))
         if any(node.cpus and not node.sees_workspace for node in self._nodes):
             self._far[manifest.id] = Far.prepare(manifest)
@@ -87,18 +91,18 @@ class RayPlace:
         wanted = self._wanted(job)
         if any(_has_room(node, wanted) for node in self._nodes):
             return None
-        there = "; ".join(_room_of(node) for node in self._nodes)
+        there = "; ".join(_describe_room(node) for node in self._nodes)
         return (
             f"needs {wanted['num_cpus']:g} CPUs, {wanted['num_gpus']:g} GPUs and {wanted['memory'] / 1e9:.1f} GB of "
             f"memory on one node, and no node has so much: {there}"
         )
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
-        """Return what an earlier launcher started, or what may have left a result in the git remote."""
+        """Return a job that an earlier launcher started, if it runs or may have left a result in the git remote."""
         actor = None
         if job.state == JobState.RUNNING:
             with suppress(ValueError):  # there is none of that name
-                actor = self._ray.get_actor(_name(job), namespace=NAMESPACE)
+                actor = self._ray.get_actor(_name_actor(job), namespace=NAMESPACE)
         if actor is None and is_held(files.lock):
             return LocalProcess(files, None)
         order = self._errand(job, files) if job.state == JobState.RUNNING else None
@@ -107,7 +111,7 @@ class RayPlace:
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
         seats.take(job)
-        about = {"name": _name(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
+        about = {"name": _name_actor(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
         order = self._order(job, files, cache)
         actor = self._agent.options(**about, **self._wanted(job)).remote(order)
         given = order["far"] and order["far"]["files"]
@@ -115,7 +119,7 @@ class RayPlace:
 
     def _order(self, job: SweepJob, files: JobFiles, cache: Path) -> dict[str, Any]:
         folder = files.folder.resolve()
-        passed = environment(os.environ, job)
+        passed = make_environment(os.environ, job)
         near = {
             "command": ["-m", "bakeoff.sweep.job", str(folder), str(files.number)],
             "folder": str(workspace.main_workspace()),
@@ -135,7 +139,7 @@ class RayPlace:
         return {"folder": str(files.folder), "job": job.number, "attempt": len(job.attempts), "remote": far.remote}
 
     def _cpus(self) -> int:
-        """Return how many a job asks for: as many as it computes with, or as many as the largest node has."""
+        """Return how many CPUs a job asks for: as many as it computes with, or as the largest node has."""
         return max(1, min(machine.cores(), max((int(node.cpus) for node in self._nodes), default=1)))
 
     def _wanted(self, job: SweepJob) -> dict[str, float]:
@@ -147,14 +151,17 @@ class RayPlace:
         return {"num_cpus": self._cpus(), "num_gpus": gpus, "memory": job.memory_bytes}
 
 
-def environment(own: Mapping[str, str], job: SweepJob) -> dict[str, str]:
-    """Return what a job gets on every node. It computes with as many threads as here, or its last bits were others."""
-    passed = {key: value for key, value in own.items() if key.startswith(PASSED_ON) or key == "PYTHONPATH"}
+def make_environment(variables: Mapping[str, str], job: SweepJob) -> dict[str, str]:
+    """Return the environment of a job on every node.
+
+    The number of threads is that of this machine, because another one would change the last bits of the weights.
+    """
+    passed = {key: value for key, value in variables.items() if key.startswith(PASSED_ON) or key == "PYTHONPATH"}
     hidden = {machine.VISIBLE_GPUS: "-1"} if job.devices == "cpu" else {}
     return {THREADS: str(machine.cores())} | passed | hidden | {FOLLOWS_PARENT: "1"}
 
 
-def _name(job: SweepJob) -> str:
+def _name_actor(job: SweepJob) -> str:
     return f"{job.experiment}.{len(job.attempts)}"
 
 
@@ -163,5 +170,5 @@ def _has_room(node: Node, wanted: Mapping[str, float]) -> bool:
     return all(there >= asked for there, asked in zip(has, wanted.values(), strict=True))
 
 
-def _room_of(node: Node) -> str:
+def _describe_room(node: Node) -> str:
     return f"{node.host} has {node.cpus:g} CPUs, {node.gpus:g} GPUs and {node.memory_bytes / 1e9:.1f} GB"

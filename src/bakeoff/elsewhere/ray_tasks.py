@@ -1,7 +1,7 @@
-"""Jobs -> Ray's tasks on nodes that are named, so that it is known which job was lost with which node.
+"""Jobs -> tasks of Ray, each on a named node, so that it is known which job was lost with which node.
 
-What a node did not finish is done by another. A job whose process dies again and again is done at home, in a process
-of its own: only there it is certain that the job is to blame, and not the machine.
+Another node does the jobs that a lost node did not finish. A job whose process dies again and again is done at home,
+in a process of its own: only there it is certain that the job is the cause, and not the machine.
 """
 
 import pickle
@@ -16,26 +16,26 @@ from bakeoff.elsewhere.ray_nodes import Node, place_on
 from bakeoff.errors import WorkspaceError
 from bakeoff.progress import say
 
-AHEAD = 2  # tasks that wait on a node for each of its CPUs
+AHEAD = 2  # tasks on a node for each of its CPUs, so that one waits while another runs
 MOST_CRASHES = 2
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Job(Protocol):
     def near(self) -> Call:
-        """Return what a node does that sees the workspace's folder."""
+        """Return the call for a node that sees the workspace's folder."""
 
     def far(self) -> Call | None:
-        """Return what a node does that does not; None if it takes too much."""
+        """Return the call for a node that does not, or None if too much would travel."""
 
     def split(self) -> "Sequence[Job]":
-        """Return the smallest jobs that this one can be done in."""
+        """Return the smallest jobs into which this one can be split."""
 
     def finish(self, result: Any) -> Any:
-        """Return of a task's result what the caller wants."""
+        """Return the part of a task's result that the caller wants."""
 
     def do_at_home(self) -> Any:
-        """Return that without any node."""
+        """Do the job without any node, and return the same."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class _Turn:
 
 @dataclass
 class Tasks:
-    """Tasks on nodes, each with as many at once as it has CPUs. `title` begins what is said of them."""
+    """Runs tasks on nodes, on each as many at once as it has CPUs. Messages start with `title`."""
 
     ray: Any
     nodes: list[Node]
@@ -59,7 +59,7 @@ class Tasks:
     _warm: list[Any] = field(default_factory=list)
 
     def warm_up(self, function: Callable[[], None]) -> None:
-        """Start processes on all nodes, and let them load what the function's module needs."""
+        """Start processes on all nodes, and let them import the function's module."""
         self._warm += [self._submit((function, ()), node) for node in self.nodes for _ in range(int(node.cpus))]
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
@@ -82,7 +82,7 @@ class Tasks:
                 yield from self._take(task)
 
     def cancel(self) -> None:
-        """End all tasks that run, whatever they are doing."""
+        """End all running tasks at once."""
         for task in [*self._running, *self._warm]:
             self.ray.cancel(task, force=True)
         self._running.clear()
@@ -104,7 +104,7 @@ class Tasks:
         return placed.remote(str(self.workspace) if node.sees_workspace else None, pickle.dumps(call))
 
     def _take(self, task: Any) -> Iterator[Any]:
-        """Yield the result of a task that is over, or see to it that somebody does its job."""
+        """Yield the result of a task that is over, or let another node or this machine do its job."""
         turn, node = self._running.pop(task)
         errors = self.ray.exceptions
         try:

@@ -17,11 +17,11 @@ from bakeoff.training.workers import Place
 from bakeoff.workspace import main_workspace
 
 SECONDS_FOR_ROOM = 60.0
-SECONDS_TO_END = 5.0  # that workers have, once the training has ended
+SECONDS_TO_END = 5.0  # workers have so long, once the training has ended
 
 
 def gather_workers(count: int, given: Place | None, on: str | None) -> AbstractContextManager[Place | None]:
-    """Give the leader's place among so many workers: on Ray's nodes if `on` names a cluster, else as `gather` does."""
+    """Yield the leader's place among the workers: on Ray's nodes if `on` names a cluster, else as `gather` does."""
     return gather(count, given) if not on or given is not None or count == 1 else _gather_on_ray(count, on)
 
 
@@ -63,7 +63,7 @@ class _Workers:
         return place
 
     def end(self) -> None:
-        """Let the others end by themselves; those that do not are killed."""
+        """Let the other workers end by themselves, and kill those that do not."""
         _, late = self._ray.wait(self._running, num_returns=len(self._running), timeout=SECONDS_TO_END)
         for task in late:
             self._ray.cancel(task, force=True)
@@ -73,7 +73,7 @@ class _Workers:
         """Reserve a CPU for each worker, on a node for each if there are enough; the first is on this very node."""
         home = self._ray.get_runtime_context().get_node_id()
         [own] = [node for node in self._nodes if node.id == home]
-        # A node has a resource of its name, by which work is bound to it.
+        # Each node has a resource with its name, which binds work to it.
         bundles = [{f"node:{own.address}": 0.001} | ({"CPU": 1} if own.cpus else {})]
         bundles += [{"CPU": 1.0} for _ in range(1, self._count)]
         able = sum(1 for node in self._nodes if node.cpus or node.id == home)

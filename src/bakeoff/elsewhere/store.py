@@ -1,6 +1,7 @@
-"""BAKEOFF_WORK_STORE -> where machines leave files for each other: a folder, or a bucket by fsspec.
+"""BAKEOFF_WORK_STORE -> a store in which machines leave files for each other: a folder, or a bucket by fsspec.
 
-A store can write a file only where none is, in one request. A lease needs that, so a filesystem without it is refused.
+A store can create a file in one request, and fail if it exists. A lease needs that, so a filesystem without it is
+refused.
 """
 
 import os
@@ -25,7 +26,7 @@ PARTIAL = ".partial"
 
 
 class Store(Protocol):
-    """Files by names such as `5d1c…/leases/00000001`. Whatever fails raises OSError."""
+    """Files by names such as `5d1c…/leases/00000001`. Every failure raises OSError."""
 
     shown: str
 
@@ -36,10 +37,10 @@ class Store(Protocol):
         """Write a file, whole or not at all."""
 
     def read(self, name: str) -> bytes:
-        """Return what a file holds, or raise FileNotFoundError."""
+        """Return the content of a file, or raise FileNotFoundError."""
 
     def names(self, below: str) -> list[str]:
-        """Return the names of all files below a folder; none if there is no such folder."""
+        """Return the names of all files below a folder. A missing folder has none."""
 
     def modified(self, name: str) -> float:
         """Return when a file was written, in seconds of the store's own clock."""
@@ -85,8 +86,8 @@ class Folder:
     def names(self, below: str) -> list[str]:
         if not self._root.is_dir():  # a disk that is not mounted must not look like an empty one
             raise FileNotFoundError(2, "No such file or directory", self.shown)
-        found = (self._root / below).rglob("*")
-        return sorted(path.relative_to(self._root).as_posix() for path in found if path.is_file())
+        paths = (self._root / below).rglob("*")
+        return sorted(path.relative_to(self._root).as_posix() for path in paths if path.is_file())
 
     def modified(self, name: str) -> float:
         return (self._root / name).stat().st_mtime
@@ -98,7 +99,7 @@ class Folder:
                 (self._root / folder).rmdir()
 
     def _place(self, name: str) -> Path:
-        """Return where a file goes. Its folders are made below the root, which somebody else has to make."""
+        """Return a file's path, and make its folders below the root. The root itself must exist."""
         path = self._root / name
         for folder in reversed(path.relative_to(self._root).parents[:-1]):
             (self._root / folder).mkdir(exist_ok=True)
@@ -115,12 +116,12 @@ class Bucket:
         try:
             with _as_os_error():
                 self._filesystem.pipe_file(self._path(name), content, mode="create")
-        except OSError as error:  # its errors do not tell a refusal from others, nor one that was tried twice
+        except OSError as error:  # it may be a refusal, another error, or a second try after a success
             try:
-                found = self.read(name)
+                existing = self.read(name)
             except FileNotFoundError:
                 raise error from None
-            if found != content:
+            if existing != content:
                 raise FileExistsError(name) from None
 
     def write(self, name: str, content: bytes) -> None:
@@ -129,15 +130,15 @@ class Bucket:
 
     def read(self, name: str) -> bytes:
         with _as_os_error():
-            self._filesystem.invalidate_cache()  # of sizes, which other machines change
+            self._filesystem.invalidate_cache()  # other machines change sizes
             return bytes(self._filesystem.cat_file(self._path(name)))
 
     def names(self, below: str) -> list[str]:
         with _as_os_error():
             self._filesystem.invalidate_cache()
-            found = self._filesystem.find(self._path(below))
+            paths = self._filesystem.find(self._path(below))
         start = len(self._filesystem._strip_protocol(self._root)) + 1
-        return sorted(self._filesystem._strip_protocol(path)[start:] for path in found)
+        return sorted(self._filesystem._strip_protocol(path)[start:] for path in paths)
 
     def modified(self, name: str) -> float:
         with _as_os_error():
@@ -154,7 +155,7 @@ class Bucket:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Clients of stores raise errors of their own besides those of the system."""
+    """Turn errors of a store's client into OSError."""
     try:
         yield
     except OSError:
@@ -164,25 +165,25 @@ def _as_os_error() -> Iterator[None]:
 
 
 def why(error: OSError) -> str:
-    """Return in one line, without passwords, why something failed."""
-    said = one_line(error) if error.strerror is None or isinstance(error.__cause__, Exception) else error.strerror
-    return without_secrets(said or type(error).__name__)
+    """Return the reason of an error in one line, without passwords."""
+    reason = one_line(error) if error.strerror is None or isinstance(error.__cause__, Exception) else error.strerror
+    return without_secrets(reason or type(error).__name__)
 
 
 def open_store(named: str) -> Store:
-    """Open what BAKEOFF_WORK_STORE names: `dvc`, a folder, or an address of fsspec's."""
+    """Open the store that BAKEOFF_WORK_STORE names: `dvc`, a folder, or an address for fsspec."""
     if named == DVC:
-        return _beside_data()
+        return _open_beside_data()
     protocol, separator, path = named.partition("://")
     if not separator:
-        return _existing(main_workspace() / Path(named).expanduser())
+        return _open_folder(main_workspace() / Path(named).expanduser())
     if protocol in ("file", "local"):
-        return _existing(Path(path))
+        return _open_folder(Path(path))
     _require_creating(protocol, named)
     from fsspec.core import url_to_fs
 
     try:
-        filesystem, root = url_to_fs(named, skip_instance_cache=True)  # settings may be others by now
+        filesystem, root = url_to_fs(named, skip_instance_cache=True)  # settings may have changed
     except ImportError:
         raise WorkspaceError(
             f"{VARIABLE}: {without_secrets(named)} needs a package that is not here; `pip install {INSTALL[protocol]}`"
@@ -192,7 +193,7 @@ def open_store(named: str) -> Store:
     return Bucket(filesystem, root, without_secrets(named))
 
 
-def _beside_data() -> Store:
+def _open_beside_data() -> Store:
     from bakeoff.dvc import default_remote
 
     remote = default_remote()
@@ -210,7 +211,7 @@ def _beside_data() -> Store:
     return Bucket(remote.filesystem, f"{remote.folder.rstrip('/')}/{BESIDE_DATA}", shown)
 
 
-def _existing(folder: Path) -> Folder:
+def _open_folder(folder: Path) -> Folder:
     if not folder.is_dir():
         raise ConfigError(f"{VARIABLE}: {folder.as_posix()} must be a folder that exists; make it, or mount its disk")
     return Folder(folder)

@@ -1,4 +1,4 @@
-"""What a store of work in flight keeps of each run: how much, who trains it, and its removal once nobody does."""
+"""A store of work in flight -> size and trainer of each run in it, and the removal of runs without a trainer."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class StoredRun(Leftover):
     store: Store | None = None
 
     def remove(self) -> bool:
-        """Return whether nobody trains it. The lease is taken first, so that nobody begins meanwhile."""
+        """Remove the copies, and return whether nobody trains the run. The lease is taken first, so nobody starts."""
         assert self.store is not None
         with TemporaryDirectory() as folder:
             try:
@@ -39,41 +39,41 @@ class StoredRun(Leftover):
 
 
 def stored_runs(store: Store, runs: Sequence[KnownRun], now: float, older_than: float = 0.0) -> list[StoredRun]:
-    """List the runs that a store has copies of. `runs` are those that this machine knows."""
+    """Return the runs whose copies a store has. `runs` are those that this machine knows."""
     known = {run.fingerprint: run for run in runs}
     folders = sorted({name.partition("/")[0] for name in store.names("") if "/" in name})
-    return [_stored(store, folder, known.get(folder), now, older_than) for folder in folders]
+    return [_read_run(store, folder, known.get(folder), now, older_than) for folder in folders]
 
 
 def these_stored(store: Store, chosen: Sequence[KnownRun], now: float) -> list[StoredRun]:
-    """List the copies of these runs, whatever the rules say; what somebody trains stays."""
-    found = stored_runs(store, (), now)
+    """Return the copies of these runs, whatever their age. Only runs that somebody trains stay."""
+    stored = stored_runs(store, (), now)
     names = {run.fingerprint for run in chosen}
-    return [_judged(one, _trained_by(store, one.path.name)) for one in found if one.path.name in names]
+    return [_with_verdict(one, _find_trainer(store, one.path.name)) for one in stored if one.path.name in names]
 
 
-def _stored(store: Store, folder: str, run: KnownRun | None, now: float, older_than: float) -> StoredRun:
+def _read_run(store: Store, folder: str, run: KnownRun | None, now: float, older_than: float) -> StoredRun:
     written, size = 0.0, 0
     for name in store.names(folder):
         with suppress(FileNotFoundError):  # superseded meanwhile
             if name.endswith(MANIFEST):
                 size += sum(int(file["bytes"]) for file in json.loads(store.read(name))["files"])
                 written = max(written, store.modified(name))
-    found = StoredRun(Path(folder), f"copies in {store.shown}", size, written or now, store=store)
-    stays = _trained_by(store, folder)
-    if stays is None and older_than and now - found.updated < older_than:
+    stored = StoredRun(Path(folder), f"copies in {store.shown}", size, written or now, store=store)
+    stays = _find_trainer(store, folder)
+    if stays is None and older_than and now - stored.updated < older_than:
         stays = "too young"
     if stays is None and run is None and not older_than:
         stays = NOT_KNOWN
     if stays is None and run is not None and run.state != State.SUCCEEDED:
         stays = "is under way" if run.state.is_live else "can go on"
-    return _judged(found, stays)
+    return _with_verdict(stored, stays)
 
 
-def _trained_by(store: Store, folder: str) -> str | None:
+def _find_trainer(store: Store, folder: str) -> str | None:
     holder = holder_of(store, folder)
     return f"{holder} has its lease" if holder else None
 
 
-def _judged(found: StoredRun, stays: str | None) -> StoredRun:
-    return StoredRun(found.path, found.what, found.bytes, found.updated, stays=stays, store=found.store)
+def _with_verdict(stored: StoredRun, stays: str | None) -> StoredRun:
+    return StoredRun(stored.path, stored.what, stored.bytes, stored.updated, stays=stays, store=stored.store)

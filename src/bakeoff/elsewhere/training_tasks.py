@@ -1,4 +1,4 @@
-"""What a node does of a training on several machines: it runs the stage as one of the workers."""
+"""The part of a training on several machines that a node does: it runs the stage as one of the workers."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ import sys
 from bakeoff.training.workers import Place
 
 STAGE = (sys.executable, "-m", "bakeoff.stages.train")
-DIE_WITH_PARENT = 1  # of Linux' prctl
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux' prctl
 
 
 def find_address() -> str:
@@ -24,7 +24,7 @@ def find_address() -> str:
 
 
 def run_worker(place: Place, rank: int) -> int:
-    """Train as one of the workers, in the current folder, and return the exit code. Ray's task takes it along."""
+    """Train as one of the workers, in the current folder, and return the exit code. It dies with Ray's task."""
     variables = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}  # which Ray has set
     die = _die_with_parent if sys.platform == "linux" else None
     return subprocess.run(STAGE, env=variables | place.environment(rank), preexec_fn=die, check=False).returncode

@@ -1,6 +1,6 @@
-"""Work in flight in a store: a training takes the lease on its run there, takes up its newest copy, leaves new ones.
+"""Work in flight in a store: a training takes the lease on its run there, fetches the newest copy, leaves new ones.
 
-Training never waits for the store. A holder that was cut off and finds its lease another's stops after its step.
+Training never waits for the store. A holder that was cut off, and has lost its lease, stops after its step.
 """
 
 import errno
@@ -27,12 +27,12 @@ from bakeoff.training.ending import Stop
 from bakeoff.training.work import Stock
 
 ARRIVING, LAST_TOKEN = "arriving", "lease"  # in the run's folder
-END_S, TAKEN_AWAY_S = 120.0, 20.0  # so long the last copy is waited for: at the end, and where the machine is needed
-Tell = Callable[[Stock], object]
+END_S, TAKEN_AWAY_S = 120.0, 20.0  # the longest wait for the last copy: at the end, and if the machine is taken away
+Report = Callable[[Stock], object]
 
 
 class NoStore:
-    """What stands for the store where none is wanted."""
+    """The store of a training without one: it does nothing."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -40,14 +40,16 @@ class NoStore:
     def has_lost(self) -> bool:
         return False
 
-    def beside(self, tell: Tell) -> Tell:
-        return tell
+    def beside(self, report: Report) -> Report:
+        return report
 
     def leave_if_taken_away(self, step: int) -> None:
         self._stop.leave_if_taken_away(step)
 
 
 class WorkStore:
+    """The store of a training: renews its lease, and copies its checkpoints."""
+
     def __init__(self, store: Store, lease: Lease, folder: Path, stop: Stop, identity: Mapping[str, Any]) -> None:
         """`folder` is the run's own, whose lock this process holds."""
         self._store, self._lease, self._folder, self._stop = store, lease, folder, stop
@@ -59,23 +61,23 @@ class WorkStore:
         self._keeper = threading.Thread(target=self._renew, name="lease", daemon=True)
 
     def has_lost(self) -> bool:
-        """Say whether another machine trains by now."""
+        """Return whether another machine trains this variant by now."""
         return self._new_holder is not None
 
     def leave_if_taken_away(self, step: int) -> None:
-        """Raise Canceled where training has ended after a step because another machine goes on, or needs this one."""
+        """Raise Canceled after a step if another machine trains the variant now, or if this machine is taken away."""
         if self.has_lost():
-            raise self._stopped(f"after step {step:,}")
+            raise self._make_canceled(f"after step {step:,}")
         self._stop.leave_if_taken_away(step)
 
-    def beside(self, tell: Tell) -> Tell:
-        """Return what tells of a checkpoint and has it copied."""
+    def beside(self, report: Report) -> Report:
+        """Return a function that reports a checkpoint and has it copied."""
 
         def report_and_copy(stock: Stock) -> None:
-            tell(stock)
+            report(stock)
             name = stock.newest[0].relative_to(stock.folder).as_posix()
             if name != self._brought and not self.has_lost():
-                self._sender.hear(stock)
+                self._sender.queue(stock)
 
         return report_and_copy
 
@@ -100,12 +102,12 @@ class WorkStore:
             return
 
     def forget_earlier(self) -> None:
-        """Remove what earlier trainings of this variant left in the store."""
+        """Remove the copies of earlier trainings of this variant from the store."""
         prune(self._store, self._folder.name, self._lease.epoch, {}, with_earlier=True)
 
     @contextmanager
     def copying(self) -> Iterator[None]:
-        """Copy what is told of in the block; at its end the last copy is waited for, and the lease given back."""
+        """Copy checkpoints that are reported in the block. At its end, wait for the last copy and release the lease."""
         self._sender.start()
         self._keeper.start()
         limit = TAKEN_AWAY_S
@@ -114,15 +116,15 @@ class WorkStore:
             limit = END_S
         except Canceled as canceled:
             if self.has_lost() and canceled.exit_code != TRY_AGAIN_LATER:
-                raise self._stopped("before the first step") from None
+                raise self._make_canceled("before the first step") from None
             raise
         except KeyboardInterrupt:
             limit = 0.0
             raise
         finally:
             if not self._sender.end(limit):
-                said = f"has no copy of the last checkpoint, which is in {self._folder.as_posix()}"
-                print(f"warning: {self._store.shown}: {said}", file=sys.stderr)
+                message = f"has no copy of the last checkpoint, which is in {self._folder.as_posix()}"
+                print(f"warning: {self._store.shown}: {message}", file=sys.stderr)
             self._is_over.set()
 
     def _renew(self) -> None:
@@ -134,16 +136,16 @@ class WorkStore:
             except OSError as error:
                 self._trouble.begins(error)
 
-    def _stopped(self, when: str) -> Canceled:
-        said = f"{self._new_holder} trains this variant now, as its lease in {self._store.shown} says"
-        return Canceled(f"stopped {when}: {said}", TRY_AGAIN_LATER)
+    def _make_canceled(self, when: str) -> Canceled:
+        message = f"{self._new_holder} trains this variant now, as its lease in {self._store.shown} says"
+        return Canceled(f"stopped {when}: {message}", TRY_AGAIN_LATER)
 
     def _lose(self, lost: Lost) -> None:
         with self._losing:
             if self._new_holder is None:
                 self._new_holder = str(lost)
-                said = f"{lost} trains this variant now, as its lease in {self._store.shown} says"
-                print(f"{said}; training here ends after this step", file=sys.stderr, flush=True)
+                message = f"{lost} trains this variant now, as its lease in {self._store.shown} says"
+                print(f"{message}; training here ends after this step", file=sys.stderr, flush=True)
                 self._stop.by = self._stop.by or f"the lease, which {lost} has"
         self._sender.give_up()
 
@@ -152,7 +154,7 @@ class WorkStore:
 def keep_in_store(
     folder: Path, stop: Stop, identity: Mapping[str, Any], track: Track, *, fresh: bool
 ) -> Iterator[WorkStore | NoStore]:
-    """Take the lease on a run in the store that BAKEOFF_WORK_STORE names, bring its newest copy, leave new ones there.
+    """Take the lease on a run in the store that BAKEOFF_WORK_STORE names, fetch its newest copy, copy new ones.
 
     `folder` is the run's own, whose lock this process holds. Without a store nothing happens.
     """
@@ -176,7 +178,7 @@ def keep_in_store(
 
 
 def _refusal(store: Store, error: OSError) -> BakeoffError:
-    """Without the store nobody knows who trains, so nothing begins."""
+    """Return the error for an unusable store. Without it nobody knows who trains, so training cannot start."""
     without = f"or unset {VARIABLE} to train without it"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return WorkspaceError(f"{store.shown}: cannot be written ({why(error)}); give this user the right, {without}")
