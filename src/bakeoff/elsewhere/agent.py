@@ -102,7 +102,7 @@ class Agent:
 
     def _run_far(self, part: dict[str, Any] | None) -> int:
         if part is None:
-            raise RuntimeError("this node does not see the workspace, and the sweep was begun for nodes that do")
+            raise RuntimeError("this node does not see the workspace, and the sweep was started for nodes that do")
         scratch = Path(os.environ.get(SCRATCH) or Path.home() / ".cache/bakeoff/far")
         own = scratch / "jobs" / part["name"]
         own.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ def deliver(job: SweepJob, remote: str, ref: str) -> None:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         git("update-index", "--add", "--cacheinfo", f"100644,{blob},{REPORTS_FILE}", more=index)
         tree = git("write-tree", more=index)
-    commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: what it told", more=AUTHOR)
+    commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: reports of its run", more=AUTHOR)
     keep_trying(lambda: git("push", "--quiet", remote, f"+{commit}:{ref}"))
 
 
