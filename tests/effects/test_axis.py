@@ -1,4 +1,4 @@
-"""Where values stand on an axis, and which of them are put together."""
+"""The places of values on an axis, and the groups that they are put in."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a key explains, and whether chance would: against numbers that are computed by hand or stand in tables."""
+"""The share that a key explains, and its chance, against numbers computed by hand or taken from tables."""
 
 import math
 import random
@@ -96,7 +96,7 @@ def test_what_is_not_done_counts_for_nothing() -> None:
 
 
 def test_false_alarms_are_about_as_many_as_the_threshold_promises() -> None:
-    """Of sweeps in which no key does anything, 5 % should seem to show one; 6 keys of 30 configurations."""
+    """If no key does anything, 5 % of sweeps should seem to show one. Here 6 keys and 30 configurations."""
     chance = random.Random(5)
     alarms = 0
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""An agent is an ordinary object until Ray sends it somewhere: it runs a job's process and tells of it."""
+"""An agent, as an ordinary object without Ray: it runs a job's process and reports on it."""
 
 import os
 import signal

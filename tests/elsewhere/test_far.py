@@ -1,4 +1,4 @@
-"""What far nodes need is asked before the first job, and what is missing is said with the command."""
+"""Remotes for far nodes are checked before the first job. The error for a missing one names the command to add it."""
 
 import subprocess
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One trainer at a time, whatever the clocks of the machines say."""
+"""One trainer at a time, also if the clocks of machines differ."""
 
 import os
 import threading
@@ -27,7 +27,7 @@ def take(store: Folder, machine: str, lines: list[str] | None = None) -> Lease:
 
 
 def expire(store: Folder, epoch: int) -> None:
-    """Have the file of a lease look old, as when nobody renewed it."""
+    """Make the file of a lease old, as if nobody had renewed it."""
     os.utime(Path(store.shown, RUN, "leases", f"{epoch:08d}"), (1, 1))
 
 

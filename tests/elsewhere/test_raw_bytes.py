@@ -1,4 +1,4 @@
-"""What travels to a node without the folder is what a build reads; verdicts and shards come out the same."""
+"""The bytes that travel to a far node are those that a build reads. Verdicts and shards are the same."""
 
 from contextlib import closing
 from pathlib import Path

@@ -88,7 +88,7 @@ def begin(folder: Path, nodes: Nodes | None, *arguments: str) -> "subprocess.Pop
 
 
 def build(folder: Path, nodes: Nodes | None, *arguments: str) -> tuple[str, str]:
-    """Return a digest of all files of the records, and what was said."""
+    """Return a digest of all files of the records, and the output."""
     with begin(folder, nodes, *arguments) as process:
         output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors

@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, and what is said where none can be used. The real one is in test_real_ray.py."""
+"""Addresses of Ray clusters, and errors where none can be used. test_real_ray.py has a real cluster."""
 
 import ast
 import importlib.util

@@ -49,7 +49,7 @@ def run(trial: Trial, *arguments: str) -> str:
 
 
 def under_way(trial: Trial) -> list[dict[str, Any]]:
-    """Return what `bakeoff status` says of trainings that have taken a step and not the last."""
+    """Return the trainings in `bakeoff status` that have taken a step and not the last."""
     runs = json.loads(trial.workspace.run(*BAKEOFF, "status", "--json").stdout)
     return [one for one in runs["runs"] if one["state"] == "RUNNING" and 0 < one["steps_done"] < one["steps"]]
 

@@ -1,4 +1,4 @@
-"""What BAKEOFF_WORK_STORE names, and what is refused before a training begins."""
+"""The stores that BAKEOFF_WORK_STORE names, and values that are refused before a training starts."""
 
 import os
 import time

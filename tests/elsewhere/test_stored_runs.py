@@ -1,4 +1,4 @@
-"""`bakeoff clean` and the store: copies of finished runs go, those that somebody trains or may go on from stay."""
+"""`bakeoff clean` and the store: copies of finished runs are removed, those that somebody trains or may resume stay."""
 
 import os
 from pathlib import Path

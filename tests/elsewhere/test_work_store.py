@@ -1,4 +1,4 @@
-"""Work in flight of one machine, taken up on another; a store that fails; a trainer whose lease is another's."""
+"""Work in flight of one machine, resumed on another; a store that fails; a trainer that has lost its lease."""
 
 import json
 import os

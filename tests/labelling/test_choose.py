@@ -1,4 +1,4 @@
-"""Which pictures are chosen, by numbers that can be counted by hand."""
+"""The chosen pictures, by numbers that can be checked by hand."""
 
 import numpy as np
 import pytest

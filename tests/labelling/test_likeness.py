@@ -10,7 +10,7 @@ from bakeoff.labelling.likeness import Known
 
 
 def make_jpeg(seed: int, side: int = 288, quality: int = 90) -> bytes:
-    """Coarse noise, which differs from seed to seed as photographs do."""
+    """Return coarse noise, which differs from seed to seed as photographs do."""
     pixels = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).resize((side, side), Image.Resampling.NEAREST).save(buffer, "JPEG", quality=quality)

@@ -33,7 +33,7 @@ def draw_picture(file: Path, seed: int, side: int = 288) -> Path:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two training examples and, in `new`, five pictures, of which one is trained on, one is broken, two are one."""
+    """Make two training examples, and five pictures in `new`: one is trained on, one is broken, two show the same."""
     (tmp_path / "conf").symlink_to(ROOT / "conf")
     (tmp_path / "dvc.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)

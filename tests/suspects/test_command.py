@@ -32,7 +32,7 @@ def read_rows(file: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def images(here: Path) -> Path:
-    """Forty pictures of two classes, and a run that is right on all of the validation but for two."""
+    """Make forty pictures of two classes, and a run that is right on all validation examples but two."""
     for number in range(2 * PICTURES):
         write(here / "set" / name(number), encoded(number))
     make_records(_halved(here))

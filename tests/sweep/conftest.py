@@ -1,4 +1,4 @@
-"""What a job does is said by a test."""
+"""Jobs that run code of a test instead of stages."""
 
 import sys
 import textwrap
@@ -20,7 +20,7 @@ def end(code):
 
 @pytest.fixture
 def instead(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, str]], None]:
-    """What jobs do, by their numbers: code that may call `end`; without that they end as if they were killed."""
+    """Give jobs code to run, by their numbers. A job that does not call `end` ends as if it were killed."""
 
     def given(codes: Mapping[int, str]) -> None:
         def command(files: JobFiles) -> list[str]:

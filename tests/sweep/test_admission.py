@@ -1,4 +1,4 @@
-"""So many at once as memory allows, one always, and never two that train the same."""
+"""As many jobs run at once as memory allows, one always, and never two that train the same."""
 
 import pytest
 

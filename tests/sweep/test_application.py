@@ -26,7 +26,7 @@ PROVED = {  # arguments, and the package that has the plugin
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """With records and a rendered variant, committed."""
+    """Return a workspace with records and a rendered variant, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("multirun") / "clone")
     workspace.learn_network()
     workspace.render()
@@ -110,7 +110,7 @@ def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_p
 def test_six_configurations_are_experiments_and_children_of_one_run(
     arguments: str, built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the real package."""
+    """The launcher or sweeper is the real package."""
     if package := PROVED[arguments]:
         monkeypatch.setenv("PYTHONPATH", python_path(extra_packages(package)))
     workspace = built.copy(tmp_path / "clone")

@@ -1,4 +1,4 @@
-"""Minutes of conf/team.yaml: reserved by what waits and trains, given back by what ends, refused when none are left."""
+"""Minutes of conf/team.yaml: jobs that wait or train reserve them, and a job without enough of them is refused."""
 
 import shutil
 import time
@@ -23,7 +23,7 @@ TEAM = "minutes: 100\npeople: {ann: 40, ben: 50}\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a workspace whose team has 100 minutes."""
+    """Return a workspace whose team has 100 minutes."""
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").mkdir()
@@ -50,7 +50,7 @@ def queue_sweep(person: str | None = None, **more: object) -> Manifest:
 
 
 def make_trained(folder: Path, name: str, state: State, **status: object) -> Path:
-    """A run that may train for 30 minutes, of which 12 are over."""
+    """Make a run that may train for 30 minutes, of which 12 are over."""
     about = {"training_seconds": 720.0, "spent_seconds": 720.0, "longest_seconds": 1800.0}
     return made(folder / ".bakeoff/runs", name * 16, state, checkpoint=True, **(about | status))
 

@@ -1,4 +1,4 @@
-"""What Python compiled in one job's clone serves the next one's, and an edited file is compiled anew."""
+"""Compiled files of one job's clone serve the next one's, and an edited file is compiled anew."""
 
 import py_compile
 from importlib.machinery import SourceFileLoader
@@ -18,7 +18,7 @@ class Compiled(Exception):
 
 
 class OnlyBytecode(SourceFileLoader):
-    """Python's own loader, which may not compile."""
+    """Python's own loader, which refuses to compile here."""
 
     def source_to_code(self, *_: Any, **__: Any) -> CodeType:
         raise Compiled
@@ -26,7 +26,7 @@ class OnlyBytecode(SourceFileLoader):
 
 @pytest.fixture
 def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The source of two clones; in the first all is compiled."""
+    """Return the source folders of two clones. In the first all files are compiled."""
     monkeypatch.setenv(bytecode.VARIABLE, str(tmp_path / "kept"))
     files = [tmp_path / name / "src" for name in ("first", "second")]
     for clone in files:

@@ -1,4 +1,4 @@
-"""What a job asks of DVC, and what its stages find in their environment."""
+"""The command of a job's stages, and their environment."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_the_note_of_a_sweep_is_sent_for_each_of_its_runs(
     manifest.write()
 
     def stage(job: object, snapshot: object, cache: Path) -> int:
-        """What train tells, in place of a DVC experiment, whose stages get this environment."""
+        """Report to a journal, as the stage that trains does."""
         with tracker.start(Mlflow(wait_s=0), "a run", {}, note="its own", run_id="7f"):
             return 0
 

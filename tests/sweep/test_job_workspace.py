@@ -1,4 +1,4 @@
-"""A job's workspace is the user's as it was when the sweep began, and nothing that happens in it reaches the user's."""
+"""A job's workspace is the user's as it was when the sweep started. No change in it reaches the user's."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bakeoff.sweep.snapshot import git
 
 @pytest.fixture
 def main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a committed, an edited, an added, a deleted, an ignored and an unknown file."""
+    """Make a repository with a committed, an edited, an added, a deleted, an ignored and an unknown file."""
     monkeypatch.chdir(tmp_path)
     for name in ("DVC_ROOT", "GIT_DIR", "GIT_INDEX_FILE"):
         monkeypatch.delenv(name, raising=False)

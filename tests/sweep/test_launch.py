@@ -1,4 +1,4 @@
-"""A launcher starts what fits, says what ends, takes up what another left; Ctrl-C ends what runs."""
+"""A launcher starts jobs that fit, reports ends, and takes up jobs of an earlier one. Ctrl-C ends running jobs."""
 
 import subprocess
 import sys
@@ -72,7 +72,7 @@ def test_only_failures_of_the_passing_kind_are_tried_again(
 
 
 def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path) -> None:
-    """Three at most, 100 bytes together: the third would be too much beside the first two."""
+    """At most three jobs run, with 100 bytes together. The third is too large beside the first two."""
     code = (
         "open(f'{n}.began', 'w').write(os.environ['BAKEOFF_CORES'])\n"
         "until = time.time() + 20\nwhile not os.path.exists('go') and time.time() < until: time.sleep(0.02)\nend(0)"
@@ -118,7 +118,7 @@ def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None
 
 
 def test_what_an_earlier_launcher_left_is_waited_for_counted_or_run(instead: Instead, place: Path) -> None:
-    """Of four jobs one is done, one still runs, one ended meanwhile, one was killed."""
+    """One of four jobs is done, one still runs, one ended meanwhile, one was killed."""
     instead({4: "end(0)"})
     running = (Attempt(1.0),)
     manifest = sweep(
@@ -161,7 +161,7 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
 
 
 class OneByOne(Source):
-    """Gives the next job once there is room for it, and gives up the second as soon as it says that it is there."""
+    """Gives the next job once there is room for it, and gives up the second as soon as it has started."""
 
     def __init__(self, last: int) -> None:
         self._last, self.seats = last, list[int]()
@@ -199,7 +199,7 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
 def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
     instead: Instead, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DVC goes on to the next stage, as if nobody had asked; this is one that takes a minute."""
+    """DVC ignores the signal and continues with the next stage, which takes a minute here."""
     monkeypatch.setattr("bakeoff.sweep.running.SECONDS_BETWEEN_REMINDERS", 0.5)
     next_stage = """
         try: open("there", "w").close(); time.sleep(60)
@@ -260,7 +260,7 @@ def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_can_be_resumed(
 
 
 class Shaky(ThisMachine):
-    """A place that loses the node of a job so many times."""
+    """A place that loses the node of a job in its first `losses` attempts."""
 
     name = "shaky"
 

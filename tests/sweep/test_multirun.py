@@ -35,7 +35,7 @@ Instead = Callable[[Mapping[int, str]], None]
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where one stands, with params.yaml and conf/; Hydra finds the plugins as if they were installed."""
+    """Make a workspace with params.yaml and conf/. Hydra finds the plugins as if they were installed."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     shutil.copy2(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -54,7 +54,7 @@ def forget_plugins() -> None:
 
 
 class Heard:
-    """Whoever asks for a multirun, and remembers what is said."""
+    """A caller of a multirun that keeps its lines."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -76,7 +76,7 @@ def files_of(place: Path) -> list[Path]:
 
 
 class Entered(Multirun):
-    """Points that Hydra's sweeper makes are noted, and come to what `come_to` says of their seed."""
+    """Notes the configurations that Hydra's sweeper makes. `come_to` gives the value for each seed."""
 
     come_to: Callable[[int], float | None] = staticmethod(lambda seed: 0.5)
 
@@ -265,7 +265,7 @@ def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.Monk
 
 
 class Launched(Entered):
-    """By whichever launcher of Hydra's is chosen, as it is."""
+    """A multirun whose jobs the chosen launcher of Hydra really starts."""
 
     def _run(self, manifest: Manifest) -> Manifest:
         assert self._launcher is not None
@@ -331,7 +331,7 @@ def test_after_ctrl_c_it_begins_no_other(instead: Instead) -> None:
 
 
 def test_a_job_whose_machine_was_taken_away_is_started_again_by_its_launcher(instead: Instead) -> None:
-    """The second life writes its outcome only when that of the first was noticed."""
+    """The second start writes its outcome only when that of the first was noticed."""
     lives = f"""
         try: end(75)
         except SystemExit: pass
@@ -373,7 +373,7 @@ def test_a_launcher_that_cannot_is_reported_for_every_job(instead: Instead) -> N
 
 
 class Climb(Entered):
-    """Jobs whose worth is greatest at seed 3."""
+    """The value of a job is greatest at seed 3."""
 
     come_to = staticmethod(lambda seed: -((seed - 3.0) ** 2))
 

@@ -48,7 +48,7 @@ def run_queue(lines: list[str] | None = None, side_by_side: int = 1, **more: boo
 
 
 def test_the_queue_is_on_the_disk_before_anybody_counts_on_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a loss of power would bring a sweep back that was taken out, or forget one that was added."""
+    """Otherwise a loss of power would bring back a removed sweep, or forget an added one."""
     seen, real = [], os.fsync
 
     def sync(number: int) -> None:
@@ -82,7 +82,7 @@ def test_sweeps_run_in_the_order_in_which_they_were_added(instead: Instead, plac
 
 
 def test_where_a_sweep_leaves_room_the_next_begins(instead: Instead) -> None:
-    """The only job of the first ends when one of the second has begun."""
+    """The only job of the first sweep ends when one of the second has started."""
     instead({
         1: "until = time.time() + 20\nwhile not os.path.exists('go') and time.time() < until: time.sleep(0.02)\n"
            "end(0 if os.path.exists('go') else 3)",
@@ -146,7 +146,7 @@ def test_what_bakeoff_stop_takes_off_is_not_started_also_if_nobody_ran_the_queue
 
 
 def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first job adds a sweep, takes the last out, and then the rest of its own."""
+    """The first job adds a sweep, takes the last one out of the queue, and then the rest of its own."""
     monkeypatch.setattr("bakeoff.sweep.queue.SECONDS_BETWEEN_READS", 0.0)
     instead({1: "print('now', flush=True)\ntime.sleep(1)\nend(0)", 2: "end(0)"})
     own, last = add_queued(FIRST, 1, 2), add_queued(SECOND, 1)
@@ -209,7 +209,7 @@ def test_places_are_given_once_though_many_add_at_once(place: Path) -> None:
 
 @pytest.fixture
 def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    """Exit code and all the words of `bakeoff queue …`."""
+    """Return a function that runs `bakeoff queue …` and returns its exit code and output."""
     (place / "dvc.yaml").touch()
     (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)

@@ -1,4 +1,4 @@
-"""A log is shown as it grows. Only a job whose experiment is whole is done; why another is not says if it may pass."""
+"""A log is read as it grows. A job is done only if its experiment is whole, and a failure may be a passing one."""
 
 import os
 import subprocess

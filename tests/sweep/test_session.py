@@ -1,4 +1,4 @@
-"""Of a job that was killed nothing goes on; of others nothing is touched."""
+"""All processes of a killed job end, and no other process does."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A workspace that git cannot hold is refused before anything runs, and what it can hold is taken along."""
+"""A workspace that git cannot commit is refused before anything runs. All other edits are in the snapshot."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def git(place: Path) -> Git:
-    """In a repository with one commit."""
+    """Return a function that runs git in a repository with one commit."""
 
     def run(*arguments: str, ok: bool = True) -> str:
         who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")

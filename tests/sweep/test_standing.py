@@ -1,4 +1,4 @@
-"""`bakeoff sweep --resume`, `list`, `show`, `best`, `prune`, on sweeps that have begun, and their table of results."""
+"""`bakeoff sweep --resume`, `list`, `show`, `best` and `prune` on started sweeps, and the table of results."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    """Exit code, output, errors of `bakeoff sweep …`."""
+    """Return a function that runs `bakeoff sweep …` and returns its exit code, output and errors."""
 
     def run(*arguments: str, changed: list[str] | None = None) -> tuple[int, str, str]:
         monkeypatch.setattr(snapshot, "changed_since", lambda commit: changed or [])
@@ -136,7 +136,7 @@ def test_the_best_is_the_first_of_those_with_the_highest_metric(bakeoff: Bakeoff
 
 
 def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`a` was edited since the sweep began; `b` too, and is what the experiment holds."""
+    """`a` and `b` were edited since the sweep started, and `b` is as the experiment has it."""
     manifest = sweep(judged(1, 0.25))
     manifest.write()
     ref = f"refs/exps/ab/cd/{ID}-1"

@@ -1,4 +1,4 @@
-"""`bakeoff sweep` on a workspace: the third door to the same run.yaml, and all that is wrong is said first."""
+"""`bakeoff sweep` on a workspace: it renders the same run.yaml, and reports all mistakes before anything runs."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SWEEP = ("python", "-m", "bakeoff.cli", "sweep")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """With records and a rendered variant, committed."""
+    """Return a workspace with records and a rendered variant, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
     workspace.prepare()
     return workspace
@@ -38,7 +38,7 @@ def state(workspace: Workspace) -> tuple[str, str, str]:
 
 @pytest.fixture
 def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> PlanSweep:
-    """Exit code, output and errors of `bakeoff sweep …`, of which nothing is to run."""
+    """Return a function that runs `bakeoff sweep …`, where no job may start, and returns code, output and errors."""
 
     def answer(workspace: Workspace, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(workspace.folder)
@@ -49,7 +49,7 @@ def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 
 def but_progress(text: str) -> list[str]:
-    """Of a slow machine, on which it is said how far reading has come."""
+    """Return the lines without those on progress, which slow machines show."""
     return [line for line in text.splitlines() if not line.startswith("sweep: reading")]
 
 
@@ -263,5 +263,5 @@ def test_files_and_records_that_an_experiment_would_not_have_are_named(
     ],
 )
 def test_the_headline_metric_is_the_one_that_the_task_says(task: str, multi_label: bool, headline: str) -> None:
-    """Without TensorFlow, which the tasks load."""
+    """The name is known without TensorFlow, which the tasks load."""
     assert headline_name(cast(Any, SimpleNamespace(task=task, multi_label=multi_label))) == headline

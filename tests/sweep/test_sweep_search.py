@@ -1,4 +1,4 @@
-"""`bakeoff sweep --search` as it is asked for, resumed, listed."""
+"""`bakeoff sweep --search`: started, resumed and listed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -42,7 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    """Exit code, output, errors of `bakeoff sweep …`."""
+    """Return a function that runs `bakeoff sweep …` and returns its exit code, output and errors."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
         return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
@@ -52,7 +52,7 @@ def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 @pytest.fixture
 def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """All corners are this job."""
+    """Replace all corners of a search by one job."""
     train = SimpleNamespace(validate_every_steps=10, validate_every_epochs=None, max_minutes=None)
     job = SimpleNamespace(
         run=SimpleNamespace(train=train), derived=SimpleNamespace(task="detection", multi_label=False, steps=100),
@@ -175,7 +175,7 @@ def test_prune_keeps_the_checkpoints_of_the_least(bakeoff: Bakeoff, place: Path)
 def test_resume_draws_what_is_left(
     bakeoff: Bakeoff, instead: Instead, monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
-    """One is drawn; it is refused, so nothing runs, and the sweep is not a success."""
+    """The search draws one trial. It is refused, so nothing runs, and the sweep is no success."""
     manifest = searching_sweep(judged(1, 0.5), judged(2, 0.25))
     monkeypatch.setattr(searching, "restore_start_folder", lambda manifest: ROOT)
 

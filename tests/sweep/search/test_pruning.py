@@ -1,4 +1,4 @@
-"""What looks saw is read while a run trains; by the others' at the same step, counted here by hand, it is given up."""
+"""Validation passes are read while a trial trains. It is given up by those of others, counted here by hand."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def why(
     search: Search, passes: dict[int, tuple[ValidationPass, ...]], *, running: tuple[int, ...] = (), new: int = 1
 ) -> str | None:
-    """Of the trial with the highest number and so many new looks; the others are done, or run as well."""
+    """Return the verdict on the trial with the highest number and `new` new passes. Others are done, or run as well."""
     own = max(passes)
     jobs = [job(number, passes[number], number in (own, *running)) for number in passes]
     return find_pruning_reason(search, jobs, passes, own, judged=len(passes[own]) - new)

@@ -91,7 +91,7 @@ def list_overrides(manifest: Manifest) -> list[tuple[str, ...]]:
 
 
 class Kill(BaseException):
-    """The launcher ends here, without a word."""
+    """The launcher is killed here."""
 
 
 @pytest.mark.parametrize(("kind", "trials", "kills"), [("tpe", 13, (3, 12)), ("random", 4, (2,))])
@@ -149,7 +149,7 @@ def test_a_metric_of_training_is_that_of_the_best_validation_pass(instead: Inste
 
 
 def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place: Path) -> None:
-    """The second sees 0.1 at step 50, where the first, which trains as well, saw 0.9."""
+    """The second trial has 0.1 at step 50, where the first one, which trains as well, has 0.9."""
     trains = """
         sys.path[:0] = {path!r}
         from pathlib import Path

@@ -1,4 +1,4 @@
-"""What cannot be searched for is said with the option that asks for it."""
+"""A search that cannot be made is refused with the name of its option."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is tried next follows from the search, its trials and the number, and from nothing else."""
+"""The next suggestion follows from the search, its trials and the number alone."""
 
 import math
 import subprocess
@@ -20,7 +20,7 @@ SPACE = parse_space(OVERRIDES, ROOT / "conf")
 
 
 def quadratic(drawn: Values) -> float:
-    """At most 1, at 0.02, cosine and 0.6."""
+    """Return a number that is at most 1, at 0.02, cosine and 0.6."""
     peak, kind, decay = drawn
     away = math.log10(float(peak) / 0.02), float(decay) - 0.6
     return 1 - away[0] ** 2 / 4 - away[1] ** 2 - (0.1 if kind == "exponential" else 0)
@@ -44,7 +44,7 @@ def searched(search: Search) -> list[SweepJob]:
 
 
 def test_tpe_comes_nearer_than_random_configurations_on_the_same_budget() -> None:
-    """Both draw their first ten alike."""
+    """Both kinds draw the same first ten."""
     wins = 0
     for seed in range(5):
         best = []
@@ -57,7 +57,7 @@ def test_tpe_comes_nearer_than_random_configurations_on_the_same_budget() -> Non
 
 @pytest.mark.parametrize("direction", ["max", "min"])
 def test_tpe_follows_the_direction(direction: str) -> None:
-    """From the same twenty configurations, of which lr.peak is the value."""
+    """The value of each of the twenty configurations is its lr.peak."""
     random_ones = [suggest(SPACE, Search("random", 30, "x"), [])]
     jobs: list[SweepJob] = []
     for number in range(1, 21):
@@ -113,7 +113,7 @@ def test_a_finite_space_is_drawn_to_its_last_configuration_and_none_twice(kind: 
 
 
 def test_trials_that_were_given_up_count_by_what_they_saw() -> None:
-    """Ten that were good have peaks above 0.05, ten that were given up below 0.01: the next are above."""
+    """Ten good trials have peaks above 0.05, ten that were given up below 0.01. The next ones are above."""
     jobs = []
     for number in range(1, 21):
         peak = 0.05 * 1.15 ** (number - 10) if number > 10 else 0.001 * 1.2**number
