@@ -23,7 +23,7 @@ HEAVY = "{'jinja2', 'scipy', 'tensorflow'} & set(sys.modules)"
 
 
 class Manifest:
-    id, words, jobs, counts, note = "<b>sweep</b>", ("lr=a,'b'",), (), "none", ""
+    id, overrides, jobs, counts, note = "<b>sweep</b>", ("lr=a,'b'",), (), "none", ""
 
 
 def test_values_are_words_and_drawings_are_drawn() -> None:
