@@ -106,14 +106,14 @@ def test_what_comes_after_other_records_or_another_config_is_not_run(
     file: str, content: dict, stage: str, first: Recorded, oven: Oven
 ) -> None:
     oven.made[file] = content
-    found = made_again(first).verdict
-    assert (found.outcome, found.stage, oven.ran[-1]) == (Outcome.DIFFERS, stage, stage)
+    verdict = made_again(first).verdict
+    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (Outcome.DIFFERS, stage, stage)
 
 
 def test_other_weights_are_evaluated_for_they_may_be_as_good(first: Recorded, oven: Oven) -> None:
     oven.made["models/train/state.json"] = STATE | {"weights_sha256": "6e" * 32}
-    found = made_again(first).verdict
-    assert (found.outcome, found.stage, oven.ran[-1]) == (Outcome.WITHIN, "train", "evaluate")
+    verdict = made_again(first).verdict
+    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (Outcome.WITHIN, "train", "evaluate")
 
 
 def test_weights_of_another_step_than_those_of_a_stopped_run_are_not_evaluated(first: Recorded, oven: Oven) -> None:
@@ -204,9 +204,9 @@ def test_a_difference_is_exit_code_1_and_json_says_where(
     with pytest.raises(SystemExit) as ended:
         tracked("--json")
     assert ended.value.code == 1
-    said = json.loads(capsys.readouterr().out)
-    assert (said["verdict"], said["stage"], said["run"]) == ("differs", "build_records", "0f" * 16)
-    assert said["stages"] == [{"stage": "build_records", "same": False, "said": said["because"], "seconds": 1}]
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verdict"], report["stage"], report["run"]) == ("differs", "build_records", "0f" * 16)
+    assert report["stages"] == [{"stage": "build_records", "same": False, "said": report["because"], "seconds": 1}]
 
 
 def test_what_could_not_be_tried_is_json_too_and_exit_code_2(
@@ -216,8 +216,12 @@ def test_what_could_not_be_tried_is_json_too_and_exit_code_2(
     with pytest.raises(CannotBeTried) as error:
         tracked("--json")
     assert error.value.exit_code == 2
-    said = json.loads(capsys.readouterr().out)
-    assert (said["verdict"], said["stages"], [lack["fatal"] for lack in said["missing"]]) == ("not tried", [], [True])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verdict"], report["stages"], [lack["fatal"] for lack in report["missing"]]) == (
+        "not tried",
+        [],
+        [True],
+    )
     assert "bakeoff.reproduced" not in tags_of("0f" * 16)
 
 

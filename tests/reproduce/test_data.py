@@ -20,12 +20,12 @@ def photos(commit: str) -> Path:
 
 
 def brought(
-    run_yaml: dict, commit: str, *looks: str, state: dict | None = None
+    run_yaml: dict, commit: str, *files: str, state: dict | None = None
 ) -> tuple[list[tuple[str, bool]], list[bool]]:
     """What is said of what is missing, and which files are there then."""
     with fresh_workspace(commit, None, keep=False) as folder:
-        found = bring(run_yaml, state or {}, folder, print)
-        return [(lack.said, lack.is_fatal) for lack in found], [(folder / path).is_file() for path in looks]
+        lacks = bring(run_yaml, state or {}, folder, print)
+        return [(lack.text, lack.is_fatal) for lack in lacks], [(folder / path).is_file() for path in files]
 
 
 def test_drawn_data_needs_nothing(commit: str) -> None:
@@ -33,8 +33,8 @@ def test_drawn_data_needs_nothing(commit: str) -> None:
 
 
 def test_data_that_neither_git_nor_dvc_has_is_taken_as_it_is_now_and_that_is_said(commit: str, photos: Path) -> None:
-    said, there = brought(IMAGES, commit, "data/raw/photos/cat/1.jpg")
-    assert said == [("data/raw/photos: its data is neither in git nor in DVC, so it is taken as it is now", False)]
+    lacks, there = brought(IMAGES, commit, "data/raw/photos/cat/1.jpg")
+    assert lacks == [("data/raw/photos: its data is neither in git nor in DVC, so it is taken as it is now", False)]
     assert there == [True]
     assert (photos / "cat/1.jpg").read_bytes() == b"a cat"  # the fresh workspace went away, what it linked did not
 
@@ -49,9 +49,11 @@ def test_data_that_is_taken_as_it_is_is_no_link_to_a_folder(commit: str, photos:
 
 
 def test_data_that_is_nowhere_is_named_before_anything_runs(commit: str) -> None:
-    [(said, is_fatal)], _ = brought(IMAGES, commit)
+    [(lack_text, is_fatal)], _ = brought(IMAGES, commit)
     assert is_fatal
-    assert said == "data/raw/photos: its data is neither in git nor in DVC, nor is it here; `dvc push` it where it is"
+    assert (
+        lack_text == "data/raw/photos: its data is neither in git nor in DVC, nor is it here; `dvc push` it where it is"
+    )
 
 
 def test_each_part_of_merged_data_is_looked_for(commit: str, photos: Path) -> None:
@@ -60,8 +62,8 @@ def test_each_part_of_merged_data_is_looked_for(commit: str, photos: Path) -> No
         Path(f"conf/data/{name}.yaml").write_text(f"kind: image_folders\npath: {path}\n", encoding="utf-8")
     git("add", "--all")
     git("commit", "--quiet", "--message", "options")
-    said, _ = brought({"data": {"kind": "merged", "merge": ["one", "two"]}}, git("rev-parse", "HEAD"))
-    assert [(text.split(":")[0], is_fatal) for text, is_fatal in said] == [
+    lacks, _ = brought({"data": {"kind": "merged", "merge": ["one", "two"]}}, git("rev-parse", "HEAD"))
+    assert [(text.split(":")[0], is_fatal) for text, is_fatal in lacks] == [
         ("data/raw/photos", False), ("data/raw/gone", True),
     ]  # fmt: skip
 
@@ -89,9 +91,12 @@ def test_data_of_which_dvc_has_but_the_name_is_missing(
         return 1, ["some words", "ERROR: no such file"]
 
     monkeypatch.setattr(data, "run_command", failing)
-    [(said, is_fatal)], _ = brought(IMAGES, git("rev-parse", "HEAD"))
+    [(lack_text, is_fatal)], _ = brought(IMAGES, git("rev-parse", "HEAD"))
     assert is_fatal
-    assert said == f"data/raw/photos: its data is neither in git nor {where}, nor is it here; `dvc push` it where it is"
+    assert (
+        lack_text
+        == f"data/raw/photos: its data is neither in git nor {where}, nor is it here; `dvc push` it where it is"
+    )
     brought({"data": {"path": "data/raw/others"}}, git("rev-parse", "HEAD"))  # which is nothing to ask DVC for
     assert asked == (["checkout", "pull"] if remote else ["checkout"])
 
@@ -99,8 +104,8 @@ def test_data_of_which_dvc_has_but_the_name_is_missing(
 def test_first_weights_of_another_run_are_those_that_were_fetched(commit: str) -> None:
     run = {"train": {"init": {"weights": "0f" * 16}}}
     kept = Path(f".bakeoff/fetched/{'0f' * 16}/best.weights.h5")
-    [(said, is_fatal)], _ = brought(run, commit)
-    assert is_fatal and said.endswith("are not in .bakeoff/fetched any more")
+    [(lack_text, is_fatal)], _ = brought(run, commit)
+    assert is_fatal and lack_text.endswith("are not in .bakeoff/fetched any more")
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"weights")
     assert brought(run, commit, kept.as_posix()) == ([], [True])
@@ -108,9 +113,9 @@ def test_first_weights_of_another_run_are_those_that_were_fetched(commit: str) -
 
 def test_first_weights_in_a_file_are_taken_as_they_are(commit: str) -> None:
     Path("pretrained.h5").write_bytes(b"weights")
-    said, there = brought({"train": {"init": {"weights": "pretrained.h5", "names": None}}}, commit, "pretrained.h5")
+    lacks, there = brought({"train": {"init": {"weights": "pretrained.h5", "names": None}}}, commit, "pretrained.h5")
     assert there == [True]
-    assert said == [
+    assert lacks == [
         (
             "pretrained.h5: what its first weights come from is neither in git nor in DVC, so it is taken as it is now",
             False,
@@ -125,10 +130,10 @@ def test_a_checkpoint_of_the_zoo_comes_along_whole(commit: str, weights: str) ->
     parts = [f"{folder}/ckpt-0{end}" for end in (".data-00000-of-00001", ".index")]
     for part in parts:
         Path(part).write_bytes(b"weights")
-    said, there = brought({"train": {"init": {"weights": weights}}}, commit, *parts)
+    lacks, there = brought({"train": {"init": {"weights": weights}}}, commit, *parts)
     assert there == [True, True]
     named = [folder.as_posix()] if weights == "zoo/ssd" else parts
-    assert [(text.split(":")[0], is_fatal) for text, is_fatal in said] == [(name, False) for name in named]
+    assert [(text.split(":")[0], is_fatal) for text, is_fatal in lacks] == [(name, False) for name in named]
 
 
 def test_a_checkpoint_of_the_zoo_that_dvc_tracks_is_asked_of_dvc(commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,14 +149,16 @@ def test_a_checkpoint_of_the_zoo_that_dvc_tracks_is_asked_of_dvc(commit: str, mo
         return 0, []
 
     monkeypatch.setattr(data, "run_command", checkout)
-    found = brought({"train": {"init": {"weights": "zoo/ssd"}}}, git("rev-parse", "HEAD"),
+    lacks = brought({"train": {"init": {"weights": "zoo/ssd"}}}, git("rev-parse", "HEAD"),
                     "data/weights/zoo/ssd/ckpt-0.index")  # fmt: skip
-    assert found == ([], [True])
+    assert lacks == ([], [True])
 
 
 def test_first_weights_in_the_home_of_nobody_are_said_to_be_missing(commit: str) -> None:
-    [(said, is_fatal)], _ = brought({"train": {"init": {"weights": "~nobody-of-that-name/ckpt-0"}}}, commit)
-    assert is_fatal and said.startswith("~nobody-of-that-name/ckpt-0: what its first weights come from is neither in")
+    [(lack_text, is_fatal)], _ = brought({"train": {"init": {"weights": "~nobody-of-that-name/ckpt-0"}}}, commit)
+    assert is_fatal and lack_text.startswith(
+        "~nobody-of-that-name/ckpt-0: what its first weights come from is neither in"
+    )
 
 
 @pytest.mark.parametrize("named", ["0a1b", "0a1b2c3d4e5f6071", "4e" * 16])
@@ -162,11 +169,11 @@ def test_the_run_that_it_continues_comes_along(commit: str, named: str) -> None:
     (work / "run").write_text("4e" * 16, encoding="utf-8")
     (work / "lock").touch()
     state = {"lineage": {"parents": [{"fingerprint": work.name, "step": 4}]}}
-    said, there = brought(
+    lacks, there = brought(
         {"train": {"continue_from": named}}, commit, f"{work}/1-run/00000004", f"{work}/lock", state=state
     )
     assert there == [True, False]
-    assert said == [("train.continue_from: the last checkpoint of run 0a1b2c3d4e5f6071 is taken as it is now", False)]
+    assert lacks == [("train.continue_from: the last checkpoint of run 0a1b2c3d4e5f6071 is taken as it is now", False)]
 
 
 @pytest.mark.parametrize(
@@ -178,5 +185,5 @@ def test_the_run_that_it_continues_comes_along(commit: str, named: str) -> None:
 )  # fmt: skip
 def test_a_run_that_it_continues_and_that_is_not_here_is_fatal(commit: str, state: dict, message: str) -> None:
     Path(".bakeoff/runs/7788").mkdir(parents=True)
-    [(said, is_fatal)], _ = brought({"train": {"continue_from": "0a1b"}}, commit, state=state)
-    assert is_fatal and said.startswith(message)
+    [(lack_text, is_fatal)], _ = brought({"train": {"continue_from": "0a1b"}}, commit, state=state)
+    assert is_fatal and lack_text.startswith(message)

@@ -36,11 +36,11 @@ def test_a_run_with_uncommitted_changes_comes_out_identical(tmp_path: Path) -> N
     (tmp_path / ".bakeoff/journal" / state["run_id"]).rename(tmp_path / "journal")  # MLflow alone knows it
     before = look(workspace)
 
-    said = json.loads(workspace.run(*BAKEOFF, "reproduce", state["run_id"][:9], "--json").stdout)
+    report = json.loads(workspace.run(*BAKEOFF, "reproduce", state["run_id"][:9], "--json").stdout)
 
-    assert (said["verdict"], said["missing"]) == ("identical", [])
-    assert [stage["same"] for stage in said["stages"]] == [True] * 4
-    assert state["weights_sha256"][:12] in said["because"]
+    assert (report["verdict"], report["missing"]) == ("identical", [])
+    assert [stage["same"] for stage in report["stages"]] == [True] * 4
+    assert state["weights_sha256"][:12] in report["because"]
     assert look(workspace) == before
     assert not (tmp_path / ".bakeoff/reproduce").exists()
     workspace.run(*BAKEOFF, "track", "sync")

@@ -121,10 +121,10 @@ def test_dvc_there_has_this_cache_these_secrets_and_remotes_that_count_from_here
     git("commit", "--quiet", "--all", "--message", "a remote")
     Path(".dvc/config.local").write_text("['remote \"store\"']\n    password = x%y\n", encoding="utf-8")
     with fresh_workspace(git("rev-parse", "HEAD"), None, keep=False) as folder:
-        found = configparser.ConfigParser(interpolation=None)
-        found.read(folder / ".dvc/config.local", encoding="utf-8")
-        assert found["cache"]["dir"] == str(Path(".dvc/cache").resolve())
-        remote = found["'remote \"store\"'"]
+        config = configparser.ConfigParser(interpolation=None)
+        config.read(folder / ".dvc/config.local", encoding="utf-8")
+        assert config["cache"]["dir"] == str(Path(".dvc/cache").resolve())
+        remote = config["'remote \"store\"'"]
         assert (remote["password"], remote["url"]) == ("x%y", str(Path("../stored").resolve()))
         assert has_remote(folder)
 
@@ -132,11 +132,11 @@ def test_dvc_there_has_this_cache_these_secrets_and_remotes_that_count_from_here
 # Commands in it.
 
 
-def test_its_words_come_line_by_line_without_the_chatter_of_dvc(tmp_path: Path) -> None:
+def test_its_output_comes_line_by_line_without_the_chatter_of_dvc(tmp_path: Path) -> None:
     script = "import os; print('Updating lock file x'); print(os.getcwd()); raise SystemExit(3)"
     shown: list[str] = []
-    code, said = run_command([sys.executable, "-c", script], tmp_path, shown.append)
-    assert (code, shown, said) == (3, [str(tmp_path)], ["Updating lock file x", str(tmp_path)])
+    code, lines = run_command([sys.executable, "-c", script], tmp_path, shown.append)
+    assert (code, shown, lines) == (3, [str(tmp_path)], ["Updating lock file x", str(tmp_path)])
 
 
 def test_it_knows_nothing_of_an_experiment_around_it_and_dvc_leaves_nothing_outside(
@@ -144,8 +144,8 @@ def test_it_knows_nothing_of_an_experiment_around_it_and_dvc_leaves_nothing_outs
 ) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "outer")
     script = "import os; print([os.environ.get(k) for k in ('DVC_EXP_NAME', 'DVC_SITE_CACHE_DIR')])"
-    _, said = run_command([sys.executable, "-c", script], tmp_path, lambda line: None)
-    assert said == [str([None, str(tmp_path / ".dvc/tmp/site")])]
+    _, lines = run_command([sys.executable, "-c", script], tmp_path, lambda line: None)
+    assert lines == [str([None, str(tmp_path / ".dvc/tmp/site")])]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX's")

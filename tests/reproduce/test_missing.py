@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bakeoff.reproduce.missing import Here, Lack, lacks
+from bakeoff.reproduce.missing import Here, Lack, find_lacks
 from bakeoff.reproduce.recorded import Recorded
 from bakeoff.tracking.lookup import TrackedRun
 from bakeoff.tracking.target import Target
@@ -21,16 +21,16 @@ WHOLE = Recorded(
 )  # fmt: skip
 
 
-def said(recorded: Recorded, here: Here = HERE) -> list[Lack]:
-    return lacks(recorded, here)
+def find(recorded: Recorded, here: Here = HERE) -> list[Lack]:
+    return find_lacks(recorded, here)
 
 
 def test_nothing_is_missing_of_a_run_of_this_machine_that_is_known_whole() -> None:
-    assert said(WHOLE) == []
+    assert find(WHOLE) == []
 
 
 def test_a_commit_of_another_clone_is_named_with_where_it_may_be() -> None:
-    assert said(WHOLE, replace(HERE, has_commit=False)) == [
+    assert find(WHOLE, replace(HERE, has_commit=False)) == [
         Lack(
             "commit 8d8d8d8d8d8d: is not in this repository; "
             "`git fetch` from the clone in which it was trained, on oven",
@@ -40,8 +40,8 @@ def test_a_commit_of_another_clone_is_named_with_where_it_may_be() -> None:
 
 
 def test_a_run_without_a_commit_cannot_be_made_again() -> None:
-    [lack] = said(replace(WHOLE, commit=None), replace(HERE, has_commit=False))
-    assert lack.is_fatal and lack.said.startswith("commit: none is known of this run; ")
+    [lack] = find(replace(WHOLE, commit=None), replace(HERE, has_commit=False))
+    assert lack.is_fatal and lack.text.startswith("commit: none is known of this run; ")
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_a_run_without_a_commit_cannot_be_made_again() -> None:
     ],
 )  # fmt: skip
 def test_what_leaves_nothing_to_try_is_fatal(change: dict, message: str) -> None:
-    [fatal] = [lack for lack in said(replace(WHOLE, **change)) if lack.is_fatal]
-    assert fatal.said.startswith(message)
+    [fatal] = [lack for lack in find(replace(WHOLE, **change)) if lack.is_fatal]
+    assert fatal.text.startswith(message)
 
 
 def test_a_record_that_does_not_agree_with_itself_is_named() -> None:
     run = TrackedRun("0f", {}, Target("local", "bakeoff"), damaged=["train/state.json", "source/changes.diff"])
     tags = {**WHOLE.tags, "bakeoff.weights_sha256": "6e"}
-    assert [(lack.said.partition("; ")[0], lack.is_fatal) for lack in said(replace(WHOLE, tags=tags, tracked=run))] == [
+    assert [(lack.text.partition("; ")[0], lack.is_fatal) for lack in find(replace(WHOLE, tags=tags, tracked=run))] == [
         ("source/changes.diff: is cut or was changed, for it is not what the run handed over", True),
         ("train/state.json: names other weights than the tag bakeoff.weights_sha256", False),
         ("train/state.json: is not what the run handed over, so what differs from it may be its own fault", False),
@@ -77,22 +77,22 @@ def test_a_record_that_does_not_agree_with_itself_is_named() -> None:
 
 
 def test_a_clean_run_needs_no_patch() -> None:
-    assert said(replace(WHOLE, patch=None, patch_sha256="none", is_dirty=True)) == []
+    assert find(replace(WHOLE, patch=None, patch_sha256="none", is_dirty=True)) == []
 
 
 def test_a_note_that_nobody_kept_is_no_hindrance() -> None:
-    [lack] = said(replace(WHOLE, patch=b"# not in here: notes.mp4 (1000001 bytes)\n", patch_sha256=None))
-    assert not lack.is_fatal and lack.said.startswith("notes.mp4: was there")
+    [lack] = find(replace(WHOLE, patch=b"# not in here: notes.mp4 (1000001 bytes)\n", patch_sha256=None))
+    assert not lack.is_fatal and lack.text.startswith("notes.mp4: was there")
 
 
 def test_each_other_version_and_each_other_part_of_the_machine_is_named() -> None:
     other = Here(True, "python 3.11.7, tensorflow 2.22.0", "x86_64; Other CPU; 2 cores; avx avx2")
-    assert [lack.said for lack in said(WHOLE, other)] == [
+    assert [lack.text for lack in find(WHOLE, other)] == [
         "tensorflow: was 2.21.0, is 2.22.0 here",
         "processor: Quick CPU then, Other CPU here; sums may be rounded in other places",
         "instructions: avx avx2 fma then, avx avx2 here; sums may be rounded in other places",
     ]
-    assert not any(lack.is_fatal for lack in said(WHOLE, other))
+    assert not any(lack.is_fatal for lack in find(WHOLE, other))
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ def test_each_other_version_and_each_other_part_of_the_machine_is_named() -> Non
     ],
 )  # fmt: skip
 def test_how_a_run_ended_is_said_where_that_matters(state: dict, message: str) -> None:
-    [lack] = said(replace(WHOLE, state={**WHOLE.state, **state}))
-    assert lack.said.startswith(message) and not lack.is_fatal
+    [lack] = find(replace(WHOLE, state={**WHOLE.state, **state}))
+    assert lack.text.startswith(message) and not lack.is_fatal
 
 
 def test_early_stopping_is_part_of_the_settings_and_no_hindrance() -> None:
-    assert said(replace(WHOLE, state={**WHOLE.state, "step": 5, "ended_by": "early_stopping"})) == []
+    assert find(replace(WHOLE, state={**WHOLE.state, "step": 5, "ended_by": "early_stopping"})) == []
 
 
 def test_what_a_run_of_an_earlier_version_did_not_say_is_named() -> None:
     bare = replace(WHOLE, tags={}, records_digest=None, run_yaml={})
-    assert [lack.said.split(",")[0].split(";")[0] for lack in said(bare)] == [
+    assert [lack.text.split(",")[0].split(";")[0] for lack in find(bare)] == [
         "models/config/run.yaml: is not known",
         "the digest of the records is not known",
         "the run did not say its versions of Python",
@@ -123,5 +123,5 @@ def test_what_a_run_of_an_earlier_version_did_not_say_is_named() -> None:
 
 
 def test_a_training_that_was_not_deterministic_promises_no_equal_weights() -> None:
-    [lack] = said(replace(WHOLE, run_yaml={"train": {"deterministic": False}}))
-    assert lack.said == "train.deterministic is false, so no two trainings of it are alike to the bit"
+    [lack] = find(replace(WHOLE, run_yaml={"train": {"deterministic": False}}))
+    assert lack.text == "train.deterministic is false, so no two trainings of it are alike to the bit"

@@ -43,11 +43,11 @@ def told_run(run_id: str, commit: str, **tags: str) -> Journal:
 @pytest.mark.parametrize("name", [OURS, OURS[:5], MLFLOWS, MLFLOWS[:6]])
 def test_a_run_is_found_by_the_beginning_of_our_id_and_of_mlflows(commit: str, name: str) -> None:
     told_run(OURS, commit).close()
-    found = recorded(name)
-    assert (found.run_id, found.commit, found.variant) == (OURS, commit, "ssd_tiny · cosine · low")
-    assert (found.patch, found.is_dirty, found.records_digest) == (PATCH.encode(), True, "9c")
-    assert (found.state, found.metrics) == (STATE, {"accuracy": 0.5})
-    assert found.history == ({"step": 2, "train/loss": 0.5},)
+    run = recorded(name)
+    assert (run.run_id, run.commit, run.variant) == (OURS, commit, "ssd_tiny · cosine · low")
+    assert (run.patch, run.is_dirty, run.records_digest) == (PATCH.encode(), True, "9c")
+    assert (run.state, run.metrics) == (STATE, {"accuracy": 0.5})
+    assert run.history == ({"step": 2, "train/loss": 0.5},)
 
 
 def test_what_the_run_handed_over_is_taken_and_not_what_lies_there_now(commit: str) -> None:
@@ -88,23 +88,23 @@ def test_a_run_that_dvc_restored_leads_to_the_one_that_made_it(commit: str) -> N
     TARGET.write(reused.folder)
     reused.tags({"bakeoff.reused": "true", "bakeoff.made_by": OURS})
     reused.close()
-    found = recorded("ab" * 16)
-    assert (found.run_id, found.commit) == (OURS, commit)
-    assert found.remarks == (f"DVC restored it; what is made again is the run that made it, {OURS}",)
+    run = recorded("ab" * 16)
+    assert (run.run_id, run.commit) == (OURS, commit)
+    assert run.remarks == (f"DVC restored it; what is made again is the run that made it, {OURS}",)
 
 
 def test_an_experiment_is_its_own_commit_and_needs_no_patch(commit: str) -> None:
-    run = Path("models/config/run.yaml")
-    run.parent.mkdir(parents=True)
-    run.write_text("variant: {model: ssd_tiny, lr: constant, memory: low}\n", encoding="utf-8")
+    run_yaml = Path("models/config/run.yaml")
+    run_yaml.parent.mkdir(parents=True)
+    run_yaml.write_text("variant: {model: ssd_tiny, lr: constant, memory: low}\n", encoding="utf-8")
     git("add", "--all")
     git("commit", "--quiet", "--message", "the experiment")
     made = git("rev-parse", "HEAD")
     git("update-ref", f"refs/exps/{commit[:2]}/{commit[2:]}/try-1", made)
     git("reset", "--quiet", "--hard", commit)
-    found = recorded("try-1")
-    assert (found.commit, found.patch, found.patch_sha256) == (made, None, "none")
-    assert (found.variant, found.experiment) == ("ssd_tiny · constant · low", "try-1")
+    run = recorded("try-1")
+    assert (run.commit, run.patch, run.patch_sha256) == (made, None, "none")
+    assert (run.variant, run.experiment) == ("ssd_tiny · constant · low", "try-1")
 
 
 def test_a_run_that_is_known_without_its_commit_is_made_from_its_experiment(commit: str) -> None:
@@ -120,6 +120,6 @@ def test_an_artifact_that_came_back_otherwise_is_noticed(commit: str, monkeypatc
     monkeypatch.setattr(
         lookup.TrackedRun, "_download", lambda self, name: PATCH[:-4].encode() if "diff" in name else None
     )
-    found = recorded(OURS)
-    assert found.tracked is not None and found.tracked.damaged == ["source/changes.diff"]
-    assert (found.state, found.metrics, found.history) == ({}, {}, ())
+    run = recorded(OURS)
+    assert run.tracked is not None and run.tracked.damaged == ["source/changes.diff"]
+    assert (run.state, run.metrics, run.history) == ({}, {}, ())

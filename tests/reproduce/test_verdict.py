@@ -14,7 +14,7 @@ from bakeoff.reproduce.verdict import (
     compare_records,
     compare_training,
     first_difference,
-    verdict,
+    reach_verdict,
 )
 
 HISTORY = (
@@ -34,7 +34,7 @@ OTHER = STATE | {"weights_sha256": "6e" * 32}
 def judged(
     *, state: dict = STATE, history: tuple = HISTORY, metrics: dict = METRICS, first: Recorded = FIRST
 ) -> Verdict:
-    return verdict(
+    return reach_verdict(
         [
             compare_records(first, "9c" * 32),
             compare_config(first, RUN_YAML),
@@ -45,8 +45,8 @@ def judged(
 
 
 def test_equal_weights_are_identical() -> None:
-    found = judged()
-    assert (found.outcome, found.stage, found.said) == (
+    verdict = judged()
+    assert (verdict.outcome, verdict.stage, verdict.text) == (
         Outcome.IDENTICAL,
         None,
         "the same weights, SHA-256 5d5d5d5d5d5d",
@@ -60,19 +60,19 @@ def test_the_speed_of_a_machine_is_no_difference() -> None:
 
 def test_other_weights_with_metrics_in_their_intervals_are_within_tolerance_and_say_the_first_other_step() -> None:
     history = (HISTORY[0], HISTORY[1] | {"train/loss": 1.26}, HISTORY[2])
-    found = judged(state=OTHER, history=history, metrics=METRICS | {"accuracy": 0.6})
-    assert (found.outcome, found.stage) == (Outcome.WITHIN, "train")
-    assert "another history from step 4 (train/loss is 1.26, was 1.25) on" in found.said
-    assert "other metrics (accuracy is 0.6, was 0.5), 1 of them judged, all within their intervals" in found.said
+    verdict = judged(state=OTHER, history=history, metrics=METRICS | {"accuracy": 0.6})
+    assert (verdict.outcome, verdict.stage) == (Outcome.WITHIN, "train")
+    assert "another history from step 4 (train/loss is 1.26, was 1.25) on" in verdict.text
+    assert "other metrics (accuracy is 0.6, was 0.5), 1 of them judged, all within their intervals" in verdict.text
 
 
 def test_metrics_outside_of_their_interval_differ_at_the_first_stage_that_did() -> None:
-    found = judged(state=OTHER, metrics=METRICS | {"accuracy": 0.61})
-    assert (found.outcome, found.stage) == (Outcome.DIFFERS, "train")
-    assert found.said.endswith("though the history, which has six digits, is the same")
+    verdict = judged(state=OTHER, metrics=METRICS | {"accuracy": 0.61})
+    assert (verdict.outcome, verdict.stage) == (Outcome.DIFFERS, "train")
+    assert verdict.text.endswith("though the history, which has six digits, is the same")
     same_weights = judged(metrics=METRICS | {"accuracy": 0.61})
     assert (same_weights.outcome, same_weights.stage) == (Outcome.DIFFERS, "evaluate")
-    assert same_weights.said == "metrics outside of their intervals: accuracy is 0.61, was 0.5 (0.4 to 0.6)"
+    assert same_weights.text == "metrics outside of their intervals: accuracy is 0.61, was 0.5 (0.4 to 0.6)"
 
 
 def test_a_tolerance_judges_every_number_instead_of_the_intervals() -> None:
@@ -84,9 +84,11 @@ def test_a_tolerance_judges_every_number_instead_of_the_intervals() -> None:
 
 def test_without_intervals_other_metrics_are_not_within_anything() -> None:
     first = replace(FIRST, metrics={"accuracy": 0.5})
-    found = compare_metrics(first, {"accuracy": 0.51})
-    assert found.within is False
-    assert found.said.endswith("(accuracy is 0.51, was 0.5), and no intervals to judge them by; --tolerance gives one")
+    verdict = compare_metrics(first, {"accuracy": 0.51})
+    assert verdict.within is False
+    assert verdict.text.endswith(
+        "(accuracy is 0.51, was 0.5), and no intervals to judge them by; --tolerance gives one"
+    )
 
 
 def test_a_metric_that_is_gone_or_undefined_is_outside() -> None:
@@ -100,16 +102,16 @@ def test_an_interval_that_is_undefined_judges_nothing() -> None:
 
 
 def test_other_records_differ_at_build_records() -> None:
-    found = verdict([compare_records(FIRST, "7a" * 32)])
-    assert (found.outcome, found.stage) == (Outcome.DIFFERS, "build_records")
-    assert found.said == "other records: digest 7a7a7a7a7a7a, was 9c9c9c9c9c9c"
+    verdict = reach_verdict([compare_records(FIRST, "7a" * 32)])
+    assert (verdict.outcome, verdict.stage) == (Outcome.DIFFERS, "build_records")
+    assert verdict.text == "other records: digest 7a7a7a7a7a7a, was 9c9c9c9c9c9c"
 
 
 def test_another_run_yaml_names_its_keys_but_not_where_copies_go() -> None:
     untracked = RUN_YAML | {"track": {"kind": "none"}, "variant": {"track": "none"}, "digest": "2"}
     assert compare_config(FIRST, untracked).same is True
-    found = verdict([compare_config(FIRST, untracked | {"lr": {"peak": 0.2}})])
-    assert (found.outcome, found.stage, found.said) == (
+    verdict = reach_verdict([compare_config(FIRST, untracked | {"lr": {"peak": 0.2}})])
+    assert (verdict.outcome, verdict.stage, verdict.text) == (
         Outcome.DIFFERS, "render_config", "another run.yaml: lr.peak is 0.2, was 0.1",
     )  # fmt: skip
 
@@ -118,11 +120,11 @@ def test_another_run_yaml_names_its_keys_but_not_where_copies_go() -> None:
 def test_a_run_that_was_cut_off_is_within_tolerance_if_its_history_is_the_same_to_there(ended_by: str) -> None:
     first = replace(FIRST, state=STATE | {"steps": 6, "ended_by": ended_by})
     longer = (*HISTORY, {"step": 6, "train/loss": 1.0})
-    found = verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, longer)])
-    assert (found.outcome, found.said) == (Outcome.WITHIN, "the same history in all 4 steps that both took")
+    verdict = reach_verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, longer)])
+    assert (verdict.outcome, verdict.text) == (Outcome.WITHIN, "the same history in all 4 steps that both took")
     changed = (HISTORY[0] | {"train/loss": 1.75}, *longer[1:])
-    found = verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, changed)])
-    assert (found.outcome, found.stage) == (Outcome.DIFFERS, "train")
+    verdict = reach_verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, changed)])
+    assert (verdict.outcome, verdict.stage) == (Outcome.DIFFERS, "train")
 
 
 def test_a_line_that_only_one_history_has_is_a_difference() -> None:
@@ -137,14 +139,16 @@ def test_losses_that_are_no_number_in_both_are_the_same() -> None:
 
 def test_equal_metrics_without_known_weights_are_within_tolerance_and_not_identical() -> None:
     first = replace(FIRST, state={})
-    found = judged(first=first)
-    assert (found.outcome, found.stage) == (Outcome.WITHIN, None)
-    assert found.said.endswith("no weights are known")
+    verdict = judged(first=first)
+    assert (verdict.outcome, verdict.stage) == (Outcome.WITHIN, None)
+    assert verdict.text.endswith("no weights are known")
 
 
 def test_nothing_known_is_not_called_the_same() -> None:
-    assert verdict([Compared("build_records", None, "")]).outcome == Outcome.DIFFERS
+    assert reach_verdict([Compared("build_records", None, "")]).outcome == Outcome.DIFFERS
 
 
 def test_the_first_stages_alone_can_be_identical() -> None:
-    assert verdict([compare_records(FIRST, "9c" * 32), compare_config(FIRST, RUN_YAML)]).outcome == Outcome.IDENTICAL
+    assert (
+        reach_verdict([compare_records(FIRST, "9c" * 32), compare_config(FIRST, RUN_YAML)]).outcome == Outcome.IDENTICAL
+    )

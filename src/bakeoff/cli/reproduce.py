@@ -38,47 +38,47 @@ def make_again(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--tolerance: must be 0 or more, got {arguments.tolerance}")
     out = sys.stderr if arguments.json else sys.stdout
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, file=out, flush=True)
 
     end_as_by_ctrl_c()
     reconcile()
     attempt = again.Attempt(recorded(arguments.which))
-    say(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")
+    print_line(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")
     for remark in attempt.recorded.remarks:
-        say(f"note: {remark}")
+        print_line(f"note: {remark}")
     try:
-        again.make_again(attempt, say, until=arguments.until, tolerance=arguments.tolerance, keep=arguments.keep)
+        again.make_again(attempt, print_line, until=arguments.until, tolerance=arguments.tolerance, keep=arguments.keep)
     except again.CannotBeTried as error:
         if arguments.json:
             print(_as_json(attempt, str(error)))
         raise
-    found = attempt.verdict
-    say(f"verdict: {found.outcome}{f' at {found.stage}' if found.stage else ''}: {found.said}")
+    verdict = attempt.verdict
+    print_line(f"verdict: {verdict.outcome}{f' at {verdict.stage}' if verdict.stage else ''}: {verdict.text}")
     if attempt.kept:
-        say(f"workspace: {attempt.kept} stays; remove it when you are done")
-    if again.print_verdict(attempt):
-        say("the run has the verdict as the tag bakeoff.reproduced")
+        print_line(f"workspace: {attempt.kept} stays; remove it when you are done")
+    if again.tag_verdict(attempt):
+        print_line("the run has the verdict as the tag bakeoff.reproduced")
     if arguments.track and (run_id := again.report_as_run(attempt)):
-        say(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
+        print_line(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
     if arguments.json:
         print(_as_json(attempt, None))
-    if found.outcome == Outcome.DIFFERS:
+    if verdict.outcome == Outcome.DIFFERS:
         sys.exit(DIFFERS)
 
 
 def _as_json(attempt: "Attempt", why_not: str | None) -> str:
-    found = None if why_not else attempt.verdict
+    verdict = None if why_not else attempt.verdict
     tree = {
         "version": JSON_VERSION,
         "run": attempt.recorded.run_id,
         "commit": attempt.recorded.commit,
-        "verdict": found.outcome.value if found else "not tried",
-        "stage": found.stage if found else None,
-        "because": found.said if found else why_not,
-        "missing": [{"said": lack.said, "fatal": lack.is_fatal} for lack in attempt.lacks],
+        "verdict": verdict.outcome.value if verdict else "not tried",
+        "stage": verdict.stage if verdict else None,
+        "because": verdict.text if verdict else why_not,
+        "missing": [{"said": lack.text, "fatal": lack.is_fatal} for lack in attempt.lacks],
         "stages": [
-            {"stage": one.stage, "same": one.same, "said": one.said, "seconds": round(attempt.seconds[one.stage])}
+            {"stage": one.stage, "same": one.same, "said": one.text, "seconds": round(attempt.seconds[one.stage])}
             for one in attempt.compared
         ],
         "workspace": str(attempt.kept) if attempt.kept else None,

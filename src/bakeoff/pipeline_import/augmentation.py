@@ -23,26 +23,26 @@ CROP_LIMITS = {
 }
 DEFAULT_PADDING = [PADDED[1]] * 2  # of that API
 
-Found = dict[tuple[str, ...], Any]  # by key within `train.augment`
+Settings = dict[tuple[str, ...], Any]  # by key within `train.augment`
 
 
 def read_augmentation(train: Block, report: Report) -> dict[str, Any]:
     """Return settings of `train.augment`; what has no counterpart is left to the report."""
-    found: Found = {}
+    settings: Settings = {}
     names: list[str] = []
     for option in train.inners("data_augmentation_options"):
         chosen = option.chosen("preprocessing_step")
         if chosen is None or chosen not in READERS:
             continue
         step = READERS[chosen](option.inner(chosen), chosen, report)
-        if found.keys() & step.keys() - {("fill",)}:
+        if settings.keys() & step.keys() - {("fill",)}:
             report.change(option, chosen, "is there twice, and here it can be only once; the last one counts")
-        found |= step
+        settings |= step
         names.append(chosen)
     if names != (ordered := sorted(names, key=ORDER.index)):
         report.change(train, "data_augmentation_options", f"are done in this order here: {', '.join(ordered)}")
     tree: dict[str, Any] = {}
-    for (*path, last), value in found.items():
+    for (*path, last), value in settings.items():
         inner = tree
         for key in path:
             inner = inner.setdefault(key, {})
@@ -50,22 +50,22 @@ def read_augmentation(train: Block, report: Report) -> dict[str, Any]:
     return tree
 
 
-def _read_turn(block: Block, name: str, report: Report) -> Found:
+def _read_turn(block: Block, name: str, report: Report) -> Settings:
     [key] = [key for key, step in TURNS.items() if step == name]
     return {("turn", key): block.get("probability")}
 
 
-def _read_resize(block: Block, name: str, report: Report) -> Found:
+def _read_resize(block: Block, name: str, report: Report) -> Settings:
     block.pass_over("target_height", "target_width")
     report.change(block, "", "images are brought to the network's own input size here")
     return {("resize",): list(METHODS)}
 
 
-def _read_crop(block: Block, name: str, report: Report) -> Found:
+def _read_crop(block: Block, name: str, report: Report) -> Settings:
     return {("crop",): {"kind": "single"} | _read_way(block, report)}
 
 
-def _read_crops(block: Block, name: str, report: Report) -> Found:
+def _read_crops(block: Block, name: str, report: Report) -> Settings:
     ways = [_read_way(operation, report) for operation in block.inners("operations")]
     return {("crop",): {"kind": "ssd"} | ({"ways": ways} if ways else {})}
 
@@ -81,7 +81,7 @@ def _read_way(block: Block, report: Report) -> dict[str, Any]:
     return way
 
 
-def _read_pad(block: Block, name: str, report: Report) -> Found:
+def _read_pad(block: Block, name: str, report: Report) -> Settings:
     sizes = [f"{most}_image_{side}" for most in ("min", "max") for side in ("height", "width")]
     if any(block.has(size) for size in sizes):
         report.change(block, next(filter(block.has, sizes)), "canvases are as large as twice the image here")
@@ -89,7 +89,7 @@ def _read_pad(block: Block, name: str, report: Report) -> Found:
     return _make_canvas(*PADDED) | _read_fill(block)
 
 
-def _read_crop_and_pad(block: Block, name: str, report: Report) -> Found:
+def _read_crop_and_pad(block: Block, name: str, report: Report) -> Settings:
     least, most = block.get("min_padded_size_ratio"), block.get("max_padded_size_ratio") or DEFAULT_PADDING
     if block.get("random_coef") < 1:
         return _read_zoom(block, max(most), report) | _read_fill(block)
@@ -101,12 +101,12 @@ def _read_crop_and_pad(block: Block, name: str, report: Report) -> Found:
     return _make_canvas(min(smallest, largest), largest) | _read_fill(block)
 
 
-def _make_canvas(smallest: float, largest: float) -> Found:
+def _make_canvas(smallest: float, largest: float) -> Settings:
     canvas = {"probability": 1.0, "smallest": smallest, "largest": largest, "keep_aspect": False}
     return {("expand", key): value for key, value in canvas.items()}
 
 
-def _read_zoom(block: Block, largest: float, report: Report) -> Found:
+def _read_zoom(block: Block, largest: float, report: Report) -> Settings:
     low, high = block.get("min_aspect_ratio"), block.get("max_aspect_ratio")
     block.pass_over("min_object_covered", "overlap_thresh", "max_area")
     zoom = {
@@ -119,17 +119,17 @@ def _read_zoom(block: Block, largest: float, report: Report) -> Found:
     return {("zoom", key): value for key, value in zoom.items()}
 
 
-def _read_fill(block: Block) -> Found:
+def _read_fill(block: Block) -> Settings:
     """That API fills with the image's average unless it is given three numbers."""
     levels = block.get("pad_color")
     return {("fill",): [min(255.0, max(0.0, level)) for level in levels] if len(levels) == 3 else []}
 
 
-def _read_limit(block: Block, name: str, report: Report) -> Found:
+def _read_limit(block: Block, name: str, report: Report) -> Settings:
     return {("colour", name.removeprefix("random_adjust_")): block.get("max_delta")}
 
 
-def _read_factors(block: Block, name: str, report: Report) -> Found:
+def _read_factors(block: Block, name: str, report: Report) -> Settings:
     low, high = 1 - block.get("min_delta"), block.get("max_delta") - 1
     share = round_off(min(MOST_FACTOR, max(low, high)))
     if not math.isclose(low, high, abs_tol=TOLERANCE) or share < high:
@@ -137,20 +137,20 @@ def _read_factors(block: Block, name: str, report: Report) -> Found:
     return {("colour", name.removeprefix("random_adjust_")): share}
 
 
-def _read_distortion(block: Block, name: str, report: Report) -> Found:
+def _read_distortion(block: Block, name: str, report: Report) -> Settings:
     number = block.get("color_ordering")
     if number not in range(len(ORDERS)):
         report.change(block, "color_ordering", f"0 here, for {number}; that API refuses it")
         number = 0
-    colour: Found = {("colour", key): value for key, value in DISTORTED.items()}
+    colour: Settings = {("colour", key): value for key, value in DISTORTED.items()}
     return colour | {("colour", "orders"): [list(ORDERS[number])]}
 
 
-def _read_grey(block: Block, name: str, report: Report) -> Found:
+def _read_grey(block: Block, name: str, report: Report) -> Settings:
     return {("colour", "grey"): block.get("probability") if name == "random_rgb_to_gray" else 1.0}
 
 
-READERS: dict[str, Callable[[Block, str, Report], Found]] = {
+READERS: dict[str, Callable[[Block, str, Report], Settings]] = {
     **dict.fromkeys(TURNS.values(), _read_turn),
     "random_resize_method": _read_resize,
     "random_crop_image": _read_crop,

@@ -48,7 +48,7 @@ def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
     else:
         has_levels = extractor.chosen("feature_pyramid_oneof") or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
         kind, known = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
-        backbone = next((ours for word, ours in NEAREST if word in plain and ours in known), "mobilenet_v2")
+        backbone = next((ours for part, ours in NEAREST if part in plain and ours in known), "mobilenet_v2")
         report.replace(extractor, "type", repr(name) if name else "network without a type", repr(known[backbone]))
     theirs = (names.PYRAMIDS if kind == "ssd_fpn" else names.MAPS)[backbone]
     if name == plain == theirs.removesuffix("_keras"):

@@ -1,7 +1,7 @@
 """The text of a pipeline.config -> protobuf's message and the place of each field, or every mistake at once.
 
 text_format.Parse reads the values, but it stops at the first mistake and keeps no places. So the file is gone through
-once before, in words that text_format's own tokenizer cuts, and Parse is asked about each value by itself.
+once before, in tokens of text_format's own tokenizer, and Parse is asked about each value by itself.
 """
 
 import math
@@ -99,25 +99,25 @@ def find_places(text: str) -> tuple[Place, list[tuple[Spot, str]]]:
 
 
 class _Walk:
-    """A way through a text, word by word. A field whose descriptor is None is not checked."""
+    """A way through a text, token by token. A field whose descriptor is None is not checked."""
 
     def __init__(self, text: str) -> None:
         self.mistakes: list[tuple[Spot, str]] = []
-        self._words = text_format.Tokenizer(text.split("\n"))
+        self._tokens = text_format.Tokenizer(text.split("\n"))
 
     def read_block(self, kind: Descriptor | None, place: Place, key: str, *, depth: int, opened: str = "") -> None:
         """Read all fields up to the mark that closes the block, or to the end of the text."""
         closing = CLOSING.get(opened, "")
-        while self._words.token != closing:
-            if self._words.AtEnd():
+        while self._tokens.token != closing:
+            if self._tokens.AtEnd():
                 raise self._mistake(f"the block opened in line {place.spot.line} is never closed")
             self._read_field(kind, place, key, depth)
-            if not self._words.TryConsume(","):
-                self._words.TryConsume(";")
-        self._words.NextToken()
+            if not self._tokens.TryConsume(","):
+                self._tokens.TryConsume(";")
+        self._tokens.NextToken()
 
     def _read_field(self, kind: Descriptor | None, place: Place, key: str, depth: int) -> None:
-        name = self._words.token
+        name = self._tokens.token
         if not NAME.fullmatch(name):
             raise self._mistake(f"a field's name must stand here, got {self._next()}")
         if len(name) > MAX_NAME:
@@ -125,18 +125,18 @@ class _Walk:
         spot = self._take()
         key = f"{key}.{name}" if key else name
         known = self._check_name(kind, name, place, key, spot)
-        colon = self._words.TryConsume(":")
-        if self._words.token == "[":
+        colon = self._tokens.TryConsume(":")
+        if self._tokens.token == "[":
             if known and not known.is_repeated:
                 self.mistakes.append((spot, f"{key}: is no list; it holds one value"))
                 known = None
-            found = self._read_list(known, name, key, depth, colon=colon)
-        elif colon or self._words.token in CLOSING:
-            found = [self._read_value(known, key, spot, depth)]
+            places = self._read_list(known, name, key, depth, colon=colon)
+        elif colon or self._tokens.token in CLOSING:
+            places = [self._read_value(known, key, spot, depth)]
         else:
             raise self._mistake(f"after {name!r} must stand : or {{, got {self._next()}")
-        if known and found:
-            place.fields.setdefault(name, []).extend(found)
+        if known and places:
+            place.fields.setdefault(name, []).extend(places)
 
     def _check_name(
         self, kind: Descriptor | None, name: str, place: Place, key: str, spot: Spot
@@ -166,86 +166,86 @@ class _Walk:
         if not colon and known and not known.message_type:
             raise self._mistake(f"after {name!r} must stand : before a list of plain values")
         opened = self._take().line
-        found: list[Place] = []
-        while not self._words.TryConsume("]"):
-            if found and not self._words.TryConsume(","):
+        places: list[Place] = []
+        while not self._tokens.TryConsume("]"):
+            if places and not self._tokens.TryConsume(","):
                 between = f"between the values of a list (opened in line {opened})"
                 raise self._mistake(f"{between} must stand ',', got {self._next()}")
-            found.append(self._read_value(known, key, None, depth))
-        return found
+            places.append(self._read_value(known, key, None, depth))
+        return places
 
     def _read_value(self, known: FieldDescriptor | None, key: str, spot: Spot | None, depth: int) -> Place:
         """Read a value or a block; without a spot it stands where it begins."""
-        kind, wrong, word = known.message_type if known else None, None, self._words.token
-        if word in CLOSING:
+        kind, wrong, token = known.message_type if known else None, None, self._tokens.token
+        if token in CLOSING:
             if depth >= MAX_DEPTH:
                 raise self._mistake(f"blocks must not be nested deeper than {MAX_DEPTH}")
             start = self._take()
             place = Place(spot or start)
             listed = kind if kind and name_of(kind) not in OPAQUE else None
-            self.read_block(listed, place, key, depth=depth + 1, opened=word)
+            self.read_block(listed, place, key, depth=depth + 1, opened=token)
             wrong = f"must be {RULES[known.type]}, got a block {{ }}" if known and not kind else None
         else:
-            word = self._read_plain()
+            token = self._read_plain()
             place = Place(spot or self._last())
-            wrong = _find_wrong(known, word) if known else None
+            wrong = _find_wrong(known, token) if known else None
         if wrong:
             self.mistakes.append((place.spot, f"{key}: {wrong}"))
         return place
 
     def _read_plain(self) -> str:
         """Return a number or a name as it stands, or a text in quotes."""
-        word = self._words.token
-        if VALUE.fullmatch(word):
-            self._words.NextToken()
-            return word
-        if word[:1] not in QUOTES:
-            is_number = word[:1].isdigit() or word[:1] == "."
+        token = self._tokens.token
+        if VALUE.fullmatch(token):
+            self._tokens.NextToken()
+            return token
+        if token[:1] not in QUOTES:
+            is_number = token[:1].isdigit() or token[:1] == "."
             raise self._mistake(f"{'not a number:' if is_number else 'a value must stand here, got'} {self._next()}")
-        if len(word) < 2 or word[-1] != word[0]:
-            raise self._mistake(f"a text must end on its line with {word[0]}, got {_shorten(word)}")
+        if len(token) < 2 or token[-1] != token[0]:
+            raise self._mistake(f"a text must end on its line with {token[0]}, got {_shorten(token)}")
         try:
             with warnings.catch_warnings(action="error"):  # of an escape that does not exist Python only warns
-                return repr(self._words.ConsumeString())
+                return repr(self._tokens.ConsumeString())
         except (text_format.ParseError, Warning):
             reason = (
-                f"a text must end on its line and be UTF-8, with escapes like \\n, \\' and \\303, got {_shorten(word)}"
+                f"a text must end on its line and be UTF-8, with escapes like \\n, \\' and \\303, got {_shorten(token)}"
             )
             raise SyntaxMistake(self._last(), reason) from None
 
     def _take(self) -> Spot:
-        """Go on by a word and return where it stood."""
-        self._words.NextToken()
+        """Take the next token and return where it stood."""
+        self._tokens.NextToken()
         return self._last()
 
     def _last(self) -> Spot:
-        """Return where the word stood that was read last."""
-        place = self._words.ParseErrorPreviousToken("")
+        """Return where the token stood that was read last."""
+        place = self._tokens.ParseErrorPreviousToken("")
         return Spot(place.GetLine(), place.GetColumn())
 
     def _next(self) -> str:
-        return "the end of the file" if self._words.AtEnd() else repr(_shorten(self._words.token))
+        return "the end of the file" if self._tokens.AtEnd() else repr(_shorten(self._tokens.token))
 
     def _mistake(self, reason: str) -> SyntaxMistake:
-        place = self._words.ParseError("")
+        place = self._tokens.ParseError("")
         return SyntaxMistake(Spot(place.GetLine(), place.GetColumn()), reason)
 
 
-def _find_wrong(known: FieldDescriptor, word: str) -> str | None:
+def _find_wrong(known: FieldDescriptor, token: str) -> str | None:
     """Return what Parse has against a value that is no block, or None."""
-    if known.type == FieldDescriptor.TYPE_STRING and word[0] in QUOTES:
+    if known.type == FieldDescriptor.TYPE_STRING and token[0] in QUOTES:
         return None
     message = new_message(name_of(known.containing_type))
     try:
-        text_format.Parse(f"{known.name}: {word}", message)
+        text_format.Parse(f"{known.name}: {token}", message)
     except text_format.ParseError:
         if known.enum_type:
-            return f"no such choice {_shorten(word)}; {choices(_shorten(word), known.enum_type.values_by_name)}"
-        return f"must be {RULES[known.type]}, got {_shorten(word)}"
+            return f"no such choice {_shorten(token)}; {choices(_shorten(token), known.enum_type.values_by_name)}"
+        return f"must be {RULES[known.type]}, got {_shorten(token)}"
     value = getattr(message, known.name)
     values = value if known.is_repeated else [value]
     finite = known.type != FieldDescriptor.TYPE_DOUBLE or all(map(math.isfinite, values))
-    return None if finite else f"must be a finite number, got {_shorten(word)}"
+    return None if finite else f"must be a finite number, got {_shorten(token)}"
 
 
 def _shorten(text: str) -> str:

@@ -13,7 +13,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.reproduce import verdict
 from bakeoff.reproduce.data import bring
 from bakeoff.reproduce.fresh import fresh_workspace, run_command
-from bakeoff.reproduce.missing import Here, Lack, cut_off, lacks
+from bakeoff.reproduce.missing import Here, Lack, find_lacks, is_cut_off
 from bakeoff.reproduce.recorded import Recorded
 from bakeoff.reproduce.verdict import BUILD_RECORDS, EVALUATE, RENDER_CONFIG, STAGES, TRAIN, Compared, Verdict
 from bakeoff.tracking.journal import Journal
@@ -27,7 +27,7 @@ UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
 REPRODUCED, REPRODUCED_AT = "bakeoff.reproduced", "bakeoff.reproduced_at"
 OF, OF_IN_MLFLOW = "bakeoff.reproduction_of", "bakeoff.reproduction_of_mlflow_run"
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 class CannotBeTried(WorkspaceError):
@@ -36,7 +36,7 @@ class CannotBeTried(WorkspaceError):
 
 @dataclass
 class Attempt:
-    """What came of it, as far as it came."""
+    """What came of making a run again, as far as it came."""
 
     recorded: Recorded
     lacks: list[Lack] = field(default_factory=list)
@@ -47,33 +47,39 @@ class Attempt:
 
     @property
     def verdict(self) -> Verdict:
-        return verdict.verdict(self.compared)
+        return verdict.reach_verdict(self.compared)
 
 
-def make_again(attempt: Attempt, say: Say, *, until: str, tolerance: float | None, keep: bool) -> None:
+def make_again(attempt: Attempt, print_line: PrintLine, *, until: str, tolerance: float | None, keep: bool) -> None:
     """Fill the attempt in; raise CannotBeTried if what is missing leaves nothing to try."""
     recorded = attempt.recorded
-    _name(attempt, lacks(recorded, Here.now(recorded.commit)), say)
+    _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
     assert recorded.commit
     with fresh_workspace(recorded.commit, recorded.patch, keep=keep) as folder:
         attempt.kept = folder if keep else None
-        say(f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}")
-        _name(attempt, [*_lacking_stages(folder), *bring(recorded.run_yaml, recorded.state, folder, say)], say)
+        print_line(
+            f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}"
+        )
+        _report_lacks(
+            attempt,
+            [*_lacking_stages(folder), *bring(recorded.run_yaml, recorded.state, folder, print_line)],
+            print_line,
+        )
         _keep_to_itself(folder / workspace.PARAMS)
         for stage in STAGES[: STAGES.index(until) + 1]:
-            if stage == EVALUATE and cut_off(recorded) and attempt.compared[-1].same is not True:
+            if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated
-            attempt.seconds[stage] = _run_stage(stage, folder, say)
+            attempt.seconds[stage] = _run_stage(stage, folder, print_line)
             compared = _compare(stage, recorded, folder, tolerance)
             attempt.compared.append(compared)
-            say(f"{stage}: {compared.said} ({attempt.seconds[stage]:.0f} s)")
+            print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
             if compared.same is False and stage in (BUILD_RECORDS, RENDER_CONFIG):
                 break  # what comes after it is of something else
         attempt.made = result_in(folder)
 
 
-def print_verdict(attempt: Attempt) -> bool:
-    """Return whether it could be told: a run that is tracked nowhere has nothing to tag."""
+def tag_verdict(attempt: Attempt) -> bool:
+    """Return whether the run could be tagged: a run that is tracked nowhere cannot."""
     run = attempt.recorded.tracked
     if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
         return False
@@ -101,12 +107,12 @@ def report_as_run(attempt: Attempt) -> str | None:
     return run_id
 
 
-def _name(attempt: Attempt, found: list[Lack], say: Say) -> None:
-    """Say all that is missing, before the first that is fatal ends it."""
-    attempt.lacks += found
-    for lack in found:
-        say(f"{'missing' if lack.is_fatal else 'note'}: {lack.said}")
-    if fatal := [lack.said for lack in found if lack.is_fatal]:
+def _report_lacks(attempt: Attempt, lacking: list[Lack], print_line: PrintLine) -> None:
+    """Print all that is missing, before the first that is fatal ends it."""
+    attempt.lacks += lacking
+    for lack in lacking:
+        print_line(f"{'missing' if lack.is_fatal else 'note'}: {lack.text}")
+    if fatal := [lack.text for lack in lacking if lack.is_fatal]:
         raise CannotBeTried(f"{attempt.recorded.called}: cannot be made again, for something is missing: {fatal[0]}")
 
 
@@ -126,15 +132,15 @@ def _keep_to_itself(params: Path) -> None:
     params.write_text("".join([*lines, UNTRACKED]), encoding="utf-8")
 
 
-def _run_stage(stage: str, folder: Path, say: Say) -> float:
+def _run_stage(stage: str, folder: Path, print_line: PrintLine) -> float:
     """Run it for real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
-    say(f"{stage}: runs")
+    print_line(f"{stage}: runs")
     began = time.monotonic()
     command = dvc.command("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
-    code, words = run_command(command, folder, lambda line: say(f"  {line}"))
+    code, lines = run_command(command, folder, lambda line: print_line(f"  {line}"))
     if code:
-        last = [line for line in words if line and not line.startswith("ERROR")][-1:]
-        raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its words stand above")
+        last = [line for line in lines if line and not line.startswith("ERROR")][-1:]
+        raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its output stands above")
     return time.monotonic() - began
 
 
@@ -151,10 +157,10 @@ def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | No
 
 
 def _tags(attempt: Attempt) -> Mapping[str, str]:
-    found = attempt.verdict
-    where = f" at {found.stage}" if found.stage else ""
+    reached = attempt.verdict
+    where = f" at {reached.stage}" if reached.stage else ""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return {REPRODUCED: f"{found.outcome}{where}", REPRODUCED_AT: at}
+    return {REPRODUCED: f"{reached.outcome}{where}", REPRODUCED_AT: at}
 
 
 def _journal(run: TrackedRun, run_id: str) -> Journal:

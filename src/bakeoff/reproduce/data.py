@@ -36,26 +36,28 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
     """Bring raw data that DVC has, by .dvc files of that commit which name what the run read; say where it is not."""
     folders = (workspace / RAW, workspace / WEIGHTS)
     files = [file for folder in folders for file in sorted(folder.rglob("*.dvc"))]
-    found = {file: [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])] for file in files}
+    outputs = {
+        file: [file.parent / out["path"] for out in parse_yaml(read_text(file)).get("outs", [])] for file in files
+    }
     wanted = [workspace / path for path in paths]
     named = {
         file.relative_to(workspace).as_posix(): outs
-        for file, outs in found.items()
+        for file, outs in outputs.items()
         if any(out.is_relative_to(path) or path.is_relative_to(out) for out in outs for path in wanted)
     }
     if not named:
         return "in DVC"
-    code, words = run_command(dvc.command("checkout", *named), workspace, lambda line: None)
+    code, lines = run_command(dvc.command("checkout", *named), workspace, lambda line: None)
     remote = has_remote(workspace)
     if code and remote:
         show(f"{', '.join(named)}: what DVC's cache lacks is pulled from its remote")
-        code, words = run_command(dvc.command("pull", *named), workspace, show)
+        code, lines = run_command(dvc.command("pull", *named), workspace, show)
     if not code:
         return "in DVC"
     for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
         shutil.rmtree(out, ignore_errors=True)
         out.unlink(missing_ok=True)
-    errors = (line.removeprefix("ERROR: ").partition(" - ")[0] for line in words if line.startswith("ERROR"))
+    errors = (line.removeprefix("ERROR: ").partition(" - ")[0] for line in lines if line.startswith("ERROR"))
     reason = next(errors, "it did not say why")
     return f"in DVC's cache nor in its remote ({reason})" if remote else "in DVC's cache, which has no remote"
 
@@ -92,8 +94,8 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
     kept = fetched() / weights
     if len(weights) == ID_LENGTH and not (main_workspace() / weights).exists():
         if not kept.is_dir():
-            said = f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more"
-            yield Lack(said, True)
+            text = f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more"
+            yield Lack(text, True)
             return
         place = workspace / kept.relative_to(main_workspace())
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +107,7 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
 
 def _files_of(init: Mapping[str, Any]) -> list[str]:
     """List the files and folders that `train.init` means; of a TensorFlow checkpoint, which is a prefix, its parts."""
-    found = []
+    files = []
     for text in (str(init[key]) for key in ("weights", "names") if init.get(key)):
         try:
             path = find_place(text)
@@ -116,8 +118,8 @@ def _files_of(init: Mapping[str, Any]) -> list[str]:
         parts = [path]
         if here.with_name(f"{here.name}.index").is_file():
             parts = [prefix.with_name(part.name) for part in sorted(here.parent.glob(f"{glob.escape(here.name)}.*"))]
-        found += [part.as_posix() for part in parts]
-    return found
+        files += [part.as_posix() for part in parts]
+    return files
 
 
 def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
@@ -128,8 +130,8 @@ def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Pa
     parents = (state.get("lineage") or {}).get("parents") or [{}]
     fingerprint = str(parents[-1].get("fingerprint") or "")
     if not fingerprint or not in_flight(fingerprint).is_dir():
-        said = f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more"
-        yield Lack(said, True)
+        text = f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more"
+        yield Lack(text, True)
     elif not fingerprint.startswith(str(named)) and (read_text(in_flight(fingerprint) / "run") or "").strip() != named:
         yield Lack(f"train.continue_from: must be a fingerprint or an id of ours to be followed, got {named}", True)
     else:

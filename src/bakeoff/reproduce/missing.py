@@ -18,7 +18,9 @@ SHORT = 12  # characters of a commit or digest
 
 @dataclass(frozen=True)
 class Lack:
-    said: str
+    """Something that is missing, in words."""
+
+    text: str
     is_fatal: bool = False  # without it nothing can be tried
 
 
@@ -35,15 +37,15 @@ class Here:
         return cls(commit is not None and git.has_commit(commit), system.versions(), system.processor())
 
 
-def lacks(recorded: Recorded, here: Here) -> list[Lack]:
+def find_lacks(recorded: Recorded, here: Here) -> list[Lack]:
     return [*_of_code(recorded, here), *_of_outcome(recorded), *_of_settings(recorded), *_of_machine(recorded, here)]
 
 
 def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
     commit = recorded.commit
     if commit is None:
-        said = "commit: none is known of this run; it was trained outside of git, or is known by its files only"
-        yield Lack(said, True)
+        text = "commit: none is known of this run; it was trained outside of git, or is known by its files only"
+        yield Lack(text, True)
         return
     if not here.has_commit:
         where = recorded.tags.get("bakeoff.host")
@@ -72,7 +74,7 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
             yield Lack("models/train, models/evaluation: neither is known, so there is nothing to compare with", True)
         else:
             yield Lack("models/train: is not known, so weights cannot be compared, only the metrics")
-    elif cut_off(recorded):
+    elif is_cut_off(recorded):
         how = "stopped by hand" if state["ended_by"] == "stop" else "ended by train.max_minutes"
         where = f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say"
         if recorded.history:
@@ -92,7 +94,7 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
         yield Lack("models/evaluation/metrics.json: is not known, so the metrics are not compared")
 
 
-def cut_off(recorded: Recorded) -> bool:
+def is_cut_off(recorded: Recorded) -> bool:
     """Whether a hand or a clock ended it; both are in no config."""
     state = recorded.state
     return state.get("ended_by") in ("stop", "max_minutes") and state["step"] < state["steps"]
@@ -126,5 +128,5 @@ def _of_machine(recorded: Recorded, here: Here) -> Iterator[Lack]:
                 yield Lack(f"{kind}: {was} then, {now_is} here; sums may be rounded in other places")
 
 
-def _versions(said: str) -> dict[str, str]:
-    return {name: number for name, _, number in (part.partition(" ") for part in said.split(", "))}
+def _versions(text: str) -> dict[str, str]:
+    return {name: number for name, _, number in (part.partition(" ") for part in text.split(", "))}

@@ -93,4 +93,4 @@ def _of_revision(name: str) -> Recorded:
 
 
 def _lines(content: bytes | None) -> tuple[dict[str, Any], ...]:
-    return tuple(found for line in (content or b"").splitlines() if (found := parse_json(line)))
+    return tuple(entry for line in (content or b"").splitlines() if (entry := parse_json(line)))

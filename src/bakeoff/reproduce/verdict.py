@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bakeoff.reproduce.missing import cut_off
+from bakeoff.reproduce.missing import is_cut_off
 from bakeoff.reproduce.recorded import Recorded
 from bakeoff.run.parse import ABSENT, Difference, differences, flat
 from bakeoff.training.history import CLOCK
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")
-TOLD_ONLY = ("track.", "variant.track.", "digest.")  # of run.yaml: where copies go, and the seal over that
+REPORTING_KEYS = ("track", "variant.track", "digest")  # of run.yaml: where copies go, and the seal over that
 NAMED = 4
 
 
@@ -24,11 +24,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Compared:
-    """Of one stage. `same` is None if there was nothing to compare with."""
+    """What comparing one stage came to. `same` is None if there was nothing to compare with."""
 
     stage: str
     same: bool | None
-    said: str
+    text: str
     within: bool | None = None  # of train: as far as it can be compared; of evaluate: within tolerance
 
 
@@ -36,7 +36,7 @@ class Compared:
 class Verdict:
     outcome: Outcome
     stage: str | None  # the first that differs
-    said: str
+    text: str
 
 
 def compare_records(recorded: Recorded, digest: str) -> Compared:
@@ -51,12 +51,16 @@ def compare_records(recorded: Recorded, digest: str) -> Compared:
 def compare_config(recorded: Recorded, run_yaml: Mapping[str, Any]) -> Compared:
     if not recorded.run_yaml:
         return Compared(RENDER_CONFIG, None, "no run.yaml is known")
-    found = [pair for pair in differences(recorded.run_yaml, run_yaml) if not f"{pair.key}.".startswith(TOLD_ONLY)]
-    if not found:
+    pairs = [pair for pair in differences(recorded.run_yaml, run_yaml) if not _is_reporting(pair)]
+    if not pairs:
         return Compared(RENDER_CONFIG, True, "the same run.yaml")
-    named = "; ".join(f"{pair.key} is {pair.other}, was {pair.one}" for pair in found[:NAMED])
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    named = "; ".join(f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs[:NAMED])
+    more = f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else ""
     return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}{more}")
+
+
+def _is_reporting(pair: Difference) -> bool:
+    return f"{pair.key}.".startswith(tuple(f"{key}." for key in REPORTING_KEYS))
 
 
 def compare_training(recorded: Recorded, state: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Compared:
@@ -67,7 +71,7 @@ def compare_training(recorded: Recorded, state: Mapping[str, Any], history: Sequ
         return Compared(TRAIN, True, f"the same weights, SHA-256 {now[:12]}")
     last = min(int(recorded.state["step"]), int(state["step"]))
     first = first_difference(recorded.history, history, last)
-    if cut_off(recorded) and first is None and recorded.history:
+    if is_cut_off(recorded) and first is None and recorded.history:
         return Compared(TRAIN, None, f"the same history in all {last:,} steps that both took", within=True)
     if first is not None:
         return Compared(TRAIN, False, f"other weights, and another history from {first} on")
@@ -76,7 +80,7 @@ def compare_training(recorded: Recorded, state: Mapping[str, Any], history: Sequ
 
 
 def first_difference(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], last: int) -> str | None:
-    """Step and metric; up to a step that both came to."""
+    """Return the first step and metric that differ, up to a step that both came to."""
     before, now = _by_step(one, last), _by_step(other, last)
     for step, key in sorted(before.keys() | now.keys(), key=lambda place: place[0]):
         a, b = before.get((step, key), ABSENT), now.get((step, key), ABSENT)
@@ -86,10 +90,10 @@ def first_difference(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[s
 
 
 def compare_metrics(recorded: Recorded, metrics: Mapping[str, Any], tolerance: float | None = None) -> Compared:
-    """Within tolerance: so near, if a number is given; else where the first run's own interval has them."""
+    """Compare the metrics by a tolerance, if one is given, else by the first run's own intervals."""
     if not recorded.metrics:
         return Compared(EVALUATE, None, "no metrics are known")
-    if not (found := differences(recorded.metrics, metrics)):
+    if not (pairs := differences(recorded.metrics, metrics)):
         return Compared(EVALUATE, True, f"the same metrics, all {len(flat(metrics))} numbers", within=True)
     before, now = _numbers(recorded.metrics), _numbers(metrics)
     bounds = _bounds(recorded.metrics, before, tolerance)
@@ -100,31 +104,31 @@ def compare_metrics(recorded: Recorded, metrics: Mapping[str, Any], tolerance: f
     ]
     by = "the tolerance" if tolerance is not None else "their intervals"
     if not bounds:
-        said = f"other metrics ({_first(found)}), and no intervals to judge them by; --tolerance gives one"
-        return Compared(EVALUATE, False, said, within=False)
+        text = f"other metrics ({_first(pairs)}), and no intervals to judge them by; --tolerance gives one"
+        return Compared(EVALUATE, False, text, within=False)
     if outside:
-        said = "; ".join(outside[:NAMED]) + (f" and {len(outside) - NAMED} more" if len(outside) > NAMED else "")
-        return Compared(EVALUATE, False, f"metrics outside of {by}: {said}", within=False)
-    said = f"other metrics ({_first(found)}), {len(bounds)} of them judged, all within {by}"
-    return Compared(EVALUATE, False, said, within=True)
+        text = "; ".join(outside[:NAMED]) + (f" and {len(outside) - NAMED} more" if len(outside) > NAMED else "")
+        return Compared(EVALUATE, False, f"metrics outside of {by}: {text}", within=False)
+    text = f"other metrics ({_first(pairs)}), {len(bounds)} of them judged, all within {by}"
+    return Compared(EVALUATE, False, text, within=True)
 
 
-def verdict(compared: Sequence[Compared]) -> Verdict:
+def reach_verdict(compared: Sequence[Compared]) -> Verdict:
     differing = next((entry for entry in compared if entry.same is False), None)
     by_stage = {entry.stage: entry for entry in compared}
     train, evaluate = by_stage.get(TRAIN), by_stage.get(EVALUATE)
     if differing is None:
         if any(entry.same for entry in compared) and not (train and train.same is None):
-            return Verdict(Outcome.IDENTICAL, None, (train or compared[-1]).said)
+            return Verdict(Outcome.IDENTICAL, None, (train or compared[-1]).text)
         if train and train.within:
-            return Verdict(Outcome.WITHIN, None, train.said)
+            return Verdict(Outcome.WITHIN, None, train.text)
         if evaluate and evaluate.same:
-            return Verdict(Outcome.WITHIN, None, f"{evaluate.said}; no weights are known")
+            return Verdict(Outcome.WITHIN, None, f"{evaluate.text}; no weights are known")
         return Verdict(Outcome.DIFFERS, None, "nothing is known that it could be compared with")
     if differing.stage in (TRAIN, EVALUATE) and evaluate and evaluate.within:
-        said = differing.said if differing is evaluate else f"{differing.said}; {evaluate.said}"
-        return Verdict(Outcome.WITHIN, differing.stage, said)
-    return Verdict(Outcome.DIFFERS, differing.stage, differing.said)
+        text = differing.text if differing is evaluate else f"{differing.text}; {evaluate.text}"
+        return Verdict(Outcome.WITHIN, differing.stage, text)
+    return Verdict(Outcome.DIFFERS, differing.stage, differing.text)
 
 
 def _by_step(history: Sequence[Mapping[str, Any]], last: int) -> dict[tuple[int, str], Any]:
@@ -151,6 +155,6 @@ def _bounds(
     return {key: (low, high) for key, (low, high) in ends.items() if low is not None and high is not None}
 
 
-def _first(found: Sequence[Difference]) -> str:
-    pair = next((pair for pair in found if not pair.key.startswith("interval")), found[0])
+def _first(pairs: Sequence[Difference]) -> str:
+    pair = next((pair for pair in pairs if not pair.key.startswith("interval")), pairs[0])
     return f"{pair.key} is {pair.other}, was {pair.one}"
