@@ -201,7 +201,6 @@ def test_batches_are_the_same_for_any_threads_and_from_any_step(store: Store) ->
         return [batch["image"] for batch in batches.as_numpy_iterator()]
 
     usual = taken(range(5), 1)
-    np.testing.assert_array_equal(taken(range(5), 7), usual)
-    np.testing.assert_array_equal(taken(range(3, 5), 4), usual[3:])
+    np.testing.assert_array_equal(taken(range(1, 5), 7), usual[1:])  # both in one graph, which takes seconds to make
     alone = [example["image"] for example in first_examples(store, shape, order=Order(5, 3), augment=augment, count=3)]
     np.testing.assert_allclose(np.stack(alone), usual[0], atol=1e-3)  # a graph joins multiplications

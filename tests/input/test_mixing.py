@@ -256,12 +256,33 @@ def test_others_are_drawn_evenly_and_as_often_as_asked() -> None:
 # The same however a batch is come by.
 
 
-def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(kitchen: Kitchen) -> None:
+@pytest.fixture(scope="module")
+def remembered() -> Batches:
+    """What a test made at the cost of seconds, for the other."""
+    return []
+
+
+def mix_first(kitchen: Kitchen, remembered: Batches) -> dict[str, np.ndarray]:
+    """Return the first 24 examples, mixed in every way, as one batch; every kitchen has the same."""
+    if not remembered:
+        remembered += kitchen.batches(ALL, range(1), batch_size=24)
+    return remembered[0]
+
+
+def cut(batch: dict[str, np.ndarray], size: int) -> Batches:
+    return [
+        {name: value[first : first + size] for name, value in batch.items()}
+        for first in range(0, len(batch["image"]), size)
+    ]
+
+
+def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
+    kitchen: Kitchen, remembered: Batches
+) -> None:
     usual = kitchen.batches(ALL, range(6), batch_size=4)
     assert_equal(kitchen.batches(ALL, range(4, 6), batch_size=4, decode_threads=5), usual[4:])
-    joined = [{name: np.concatenate([batch[name] for batch in usual]) for name in usual[0]}]
-    [alone] = kitchen.batches(ALL, range(1), batch_size=24)
-    assert_equal([alone], joined)
+    alone = mix_first(kitchen, remembered)
+    assert_equal(cut(alone, 4), usual)
     halves = [{name: value[2:] for name, value in batch.items()} for batch in usual]
     assert_equal(kitchen.batches(ALL, range(6), batch_size=4, share=(1, 2)), halves)
     # All kinds are at work here, and examples without any.
@@ -281,8 +302,10 @@ def fed(
     return [{name: value.numpy() for name, value in batch.items()} for batch in feed.batches(phase, steps)]
 
 
-def test_nothing_is_mixed_from_the_step_on_and_what_follows_is_a_plain_run_to_the_bit(kitchen: Kitchen) -> None:
-    plain, mixed = (kitchen.batches(augment, range(8), batch_size=3) for augment in (PLAIN, ALL))
+def test_nothing_is_mixed_from_the_step_on_and_what_follows_is_a_plain_run_to_the_bit(
+    kitchen: Kitchen, remembered: Batches
+) -> None:
+    plain, mixed = kitchen.batches(PLAIN, range(8), batch_size=3), cut(mix_first(kitchen, remembered), 3)
     whole, store = Span("all", 0, 8, 0, batch_size=3, rate_factor=1.0), kitchen.store()
     assert_equal(fed(store, range(2, 6), ALL, whole, 3), mixed[2:3] + plain[3:6])
     assert_equal(fed(store, range(3, 6), ALL, whole, 3), plain[3:6])

@@ -28,10 +28,7 @@ PROVED = {  # arguments, and the package that has the plugin
 def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """Return a workspace with records and a rendered variant, committed."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("multirun") / "clone")
-    workspace.learn_network()
-    workspace.render()
-    workspace.run("dvc", "commit", "--force", "build_records", "render_config")
-    workspace.commit()
+    workspace.prepare()
     return workspace
 
 
@@ -99,7 +96,7 @@ def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_p
     done = workspace.run(*MULTIRUN, *arguments, "hydra.launcher.jobs=2", "hydra.launcher.note=two seeds")
     rows = re.findall(r"^seed=(\d) +(sweep-[\d-]+) +- +done$", done.stdout, re.MULTILINE)
     assert [seed for seed, _ in rows] == ["1", "2"]
-    assert sorted(workspace.run("dvc", "exp", "list", "--name-only").stdout.split()) == [name for _, name in rows]
+    assert sorted(workspace.dvc("exp", "list", "--name-only").split()) == [name for _, name in rows]
     assert yaml.safe_load((workspace.folder / "notes/multirun.yaml").read_text())["hydra"]["launcher"]["jobs"] == 2
     [manifest] = (workspace.folder / ".bakeoff/sweeps").glob("*/manifest.json")
     assert json.loads(manifest.read_text())["note"] == "two seeds"

@@ -192,14 +192,21 @@ def normalised(x: np.ndarray, weights: dict[str, np.ndarray], norm: str) -> np.n
     return gamma * (x - mean) / np.sqrt(variance + 1e-3) + beta
 
 
+@pytest.fixture(scope="module")
+def keras_own() -> keras.Model:
+    """A detector on the ResNet of Keras, with values as if trained; it takes seconds to build."""
+    network = SsdFpn(input_size=160, backbone=replace(RESNET, like="keras")).build(2)
+    draw = np.random.default_rng(0)
+    for weight in network.weights:
+        weight.assign(draw.uniform(0.5, 1.5, weight.shape))
+    return network
+
+
 @pytest.mark.parametrize("name", ["one.weights.h5", "one.h5"])
 def test_the_resnet_of_keras_answers_the_same_without_its_biases_and_in_another_order_of_colours(
-    name: str, tmp_path: Path
+    name: str, keras_own: keras.Model, tmp_path: Path
 ) -> None:
-    keras_own = SsdFpn(input_size=160, backbone=replace(RESNET, like="keras")).build(2)
-    draw = np.random.default_rng(0)
-    for weight in keras_own.weights:
-        weight.assign(draw.uniform(0.5, 1.5, weight.shape))
+    draw = np.random.default_rng(1)
     (write_keras_2 if name == "one.h5" else SAVED[name])(tmp_path / name, keras_own)
     network, report = start(tmp_path / name, model=SsdFpn(input_size=160, backbone=RESNET), num_classes=2)
     assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
