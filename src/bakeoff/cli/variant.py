@@ -36,10 +36,13 @@ def add_plan(commands: Any) -> None:
 
 
 def show_plan(arguments: argparse.Namespace) -> None:
-    from bakeoff.planning.plan import make_plan
+    from bakeoff.planning.ahead import reading_known
 
     shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
-    plan = make_plan(arguments.overrides, probe=arguments.probe)
+    with reading_known() as known:
+        from bakeoff.planning.plan import make_plan  # takes as long to load as DVC does, which starts beside it
+
+        plan = make_plan(arguments.overrides, probe=arguments.probe, known=known)
     if arguments.json:
         print(json.dumps(plan.as_json() | shown, indent=1))
         return

@@ -12,15 +12,23 @@ from bakeoff.compare.contender import DERIVED, SEED, SUCCEEDED, Contender, Cost
 def fold_seeds(contenders: Sequence[Contender]) -> list[Contender]:
     """Put runs that differ only in their seed in the place of the first of them. What has not ended well stands by
     itself: its numbers are of another step."""
+    keys = _find_deciding_keys(contenders)
     groups: dict[object, list[Contender]] = {}
     for number, contender in enumerate(contenders):
-        groups.setdefault(_key(contender) if contender.state == SUCCEEDED else number, []).append(contender)
+        own = (*map(contender.params.get, keys), contender.records) if contender.state == SUCCEEDED else number
+        groups.setdefault(own, []).append(contender)
     return [_fold(group) for group in groups.values()]
 
 
-def _key(contender: Contender) -> object:
-    chosen = {key: value for key, value in contender.params.items() if key != SEED and not key.startswith(DERIVED)}
-    return (frozenset(chosen.items()), contender.records)
+def _find_deciding_keys(contenders: Sequence[Contender]) -> list[str]:
+    """Return the keys by which runs are told apart: the seed and what follows from others tell none apart, and neither
+    does a key that all have with one value."""
+    params = [contender.params for contender in contenders]
+    keys = dict.fromkeys(key for values in params for key in values)
+    return [
+        key for key in keys
+        if key != SEED and not key.startswith(DERIVED) and len({values.get(key) for values in params}) > 1
+    ]  # fmt: skip
 
 
 def _fold(group: Sequence[Contender]) -> Contender:

@@ -110,11 +110,8 @@ def _value_at(tree: Any, key: str) -> Any:
 
 
 @contextmanager
-def reading_known(known: Known | None = None) -> Iterator[Callable[[], Known]]:
-    """Let DVC look what changed while the block does something else; the call waits for that, unless it is `known`."""
-    if known is not None:
-        yield lambda: known
-        return
+def reading_known() -> Iterator[Callable[[], Known]]:
+    """Let DVC look what changed while the block does something else; the call waits for that."""
     with dvc.asking_status() as status:
         yield lambda: _read_known(status)
 

@@ -1,7 +1,8 @@
 """The workspace and a few overrides -> the numbers that one wants to see before a variant runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -65,19 +66,19 @@ class Plan:
         return asdict(self)
 
 
-def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Known | None = None) -> Plan:
+def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[[], Known] | None = None) -> Plan:
     """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it.
 
-    `known` spares asking DVC again for the next plan of the same workspace.
+    `known` gives what DVC has on disk, for a caller that has asked DVC already.
     """
     kept_in = workspace.facts()
-    with reading_known(known) as read:
+    with reading_known() if known is None else nullcontext(known) as read_known:
         variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
         check_best_by(variant)
         run = variant.whole()
         params: dict[str, Any] = variant.composed.said[0].document.values
         trees = {workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}
-        stages = stages_ahead(trees, read())
+        stages = stages_ahead(trees, read_known())
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +23,9 @@ SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
 # All texts of a run as one row: SQLite puts them together in a third of the time that a row of Python's for each takes.
-TEXTS = "SELECT run_uuid, json_group_object(key, value) FROM {} {} GROUP BY run_uuid"
+TAGS = "SELECT run_uuid, json_group_object(key, value) FROM tags GROUP BY run_uuid"
+# The names of a run's params as a text of their own, which many runs share and which is parsed once.
+PARAMS = f"SELECT run_uuid, json_group_array(key), json_group_array(value) FROM params {CHOSEN} GROUP BY run_uuid"
 PATIENCE_S = 10.0  # with who writes to it
 NOT_OF_CLASSES = (  # the first line is as earlier versions named them
     "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
@@ -35,11 +36,9 @@ NAMES = """WITH RECURSIVE names(key) AS (
     SELECT min(key) FROM latest_metrics
     UNION ALL SELECT (SELECT min(key) FROM latest_metrics WHERE key > names.key) FROM names WHERE key IS NOT NULL
 ) SELECT key FROM names WHERE key NOT GLOB 'system/*'"""
-# A run's names as one text, which many runs share, and beside it the numbers alone: as text they would lose their last
-# bits. The plus makes SQLite go by runs. Both queries must see the same rows in the same order.
-NUMBERS = f"FROM latest_metrics {CHOSEN} AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"
-NAMES_OF_RUNS = f"SELECT run_uuid, json_group_array(key) FROM (SELECT run_uuid, key {NUMBERS}) GROUP BY run_uuid"
-VALUES = f"SELECT CASE WHEN is_nan THEN NULL ELSE value END {NUMBERS}"
+# The plus makes SQLite go by runs, so that their rows come one after the other.
+NUMBERS = f"""SELECT run_uuid, key, CASE WHEN is_nan THEN NULL ELSE value END FROM latest_metrics {CHOSEN}
+AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"""
 AT_ONCE = 1000  # of what MLflow's client is asked for
 
 
@@ -105,7 +104,7 @@ class Database:
 
     def runs(self) -> list[StoredRun]:
         with self._open() as store:
-            tags = {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("tags", ""))}
+            tags = {run: json.loads(texts) for run, texts in store.execute(TAGS)}
             rows = store.execute(
                 "SELECT run_uuid, runs.name, status, start_time, end_time, artifact_uri, runs.lifecycle_stage,"
                 " experiments.name FROM runs JOIN experiments USING (experiment_id)"
@@ -135,21 +134,23 @@ class Database:
         ]  # fmt: skip
 
     def _params(self, ids: str) -> dict[str | None, dict[str, str]]:
+        names_in = cache(json.loads)
         with self._open() as store:
-            return {run: json.loads(texts) for run, texts in store.execute(TEXTS.format("params", CHOSEN), (ids,))}
+            rows = store.execute(PARAMS, (ids,))
+            return {run: dict(zip(names_in(names), json.loads(texts), strict=True)) for run, names, texts in rows}
 
     def _numbers(self, ids: str, by_class: bool) -> dict[str | None, dict[str, float]]:
-        @cache
-        def names_in(text: str) -> list[str]:
-            return [metric_from_mlflow(name) for name in json.loads(text)]
-
+        by_run: dict[str | None, dict[str, float]] = {}
         with self._open() as store:
-            store.execute("BEGIN")  # nobody's writing comes between the queries
             names = [name for (name,) in store.execute(NAMES if by_class else f"{NAMES} {NOT_OF_CLASSES}")]
-            chosen = ids, json.dumps(names)
-            runs = [(run, names_in(text)) for run, text in store.execute(NAMES_OF_RUNS, chosen)]
-            values = (math.nan if value is None else value for (value,) in store.execute(VALUES, chosen))
-            return {run: dict(zip(names, islice(values, len(names)), strict=True)) for run, names in runs}
+            own_names = {name: metric_from_mlflow(name) for name in names if name is not None}
+            last, numbers = None, dict[str, float]()
+            for run, name, value in store.execute(NUMBERS, (ids, json.dumps(names))):
+                if run != last:
+                    last = run
+                    numbers = by_run[run] = {}
+                numbers[own_names[name]] = math.nan if value is None else value
+        return by_run
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
