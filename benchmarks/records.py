@@ -20,9 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 from PIL import Image
 from result import print_result
 from sklearn.datasets import load_sample_images
@@ -120,21 +122,26 @@ def memory(folder: Path) -> None:
     for count in (1000, 100000):
         workspace = new_workspace(folder / str(count))
         write_images(workspace / "data/raw/images", count, (32, 24))
-        code = (
-            "import resource, runpy, sys; sys.argv = ['build_records', '--workers', '2']\n"
-            "if __name__ == '__main__':\n"
-            "    from bakeoff.stages import build_records\n"
-            "    build_records.main()\n"
-            "    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):\n"
-            "        print('peak', resource.getrusage(who).ru_maxrss)\n"
-        )
-        (workspace / "measured.py").write_text(code)
         start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "measured.py"], cwd=workspace, capture_output=True, text=True, check=True
-        )
-        peaks = [int(line.split()[1]) / 1024 for line in done.stdout.splitlines() if line.startswith("peak")]
-        print(f"{count:8,} {peaks[0]:11.0f} MB {peaks[1]:12.0f} MB {time.perf_counter() - start:8.1f}")
+        command = [sys.executable, "-m", "bakeoff.stages.build_records", "--workers", "2"]
+        first, largest = watch_memory(subprocess.Popen(command, cwd=workspace, stdout=subprocess.DEVNULL))
+        print(f"{count:8,} {first:11.0f} MB {largest:12.0f} MB {time.perf_counter() - start:8.1f}")
+
+
+def watch_memory(process: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """Return the most megabytes that the process had, and any one below it. Some are children of its child."""
+    first = largest = 0.0
+    while process.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            whole = psutil.Process(process.pid)
+            first = max(first, whole.memory_info().rss / 2**20)
+            for child in whole.children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    largest = max(largest, child.memory_info().rss / 2**20)
+        time.sleep(0.02)
+    if process.returncode:
+        raise SystemExit(f"{process.args!r} ended with {process.returncode}")
+    return first, largest
 
 
 def new_workspace(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import yaml
 from PIL import Image
 
 from bakeoff import workspace
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.file import load
 from bakeoff.stages.build_records import build_records

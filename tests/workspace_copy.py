@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from bakeoff import dvc, workspace
-from bakeoff.config.variant import choose_source, read_variant
+from bakeoff.config.source import choose_source
+from bakeoff.config.variant import read_variant
 from bakeoff.records.manifest import read_manifest
 from imports import ROOT
 

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from bakeoff.building import build as building
-from bakeoff.building import examples, writing
+from bakeoff.building import examples, pool, writing
 from bakeoff.building.workers import Workers
 from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, OutOfRange, WorkspaceError
@@ -142,7 +142,7 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
 ) -> None:
     write_images(tmp_path / "set", {"cat": 60})
     expected = make(ImageFolders(path="set"), out="expected").bytes()
-    write_shard, examine = writing.write_shard, building.examine
+    write_shard, examine = writing.write_shard, pool.examine
     written: list[str] = []
 
     def stops_in_the_fourth(*arguments: object) -> writing.Seal:
@@ -162,7 +162,7 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
     def never(*arguments: object) -> None:
         raise AssertionError("checked again")
 
-    monkeypatch.setattr(building, "examine", never)
+    monkeypatch.setattr(pool, "examine", never)
     seen: dict[str, int] = {}
 
     def watched(*arguments: object) -> writing.Seal:
@@ -173,7 +173,7 @@ def test_a_stopped_build_goes_on_from_its_checks_and_shards(
     monkeypatch.setattr(writing, "write_shard", watched)
     assert make(ImageFolders(path="set")).bytes() == expected
     assert {file: seen[file] for file in kept} == kept
-    monkeypatch.setattr(building, "examine", examine)
+    monkeypatch.setattr(pool, "examine", examine)
 
 
 @pytest.fixture

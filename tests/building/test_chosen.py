@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.errors import ConfigError, DataError, OutOfRange
 from bakeoff.records.record import Record, encode_record, number_classes
 from bakeoff.records.shards import ShardWriter

@@ -7,8 +7,7 @@ import pytest
 
 from bakeoff.building import examples
 from bakeoff.building.build import HomePool, build
-from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.examine import Verdict
+from bakeoff.building.catalogue import Catalogue, PackedVerdict
 from bakeoff.building.pool import Piece, cut
 from bakeoff.building.writing import Order, Seal
 from bakeoff.sources.dataset import Dataset, Part
@@ -22,7 +21,7 @@ class Backwards(HomePool):
     def __init__(self, datasets: Sequence[Dataset], folder: Path) -> None:
         super().__init__(1, datasets, folder)
 
-    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return reversed(list(super().examine(pieces)))
 
     def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
@@ -65,5 +64,5 @@ def test_what_a_killed_build_left_half_written_is_removed(tmp_path: Path, monkey
 
 
 def test_pieces_have_a_size_and_the_last_one_the_rest() -> None:
-    rows = [(0, number) for number in range(7)]
-    assert [len(piece) for piece in cut(rows, 3)] == [3, 3, 1]  # type: ignore[arg-type]
+    rows = [(0, str(number)) for number in range(7)]
+    assert [len(piece) for piece in cut(rows, 3)] == [3, 3, 1]

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from bakeoff.config.compose import compose
-from bakeoff.config.variant import choose_source, parse_variant, read_variant
+from bakeoff.config.source import choose_source
+from bakeoff.config.variant import parse_variant, read_variant
 from bakeoff.errors import ConfigError
 from bakeoff.records.manifest import BoxTable, Manifest, Shard, Split, read_manifest
 from bakeoff.run.file import fitting_manifest, load

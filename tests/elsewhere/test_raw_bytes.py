@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.examine import Verdict
+from bakeoff.building.catalogue import Catalogue, PackedVerdict, pack_item
 from bakeoff.building.pool import Piece
 from bakeoff.building.writing import Order
 from bakeoff.elsewhere import raw_bytes
@@ -30,11 +29,15 @@ def items_of(dataset: Dataset) -> list[tuple[int, Item]]:
     return [(0, item) for item in dataset.items(dataset.folder())]
 
 
-def pack(path: Path, piece: Piece, verdicts: list[Verdict]) -> list[PackedRow]:
+def pack_piece(items: list[tuple[int, Item]]) -> Piece:
+    return [(source, pack_item(item)) for source, item in items]
+
+
+def pack(path: Path, items: list[tuple[int, Item]], verdicts: list[PackedVerdict]) -> list[PackedRow]:
     """Return the rows of all that passed, as a catalogue has them."""
     query = "SELECT source, items.content, verdicts.content FROM items JOIN verdicts USING (name) WHERE reason IS NULL"
     with closing(Catalogue(path)) as catalogue:
-        catalogue.list_items((source, item, "") for source, item in piece)
+        list(catalogue.list_items((source, item, "") for source, item in items))
         catalogue.add_verdicts(verdicts)
         return catalogue.table.execute(query).fetchall()
 
@@ -45,12 +48,12 @@ def test_far_verdicts_and_shards_are_those_of_a_near_node(is_absolute: bool, tmp
     write(tmp_path / "set/cat/broken.jpg", "no image")
     write(tmp_path / "set/notes.txt", "no image at all")
     dataset = ImageFolders(path=str(tmp_path / "set") if is_absolute else "set", max_side=24)
-    piece = items_of(dataset)
-    excerpts = take_excerpts([dataset], piece)
+    items = items_of(dataset)
+    piece, excerpts = pack_piece(items), take_excerpts([dataset], items)
     assert excerpts is not None
     near, far = examine_near([dataset], piece), examine_far([dataset], piece, excerpts)
-    assert near == far and any(verdict.reason for verdict in near)
-    rows, order = pack(tmp_path / "catalogue.db", piece, near), Order(TRAIN, 0, 1)
+    assert near == far and any(reason for reason, *_ in near)
+    rows, order = pack(tmp_path / "catalogue.db", items, near), Order(TRAIN, 0, 1)
     (tmp_path / "near").mkdir()
     seal = write_near([dataset], rows, order, "recipe", ["cat", "dog"], tmp_path / "near")
     far_seal, files = write_far([dataset], rows, order, "recipe", ["cat", "dog"], excerpts)
@@ -62,8 +65,8 @@ def test_a_folder_of_frames_travels_whole(tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / f"set/walk/7/{number}.jpg", encoded(number))
     dataset = Clips(path="set")
-    piece = items_of(dataset)
-    excerpts = take_excerpts([dataset], piece)
+    items = items_of(dataset)
+    piece, excerpts = pack_piece(items), take_excerpts([dataset], items)
     assert excerpts is not None and len(excerpts) == 3
     assert examine_far([dataset], piece, excerpts) == examine_near([dataset], piece)
 
@@ -74,25 +77,25 @@ def test_of_a_tfrecord_file_only_the_records_travel(tmp_path: Path) -> None:
         for number in range(5):
             shard.write(b"no example, %d" % number * 100)
     dataset = TfRecords(path="set", layout="inception", validation=None)
-    piece = items_of(dataset)[2:4]
-    excerpts = take_excerpts([dataset], piece)
+    items = items_of(dataset)[2:4]
+    piece, excerpts = pack_piece(items), take_excerpts([dataset], items)
     assert excerpts is not None and [(one.offset, len(one.content)) for one in excerpts] == [
-        (item.span[0], item.span[1] + 4) for _, item in piece if item.span
+        (item.span[0], item.span[1] + 4) for _, item in items if item.span
     ]
     far = examine_far([dataset], piece, excerpts)
-    assert far == examine_near([dataset], piece) and all(verdict.reason for verdict in far)
+    assert far == examine_near([dataset], piece) and all(reason for reason, *_ in far)
 
 
 def test_what_is_too_much_or_cannot_be_read_stays_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_images(tmp_path / "set", {"cat": 2})
     dataset = ImageFolders(path="set")
-    piece = items_of(dataset)
-    assert take_excerpts([dataset], piece) is not None
+    items = items_of(dataset)
+    assert take_excerpts([dataset], items) is not None
     with monkeypatch.context() as smaller:
         smaller.setattr(raw_bytes, "MOST_BYTES", 100)
-        assert take_excerpts([dataset], piece) is None
+        assert take_excerpts([dataset], items) is None
     (tmp_path / "set/cat/000.jpg").unlink()
-    assert take_excerpts([dataset], piece) is None
+    assert take_excerpts([dataset], items) is None
 
 
 def test_files_are_laid_out_at_their_offsets_and_gone_after(tmp_path: Path) -> None:

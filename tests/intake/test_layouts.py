@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.sources.dataset import Dataset
 from commands import run_bakeoff

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.errors import DataError
 from bakeoff.intake.survey import make_source, survey_folder
 from bakeoff.records.record import TRAIN, VALIDATION

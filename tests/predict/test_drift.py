@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.predict.drift import Sample, compare_samples, compare_with_all, rank_foreign
 from bakeoff.predict.drift_page import describe
 from bakeoff.predict.drift_samples import choose_some

@@ -16,7 +16,7 @@ import tensorflow as tf
 from PIL import Image
 
 from bakeoff import workspace
-from bakeoff.config.variant import choose_source
+from bakeoff.config.source import choose_source
 from bakeoff.errors import DataError, TryAgainLater
 from bakeoff.export.flat_tables import FlatTable
 from bakeoff.run.file import fitting_manifest, load

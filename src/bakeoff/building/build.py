@@ -21,29 +21,28 @@ from filelock import FileLock, Timeout
 
 from bakeoff import workspace
 from bakeoff.building import writing
-from bakeoff.building.alike import find_alike
-from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.chosen import require_chosen
+from bakeoff.building.beside import Beside
+from bakeoff.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
+from bakeoff.building.checking import check_items
 from bakeoff.building.contents import Tally
 from bakeoff.building.drawings import settle_drawings
-from bakeoff.building.examine import Verdict, examine
+from bakeoff.building.examine import Verdict
 from bakeoff.building.examples import choose_classes, choose_shards, fill_examples, find_odd_classes
-from bakeoff.building.pool import PIECE, MakePool, Piece, Pool, cut
+from bakeoff.building.pool import MakePool, Piece, Pool, examine_piece
 from bakeoff.building.report import Findings, write_report
 from bakeoff.building.sides import choose_sides
 from bakeoff.building.workers import Workers
 from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.files import building
+from bakeoff.files import building, sync_file
 from bakeoff.progress import progress
 from bakeoff.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.records.record import SEEN, TRAIN
 from bakeoff.records.shards import name_index
-from bakeoff.sources.dataset import Dataset, Item, Part
+from bakeoff.sources.dataset import Dataset, Part
 from bakeoff.sources.raw_files import make_printable
 
 CATALOGUE = "catalogue.db"
-LONGEST_REASON = 500  # characters of why a file cannot be used
 
 _datasets: list[Dataset]  # in a worker process
 _roots: list[Path]
@@ -69,28 +68,27 @@ def build(
         catalogue = open_files.enter_context(closing(Catalogue(folder / CATALOGUE)))
         as_stored = [replace(dataset, boxes_drawn_on="stored") for dataset in datasets]
         readers = [*datasets, *as_stored]
-        opened = make_pool(readers, folder) if make_pool else HomePool(workers, readers, folder)
-        pool: Pool = open_files.enter_context(opened)
-        pool.warm_up()
-        catalogue.list_items(_list_items(parts))
-        require_chosen(catalogue, parts)
-        _check(catalogue, pool, datasets)
-        doubts = settle_drawings(catalogue, pool, parts)
-        _require_few_rejected(catalogue, parts)
-        fill_examples(catalogue, datasets)
-        classes, warnings = choose_classes(catalogue, parts, labels)
-        rules, told = choose_sides(catalogue, parts, () if labels else SEEN)
-        warnings += [*doubts, *told, *find_odd_classes(catalogue, told)]
-        seals = _write(pool, choose_shards(catalogue, datasets), classes, catalogue)
+        with make_pool(readers, folder) if make_pool else HomePool(workers, readers, folder) as pool:
+            pool.warm_up()
+            check_items(catalogue, pool, parts)
+            doubts = settle_drawings(catalogue, pool, parts)
+            _require_few_rejected(catalogue, parts)
+            fill_examples(catalogue, datasets)
+            classes, warnings = choose_classes(catalogue, parts, labels)
+            rules, lines = choose_sides(catalogue, parts, () if labels else SEEN)
+            warnings += [*doubts, *lines, *find_odd_classes(catalogue, lines)]
+            counts = choose_shards(catalogue, datasets)
+            beside = open_files.enter_context(Beside(folder / CATALOGUE, datasets, counts))
+            seals = _write(pool, counts, classes, catalogue, folder)
+        beside.note_written()
         seals = {split: seals.get(split, []) for split in dict.fromkeys([*SEEN, *seals])}
         tallies = {split: sum((seal.tally for seal in made), Tally()) for split, made in seals.items()}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
-            alike = find_alike(
-                catalogue, {split: [folder / seal.shard.file for seal in seals[split]] for split in seals}
+            findings = write_report(
+                partial, catalogue, classes, tallies, beside.find_alike(), rules, warnings, beside.draw_samples()
             )
-            findings = write_report(partial, catalogue, datasets, classes, tallies, alike, rules, warnings)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
             splits = {split: writing.describe_split(tallies[split], classes, shards[split]) for split in seals}
             task, multi_label = datasets[0].task, datasets[0].multi_label
@@ -98,44 +96,6 @@ def build(
             manifest.write(partial)
     shutil.rmtree(folder)
     return manifest, findings
-
-
-def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
-    for source, part in enumerate(parts):
-        root, found = part.dataset.folder(), False
-        for item in part.dataset.items(root):
-            found = True
-            name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
-            safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
-            fits = (safe, problem) == (item.name, item.problem)
-            yield source, item if fits else replace(item, name=safe, problem=problem), _stamp(root, item)
-        if not found:
-            remedy = "put the dataset there (docs/records.md shows how it must look)"
-            raise DataError(f"{root.as_posix()}: is empty; {remedy}")
-
-
-def _stamp(root: Path, item: Item) -> str:
-    """Return what changes when the file does."""
-    if item.problem:
-        return ""
-    path = os.path.join(root, item.path)
-    try:
-        files = sorted(os.path.join(path, name) for name in os.listdir(path)) if item.media == "frames" else [path]
-        return ",".join(f"{state.st_size}-{state.st_mtime_ns}" for state in map(os.stat, files))
-    except OSError:
-        return "unreadable"
-
-
-def _check(catalogue: Catalogue, pool: Pool, datasets: Sequence[Dataset]) -> None:
-    total = catalogue.count("items")
-    piece = 1 if datasets[0].task == "video" else PIECE
-    with progress("checking", total, "files") as bar:
-        bar.advance(catalogue.count("verdicts"))
-        results = pool.examine(cut(catalogue.unchecked(), piece))
-        # Enough at once that the catalogue's transactions cost nothing, few enough that a kill loses little.
-        while verdicts := [verdict for result in islice(results, 8) for verdict in result]:
-            catalogue.add_verdicts(verdicts)
-            bar.advance(len(verdicts))
 
 
 def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
@@ -160,7 +120,7 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
 
 
 def _write(
-    pool: Pool, counts: dict[str, int], classes: list[str], catalogue: Catalogue
+    pool: Pool, counts: dict[str, int], classes: list[str], catalogue: Catalogue, folder: Path
 ) -> dict[str, list[writing.Seal]]:
     seals: dict[str, list[writing.Seal]] = {split: [] for split in counts}
     total = catalogue.count("examples", "side IS NOT NULL")
@@ -169,6 +129,8 @@ def _write(
         for order, seal in pool.write(orders, classes, catalogue):
             seals[order.split].append(seal)
             bar.advance(seal.tally.examples)
+            # Left to the end, the disk would be waited for while no processor works.
+            sync_file(folder / seal.shard.file)
     return {split: sorted(made, key=lambda seal: seal.shard.file) for split, made in seals.items()}
 
 
@@ -243,13 +205,13 @@ class HomePool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._workers.__exit__()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._workers.__exit__(kind)
 
     def warm_up(self) -> None:
         self._workers.warm_up()
 
-    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return self._workers.each(_examine, pieces, _refuse_deadly)
 
     def write(
@@ -264,12 +226,13 @@ def _prepare(datasets: list[Dataset], folder: Path) -> None:
     _roots = [dataset.folder() for dataset in datasets]
 
 
-def _examine(piece: Piece) -> list[Verdict]:
-    return [examine(_datasets[source], _roots[source], item) for source, item in piece]
+def _examine(piece: Piece) -> list[PackedVerdict]:
+    return examine_piece(_datasets, _roots, piece)
 
 
-def _refuse_deadly(element: tuple[int, Item]) -> list[Verdict]:
-    return [Verdict(element[1].name, "broken: it ends the process that decodes it")]
+def _refuse_deadly(element: PackedItem) -> list[PackedVerdict]:
+    name = unpack_item(element[1]).name
+    return [pack_verdict(Verdict(name, "broken: it ends the process that decodes it"))]
 
 
 def _write_one(piece: list[tuple[writing.Order, list[str]]]) -> tuple[writing.Order, writing.Seal]:

@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from bakeoff.building.examine import Verdict
@@ -31,6 +32,10 @@ CREATE TABLE IF NOT EXISTS examples (
 CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, label)) WITHOUT ROWID;
 """
 DUPLICATE = "is listed twice; the first annotation counts"
+AT_ONCE = 256  # items that are listed in one transaction
+PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
+# Why it is refused, whether it is ignored, its SHA-256, its hash by looks, all of the verdict, its name.
+PackedVerdict = tuple[str | None, bool, str, int, str, str]
 
 
 class Catalogue:
@@ -52,41 +57,58 @@ class Catalogue:
             raise
         self.table.execute("COMMIT")
 
-    def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> None:
-        """(source, item, stamp) replace what was listed before. Of two items of one name the first stays."""
-        with self.changing() as table:
-            table.execute("DELETE FROM items")
-            for source, item, stamp in rows:
-                content = _pack(item)
-                row = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
-                if table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", row).rowcount or item.unpaired:
-                    continue
-                self._add_again(source, item, stamp)
-            table.execute(
-                "DELETE FROM verdicts WHERE NOT EXISTS "
-                "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
-            )
+    def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> Iterator[list[tuple[str, PackedItem]]]:
+        """Replace what was listed before by (source, item, stamp). Of two items of one name the first stays.
+
+        Yield the names and items of each part of the list that have no verdict yet, as soon as they are listed. An
+        image without an annotation is not among them: its annotation may still follow.
+        """
+        source = iter(rows)
+        self.table.execute("DELETE FROM items")
+        while some := list(islice(source, AT_ONCE)):
+            with self.changing() as table:
+                listed = [row for row in map(self._list_one, some) if row]
+                held = table.execute(
+                    "SELECT items.name FROM items JOIN verdicts USING (name, stamp) WHERE items.name IN "
+                    f"({', '.join('?' * len(listed))})",
+                    [name for name, _ in listed],
+                )
+                known = {name for (name,) in held}
+            yield [row for row in listed if row[0] not in known]
+        self.table.execute(
+            "DELETE FROM verdicts WHERE NOT EXISTS "
+            "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
+        )
+
+    def _list_one(self, row: tuple[int, Item, str]) -> tuple[str, PackedItem] | None:
+        """Return the item's name and content, or None if they may still change."""
+        source, item, stamp = row
+        content = _pack(item)
+        values = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
+        is_new = self.table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", values).rowcount
+        if not is_new and not item.unpaired:
+            self._add_again(source, item, stamp)
+        return (item.name, (source, content)) if is_new and not item.unpaired else None
 
     def count(self, table: str, where: str = "1") -> int:
         return int(self.table.execute(f"SELECT COUNT(*) FROM {table} WHERE {where}").fetchone()[0])
 
-    def unchecked(self) -> Iterator[tuple[int, Item]]:
-        """Reads ahead in pages, so that verdicts can be written meanwhile."""
+    def unchecked(self) -> Iterator[tuple[str, PackedItem]]:
+        """Yield the names and items without a verdict. It reads ahead, so that verdicts can be added meanwhile."""
         last = ""
         query = (
             "SELECT name, source, content FROM items WHERE name > ? AND NOT EXISTS "
             "(SELECT 1 FROM verdicts WHERE verdicts.name = items.name) ORDER BY name LIMIT 1024"
         )
         while rows := self.table.execute(query, [last]).fetchall():
-            for _, source, content in rows:
-                yield source, unpack_item(content)
+            for name, source, content in rows:
+                yield name, (source, content)
             last = rows[-1][0]
 
-    def add_verdicts(self, verdicts: Iterable[Verdict]) -> None:
+    def add_verdicts(self, verdicts: Iterable[PackedVerdict]) -> None:
         with self.changing() as table:
             table.executemany(
-                "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?",
-                ((v.reason, v.ignored, v.sha256, _to_signed(v.likeness), _pack(v), v.name) for v in verdicts),
+                "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?", verdicts
             )
 
     def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
@@ -107,7 +129,7 @@ class Catalogue:
         yield from self.table.execute(query, [side, shard])
 
     def _add_again(self, source: int, item: Item, stamp: str) -> None:
-        """A second annotation of an image: the image's own row stays, and this one is told."""
+        """A second annotation of an image: the image's own row stays, and this one is reported."""
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
             content = _pack(item)
@@ -138,6 +160,15 @@ def unpack_verdict(content: str) -> Verdict:
         tree[key] = tuple(tree.get(key, ()))
     tree["boxes"] = tuple(Box(*box) for box in tree.get("boxes", ()))
     return Verdict(**tree)
+
+
+def pack_item(item: Item) -> str:
+    return _pack(item)
+
+
+def pack_verdict(verdict: Verdict) -> PackedVerdict:
+    likeness = _to_signed(verdict.likeness)
+    return verdict.reason, verdict.ignored, verdict.sha256, likeness, _pack(verdict), verdict.name
 
 
 def _pack(value: Item | Verdict) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bakeoff.building.catalogue import Catalogue, unpack_item
+from bakeoff.building.catalogue import Catalogue
 from bakeoff.building.examine import AS_STORED, UNSAID
 from bakeoff.building.page import counted
 from bakeoff.building.pool import PIECE, Pool, cut
@@ -26,7 +26,7 @@ def settle_drawings(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> 
         # Those that a build before this one took otherwise are among them.
         other = f"SELECT items.content {rows} = ? AND (instr(verdicts.content, ?) > 0) != ?"
         items = catalogue.table.execute(other, [source, UNSAID, AS_STORED, drawn == "stored"]).fetchall()
-        again = ((source + len(parts) * (drawn == "stored"), unpack_item(item)) for (item,) in items)
+        again = ((source + len(parts) * (drawn == "stored"), content) for (content,) in items)
         for verdicts in pool.examine(cut(again, PIECE)):
             catalogue.add_verdicts(verdicts)
         [name] = catalogue.table.execute(f"SELECT MIN(name) {rows} = ?", [source, UNSAID]).fetchone()

@@ -8,7 +8,7 @@ from pathlib import Path
 from bakeoff.building.contents import ASPECT_EDGES, BOX_EDGES, BOXES_EDGES, SIDE_EDGES, Sample, Tally
 from bakeoff.pages import template
 
-FILE = "report.html"
+FILE, TEMPLATE = "report.html", "records.html.jinja"
 MOST_CLASSES = 300
 
 
@@ -27,10 +27,15 @@ def counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith(('s', 'x')) else 's'}"
 
 
+def load_template() -> None:
+    """Compile the page's template, which takes longer than to fill it in."""
+    template.load(TEMPLATE)
+
+
 def write_page(folder: Path, page: Page, pictures: Sequence[Sample]) -> None:
     counts = ", ".join(f"{tally.examples:,} {split}" for split, tally in page.tallies.items())
     template.write_page(
-        folder / FILE, "records.html.jinja", title="Records", page=page, pictures=pictures,
+        folder / FILE, TEMPLATE, title="Records", page=page, pictures=pictures,
         heading=f"Records: {counts} examples of {counted(len(page.classes), 'class')}",
         cards=[(f"{split} examples", tally.examples) for split, tally in page.tallies.items()]
         + [("classes", len(page.classes))] + [(f"files {kind}", count) for kind, count in page.counts.items()],

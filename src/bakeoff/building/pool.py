@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.examine import Verdict
+from bakeoff.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
+from bakeoff.building.examine import examine
 from bakeoff.building.writing import Order, Seal
-from bakeoff.sources.dataset import Dataset, Item
+from bakeoff.sources.dataset import Dataset
 
-Piece = list[tuple[int, Item]]  # items, each with the number of its dataset
+Piece = list[PackedItem]
 PIECE = 32  # items that a worker gets at once; clips one by one
 
 
@@ -22,7 +22,7 @@ class Pool(Protocol):
     def warm_up(self) -> None:
         """Load what is needed while the caller does other things."""
 
-    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         """Yield the verdicts of each piece."""
 
     def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
@@ -33,7 +33,12 @@ class Pool(Protocol):
 MakePool = Callable[[Sequence[Dataset], Path], AbstractContextManager[Pool]]
 
 
-def cut(rows: Iterable[tuple[int, Item]], size: int) -> Iterator[Piece]:
+def cut(rows: Iterable[PackedItem], size: int) -> Iterator[Piece]:
     source = iter(rows)
     while piece := list(islice(source, size)):
         yield piece
+
+
+def examine_piece(datasets: Sequence[Dataset], roots: Sequence[Path], piece: Piece) -> list[PackedVerdict]:
+    """Return what a worker finds, packed there: the process that keeps the catalogue has enough to do."""
+    return [pack_verdict(examine(datasets[source], roots[source], unpack_item(content))) for source, content in piece]

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from bakeoff.building.catalogue import Catalogue
-from bakeoff.building.contents import Sample, Tally, draw_samples
+from bakeoff.building.contents import Sample, Tally
 from bakeoff.building.examine import DROPPED
 from bakeoff.building.page import Page, counted, write_page
-from bakeoff.sources.dataset import Dataset
 
 FILE = "report.json"
 ON_SCREEN, ON_PAGE = 5, 500
@@ -39,12 +38,12 @@ class Findings:
 def write_report(
     folder: Path,
     catalogue: Catalogue,
-    datasets: Sequence[Dataset],
     classes: Sequence[str],
     tallies: Mapping[str, Tally],
     alike: tuple[Sequence[tuple[str, str]], bool],
     split: Sequence[str],
     warnings: Sequence[str],
+    samples: Sequence[Sample],
 ) -> Findings:
     pairs, are_all = alike
     changed, dropped, first_dropped = _count_changed(catalogue)
@@ -69,7 +68,7 @@ def write_report(
     shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}
     page = Page(tuple(classes), dict(tallies), tuple(split), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
-    write_page(folder, page, list(draw_samples(catalogue, datasets)))
+    write_page(folder, page, samples)
     first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
     return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings), tuple(split))
 

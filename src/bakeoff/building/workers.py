@@ -3,14 +3,19 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for_any
+from multiprocessing.context import BaseContext
 from typing import Any, Self
 
 AHEAD = 3  # pieces that wait for each worker
+NEEDED = ("bakeoff.building.build",)  # what a worker process of a build imports
+# While the server of new processes starts: it imports the code of this process, and needs no threads of its own.
+SERVER_THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 Work = Callable[[list[Any]], Any]  # a piece -> its result
 
 
@@ -26,9 +31,10 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        """After an error wait until nothing is written any more. Else the processes end beside what comes next."""
         if self._pool:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.shutdown(wait=kind is not None, cancel_futures=True)
 
     def warm_up(self) -> None:
         """Processes load what they need while the caller does other things."""
@@ -74,13 +80,48 @@ class Workers:
                 yield give_up(element)
 
     def _start(self, count: int) -> ProcessPoolExecutor:
-        # Forking a process that has threads, TensorFlow's or a progress bar's, may hang; so all are started afresh.
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(count, context, _begin, (self._prepare, self._arguments))
+        arguments = (self._prepare, self._arguments, dict(os.environ))
+        return ProcessPoolExecutor(count, _choose_context(), _begin, arguments)
 
 
-def _begin(prepare: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def start_server() -> None:
+    """Start the process that worker processes are copied from, so that it imports what they need beside other work.
+
+    That is also what the program has imported so far, since each worker imports the file that it was started with.
+    """
+    _choose_context(*(name for name in sys.modules if name.startswith("bakeoff.")))
+
+
+def _choose_context(*modules: str) -> BaseContext:
+    """Return how processes start. None is a copy of this one.
+
+    A copy of a process with threads may hang, and TensorFlow and progress bars have threads. On Linux, a process
+    without threads imports a worker's modules once, and each worker is a copy of it.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*NEEDED, *modules])
+    settings = {**SERVER_THREADS, "PYTHONPATH": os.pathsep.join(sys.path)}  # else it may import other code than this
+    before = {key: os.environ.get(key) for key in settings}
+    os.environ.update(settings)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+    return context
+
+
+def _begin(prepare: Callable[..., None], arguments: tuple[Any, ...], environment: dict[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which then ends the others
+    os.environ.clear()
+    os.environ.update(environment)
     parent = multiprocessing.parent_process()
     assert parent
 

@@ -1,7 +1,6 @@
 """What is wrong, or odd, only when several keys, the network and the records are seen together."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from bakeoff.config.anchor_fit import advise
 from bakeoff.config.facts import Facts
 from bakeoff.config.tile_price import check_tiles, enlarge_boxes
+from bakeoff.config.watched import require_in
 from bakeoff.errors import ConfigError, show
 from bakeoff.lr.schedule import MOST_STEPS
 from bakeoff.networks import NETWORKS
@@ -208,15 +208,10 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         )
 
 
-def check_data_path(path: str, problems: Problems, key: str = "data.path") -> None:
-    """Note a folder of data in which DVC would see no edit."""
-    _require_in(RAW, Path(path), key, "a folder", problems)
-
-
 def _check_table(path: Path, problems: Problems) -> None:
     """Evaluation comes after a training of hours, and reads the columns then."""
     if path.is_file():
-        _require_in(RAW, path, "evaluate.slices.table", "a file", problems)
+        require_in(RAW, path, "evaluate.slices.table", "a file", problems)
     else:
         there = ", ".join(sorted(other.as_posix() for other in RAW.rglob("*.csv"))[:NAMED]) or "none"
         problems.add("evaluate.slices.table", f"no such file {path.as_posix()!r}; CSV files in data/raw/: {there}")
@@ -227,23 +222,6 @@ def check_first_weights(init: Init, problems: Problems) -> None:
     path = find_place(init.weights)
     is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
     if init.weights not in NO_FILE and not is_run:
-        _require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
+        require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
     if init.names is not None:
-        _require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)
-
-
-def _require_in(watched: Path, path: Path, key: str, kind: str, problems: Problems) -> None:
-    # DVC reads through a link to a file, as it makes them itself, but sees nothing through one to a folder.
-    try:
-        place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
-    except OSError as error:  # such as a name that is too long
-        problems.add(key, f"cannot be a path ({error.strerror}), got {show(path.as_posix())}")
-        return
-    if place.is_relative_to(watched.resolve()):
-        return
-    rule = f"must be {kind} in {watched.as_posix()}/, where DVC sees every edit, got {path.as_posix()!r}"
-    if Path(os.path.abspath(path)).is_relative_to(Path.cwd() / watched):
-        target = path.resolve().as_posix()
-        problems.add(key, f"{rule}, a link to {target}; `rm {path.as_posix()} && cp -r {target} {path.as_posix()}`")
-    else:
-        problems.add(key, f"{rule}; `cp -r {path.as_posix()} {watched.as_posix()}/` and name it there")
+        require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff.building.catalogue import unpack_item, unpack_verdict
-from bakeoff.building.examine import Verdict, examine
-from bakeoff.building.pool import Piece
+from bakeoff.building.catalogue import PackedVerdict, unpack_item, unpack_verdict
+from bakeoff.building.pool import Piece, examine_piece
 from bakeoff.building.writing import Order, Seal, make_shard
 from bakeoff.elsewhere.raw_bytes import Excerpt, lay_out
 from bakeoff.sources.dataset import Dataset
@@ -17,13 +16,12 @@ def load() -> None:
     """Import this module, so that the first task need not."""
 
 
-def examine_near(datasets: Sequence[Dataset], piece: Piece) -> list[Verdict]:
+def examine_near(datasets: Sequence[Dataset], piece: Piece) -> list[PackedVerdict]:
     """Return the verdicts on items whose files this node sees."""
-    roots = [dataset.folder() for dataset in datasets]
-    return [examine(datasets[source], roots[source], item) for source, item in piece]
+    return examine_piece(datasets, [dataset.folder() for dataset in datasets], piece)
 
 
-def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerpt]) -> list[Verdict]:
+def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerpt]) -> list[PackedVerdict]:
     """Return the verdicts on items whose bytes came along."""
     with lay_out(datasets, excerpts) as inside:
         return examine_near(inside, piece)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bakeoff.building.build import HomePool
-from bakeoff.building.catalogue import Catalogue, unpack_item
-from bakeoff.building.examine import Verdict
+from bakeoff.building.catalogue import Catalogue, PackedVerdict, unpack_item
 from bakeoff.building.page import counted
 from bakeoff.building.pool import MakePool, Piece, Pool
 from bakeoff.building.writing import Order, Seal, hash_content, keep_seal, read_seal
@@ -68,7 +67,7 @@ class RayPool:
     def warm_up(self) -> None:
         self._tasks.warm_up(building_tasks.load)
 
-    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[Verdict]]:
+    def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return self._tasks.run(Examining(self._datasets, piece, self._open_home) for piece in pieces)
 
     def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
@@ -103,16 +102,16 @@ class Examining:
         return building_tasks.examine_near, (self.datasets, self.piece)
 
     def far(self) -> Call | None:
-        excerpts = take_excerpts(self.datasets, self.piece)
+        excerpts = take_excerpts(self.datasets, ((source, unpack_item(content)) for source, content in self.piece))
         return None if excerpts is None else (building_tasks.examine_far, (self.datasets, self.piece, excerpts))
 
     def split(self) -> "list[Examining]":
         return [Examining(self.datasets, [element], self.open_home) for element in self.piece]
 
-    def finish(self, result: list[Verdict]) -> list[Verdict]:
+    def finish(self, result: list[PackedVerdict]) -> list[PackedVerdict]:
         return result
 
-    def do_at_home(self) -> list[Verdict]:
+    def do_at_home(self) -> list[PackedVerdict]:
         return [verdict for verdicts in self.open_home().examine([self.piece]) for verdict in verdicts]
 
 

@@ -16,7 +16,7 @@ from bakeoff import workspace
 from bakeoff.building.build import build
 from bakeoff.building.examples import require_judgeable
 from bakeoff.building.writing import make_records
-from bakeoff.config.variant import ChosenSource, choose_source
+from bakeoff.config.source import ChosenSource, choose_source
 from bakeoff.deciding import deciding_digest
 from bakeoff.errors import DataError
 from bakeoff.machine import cores

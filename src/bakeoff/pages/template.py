@@ -28,6 +28,11 @@ def write_page(file: Path, template: str, **values: Any) -> None:
     file.write_text(render(template, **values) + "\n", encoding="utf-8", errors="backslashreplace")
 
 
+def load(template: str) -> None:
+    """Compile a template before it is filled in."""
+    _environment().get_template(template)
+
+
 def render(template: str, **values: Any) -> "Markup":
     """Fill the values in, escaped unless they are markup already; one that the template wants must be there."""
     from markupsafe import Markup

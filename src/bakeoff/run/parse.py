@@ -210,3 +210,20 @@ def _flat(value: Any, key: str) -> dict[str, Any]:
             rows |= _flat(item, f"{key}[{number}]")
         return rows
     return {key: value}
+
+
+def settings_tree(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """Return a settings object as plain values; where several kinds may stand, with the one it is."""
+    tree: dict[str, Any] = {"kind": kind_of(kinds, settings)} if kinds and len(kinds) > 1 else {}
+    for field in dataclasses.fields(settings):
+        tree[field.name] = make_plain(getattr(settings, field.name), field.metadata.get("kinds"))
+    return tree
+
+
+def make_plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
+    """Return a value with lists in place of tuples, as YAML has them."""
+    if dataclasses.is_dataclass(value):
+        return settings_tree(value, kinds)
+    if isinstance(value, dict):
+        return {key: make_plain(item) for key, item in value.items()}
+    return [make_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

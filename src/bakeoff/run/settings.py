@@ -12,7 +12,7 @@ from bakeoff.lr.schedule import Schedule
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network
 from bakeoff.run.options import TRACKERS, Evaluate, Export, Track
-from bakeoff.run.parse import Problems, kind_of, parse_kind
+from bakeoff.run.parse import Problems, make_plain, parse_kind, settings_tree
 from bakeoff.training.optimizers import OPTIMIZERS, Optimizer
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Derived
@@ -117,21 +117,4 @@ def as_tree(run: Run | Draft) -> dict[str, Any]:
     for group, kinds in GROUPS.items():
         if (settings := getattr(run, group)) is not None:
             tree[group] = settings_tree(settings, kinds)
-    return tree | ({"derived": _plain(run.derived)} if isinstance(run, Run) else {})
-
-
-def settings_tree(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
-    """Return a settings object as plain values; where several kinds may stand, with the one it is."""
-    tree: dict[str, Any] = {"kind": kind_of(kinds, settings)} if kinds and len(kinds) > 1 else {}
-    for field in dataclasses.fields(settings):
-        tree[field.name] = _plain(getattr(settings, field.name), field.metadata.get("kinds"))
-    return tree
-
-
-def _plain(value: Any, kinds: Mapping[str, type] | None = None) -> Any:
-    """Tuples as lists, as YAML has them."""
-    if dataclasses.is_dataclass(value):
-        return settings_tree(value, kinds)
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return tree | ({"derived": make_plain(run.derived)} if isinstance(run, Run) else {})

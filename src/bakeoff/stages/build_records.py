@@ -3,32 +3,39 @@
 import os
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bakeoff import workspace
-from bakeoff.building.build import build
-from bakeoff.building.page import counted
-from bakeoff.building.pool import MakePool
-from bakeoff.building.report import Findings
-from bakeoff.building.writing import make_records
+from bakeoff.building import workers as processes
+from bakeoff.durations import keep_duration, seconds_here
 from bakeoff.elsewhere.ray_connection import ON_VARIABLE
 from bakeoff.errors import errors_in_one_line
 from bakeoff.machine import cores
 from bakeoff.progress import say
-from bakeoff.records.manifest import Manifest
-from bakeoff.records.record import Source
-from bakeoff.sources.dataset import Dataset, Part
 from bakeoff.stages import read_options, stage_parser
+
+if TYPE_CHECKING:  # worker processes import this module first, and start to load theirs before this one loads the rest
+    from bakeoff.building.pool import MakePool
+    from bakeoff.building.report import Findings
+    from bakeoff.records.manifest import Manifest
+    from bakeoff.records.record import Source
+    from bakeoff.sources.dataset import Dataset, Part
 
 
 def build_records(
-    source: Source | Dataset | list[Part],
+    source: "Source | Dataset | list[Part]",
     out: Path,
     *,
     source_digest: str = "",
     workers: int | None = None,
-    make_pool: MakePool | None = None,
-) -> tuple[Manifest, Findings]:
+    make_pool: "MakePool | None" = None,
+) -> "tuple[Manifest, Findings]":
     """Build the records of one source, or of several datasets as one."""
+    from bakeoff.building.build import build
+    from bakeoff.building.report import Findings
+    from bakeoff.building.writing import make_records
+    from bakeoff.sources.dataset import Dataset, Part
+
     if not isinstance(source, (Dataset, list)):
         return make_records(source, out, source_digest), Findings({}, (), ())
     parts = source if isinstance(source, list) else [Part("", source)]
@@ -48,12 +55,15 @@ def main() -> None:
     )
     with errors_in_one_line(), ExitStack() as elsewhere:
         options = read_options(parser)
-        # Every worker process imports this module, and Hydra takes longer to load than a worker needs for 1,000 images.
-        from bakeoff.config.variant import choose_source
-        from bakeoff.planning.whole import keep_stage
+        if not options.on and (options.workers or cores()) > 1:
+            processes.start_server()
+        from bakeoff.config.source import choose_source
+        from bakeoff.sources.dataset import Dataset
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)
+        from bakeoff.building.page import counted
+
         make_pool = None
         if options.on and isinstance(chosen.source, (Dataset, list)):
             from bakeoff.elsewhere.ray_building import open_pools
@@ -64,13 +74,13 @@ def main() -> None:
         )
         counts = ", ".join(f"{content.examples:,} {split}" for split, content in manifest.splits.items())
         shards = counted(sum(len(content.shards) for content in manifest.splits.values()), "shard")
-        told = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
+        others = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
         classes = counted(len(manifest.classes), "class")
-        say(f"build_records: {counts} examples of {classes} for {manifest.task}{told}")
+        say(f"build_records: {counts} examples of {classes} for {manifest.task}{others}")
         for line in (*findings.split, *findings.warnings, *findings.reasons):
             say(f"  {line}")
         say(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
-        keep_stage("build_records")
+        keep_duration("build_records", "", seconds_here())
 
 
 if __name__ == "__main__":

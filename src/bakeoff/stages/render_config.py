@@ -5,7 +5,8 @@ from pathlib import Path
 
 from bakeoff import workspace
 from bakeoff.config.lr_picture import lr_svg
-from bakeoff.config.variant import read_variant, require_same_source
+from bakeoff.config.source import require_same_source
+from bakeoff.config.variant import read_variant
 from bakeoff.errors import errors_in_one_line
 from bakeoff.files import sync, write_whole
 from bakeoff.pipeline_config.pipeline import format_pipeline
