@@ -1,6 +1,5 @@
 """How long work shows itself: a live bar on a terminal, else a plain line now and then."""
 
-import os
 import sys
 import time
 from collections import deque
@@ -15,7 +14,6 @@ if TYPE_CHECKING:  # most commands say lines only, and Rich takes as long to loa
 SECONDS_BETWEEN_LINES = 10
 LAST_SECONDS = 30  # by which the rate is measured
 COMPILING = "compiling the first step"
-TERMINALS = {"FORCE_COLOR", "TTY_COMPATIBLE"}  # variables by which Rich takes a pipe for a terminal
 Left = Callable[[], float | None]  # seconds; None: not known yet
 
 
@@ -72,9 +70,6 @@ class Bar:
 @contextmanager
 def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Left | None = None) -> Iterator[Bar]:
     """Of work of which so much was done before."""
-    if not sys.stdout.isatty() and not TERMINALS & os.environ.keys():  # before Rich takes its time to find the same
-        yield Bar(title, total, unit, None, done, seconds_left)
-        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

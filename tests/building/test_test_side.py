@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.variant import _digest
+from bakeoff.config.source import digest_settings
 from bakeoff.errors import DataError, OutOfRange
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.settings import settings_tree
@@ -60,8 +60,8 @@ def test_settings_of_no_test_change_no_digest_of_settings() -> None:
     for group, keys in (("split", ("test", "test_list")), ("shards", ("test",))):
         for key in keys:
             del before[group][key]
-    assert _digest([tree]) == _digest([before])
-    assert _digest([settings_tree(ImageFolders(path="data/raw/set", split=Split(test=0.1)), SOURCES)]) != _digest(
+    assert digest_settings([tree]) == digest_settings([before])
+    assert digest_settings([settings_tree(ImageFolders(path="data/raw/set", split=Split(test=0.1)), SOURCES)]) != digest_settings(
         [tree]
     )
 
