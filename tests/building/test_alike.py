@@ -101,7 +101,7 @@ def test_clips_are_compared_by_their_middle_frames(make: Build, tmp_path: Path) 
     assert pairs == [["train/move/1.avi", "val/move/same.mp4"]]
 
 
-def test_more_pairs_than_are_looked_at_are_told_as_at_least(
+def test_more_pairs_than_are_compared_are_reported_as_at_least(
     make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_images(tmp_path / "set/train", {"cat": 6})

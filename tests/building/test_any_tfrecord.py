@@ -50,7 +50,7 @@ def framed(*payloads: bytes) -> bytes:
     return b"".join(parts)
 
 
-def look(root: Path, layout: str, content: bytes) -> list[Verdict]:
+def examine_file(root: Path, layout: str, content: bytes) -> list[Verdict]:
     """List the records of a file and look at each, as a build does."""
     write(root / "train", content)
     write(root / "labels.txt", LABELS)
@@ -95,11 +95,11 @@ def test_any_record_is_brought_over_or_refused(layout: str, number: int, tmp_pat
     @examples(number)
     @given(odd_files(layout))
     def check(content: bytes) -> None:
-        look(tmp_path, layout, content)
+        examine_file(tmp_path, layout, content)
 
     with bounded_memory(500e6):
         check()
-    [verdict] = look(tmp_path, layout, framed(encode_features(LAYOUTS[layout])))
+    [verdict] = examine_file(tmp_path, layout, framed(encode_features(LAYOUTS[layout])))
     assert verdict.reason is None
 
 
@@ -143,20 +143,20 @@ def test_millions_of_numbers_take_neither_time_nor_memory(
     content = framed(encode_features(SCENE | {key: value}))
     start = time.monotonic()
     with bounded_memory(250e6):
-        [verdict] = look(tmp_path, "object_detection", content)
+        [verdict] = examine_file(tmp_path, "object_detection", content)
     assert time.monotonic() - start < 5
     assert message is None or message in (verdict.reason or "")
 
 
 def test_of_features_that_nobody_asked_for_only_names_are_returned() -> None:
-    found = decode_features(encode_features(SCENE), {"image/object/class/text"})
-    assert found.pop("image/object/class/text") == [b"cat", b"dog"]
-    assert found == {key: [] for key in set(SCENE) - {"image/object/class/text"}}
+    features = decode_features(encode_features(SCENE), {"image/object/class/text"})
+    assert features.pop("image/object/class/text") == [b"cat", b"dog"]
+    assert features == {key: [] for key in set(SCENE) - {"image/object/class/text"}}
 
 
 @pytest.mark.parametrize("label", [encode_floats([1.5]), encode_blobs([b"1"]), encode_floats([float("nan")])])
 def test_a_label_that_is_no_whole_number_is_refused(label: tuple, tmp_path: Path) -> None:
-    [verdict] = look(tmp_path, "inception", framed(encode_features(WHOLE | {"image/class/label": label})))
+    [verdict] = examine_file(tmp_path, "inception", framed(encode_features(WHOLE | {"image/class/label": label})))
     assert verdict.reason and verdict.reason.startswith("image/class/label must be a ")
 
 
@@ -177,11 +177,11 @@ def test_any_index_is_read_or_refused(
     def check(content: bytes) -> None:
         path.write_bytes(content)
         try:
-            found = Store(tmp_path, split).read(every)
+            batches = Store(tmp_path, split).read(every)
         except DataError as error:
             assert str(error).startswith(str(path)) and "\n" not in str(error) and "run `dvc repro" in str(error)
         else:
-            assert found == expected
+            assert batches == expected
 
     with bounded_memory(100e6):
         check()

@@ -60,12 +60,12 @@ def test_boxes_of_squares_are_the_same_shares_of_the_image(make: Build, tmp_path
     whole = make(PascalVoc(path="set"), out="whole").every()
     built = make(PascalVoc(path="set", max_side=20, square=True), out="square")
     assert built.every().keys() == whole.keys()
-    for name, found in built.every().items():
-        image = Image.open(io.BytesIO(found["image/encoded"][0]))
-        assert image.size == (20, 20) == (found["image/width"][0], found["image/height"][0])
+    for name, row in built.every().items():
+        image = Image.open(io.BytesIO(row["image/encoded"][0]))
+        assert image.size == (20, 20) == (row["image/width"][0], row["image/height"][0])
         assert whole[name]["image/width"][0] > whole[name]["image/height"][0] > 20
         for side in ("xmin", "ymin", "xmax", "ymax"):
-            assert found[f"image/object/bbox/{side}"] == whole[name][f"image/object/bbox/{side}"]
+            assert row[f"image/object/bbox/{side}"] == whole[name][f"image/object/bbox/{side}"]
 
 
 def test_a_square_without_its_side_is_refused() -> None:
@@ -137,7 +137,7 @@ class Stopped(BaseException):
     """As sudden as a kill, as far as the files are concerned."""
 
 
-def test_a_stopped_build_goes_on_from_its_checks_and_shards(
+def test_a_stopped_build_resumes_from_its_checks_and_shards(
     eight_a_shard: None, make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_images(tmp_path / "set", {"cat": 60})
@@ -216,7 +216,7 @@ def test_a_seal_that_is_none_counts_for_nothing(text: str, stopped: tuple[Path, 
 
 
 @pytest.mark.parametrize("kept", [0, 4096])
-def test_a_damaged_list_of_items_is_told_once_or_made_anew(
+def test_a_damaged_list_of_items_is_reported_once_or_made_anew(
     kept: int, stopped: tuple[Path, dict[str, bytes]], make: Build
 ) -> None:
     folder, expected = stopped
@@ -231,7 +231,7 @@ def test_a_damaged_list_of_items_is_told_once_or_made_anew(
     assert make(PascalVoc(path="set")).bytes() == expected
 
 
-def test_a_build_by_other_code_goes_on_from_nothing(
+def test_a_build_by_other_code_resumes_from_nothing(
     make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only this room's code: sources and the format decide the records, too."""
@@ -304,7 +304,7 @@ def test_too_many_rejected_files_leave_the_old_records(make: Build, tmp_path: Pa
     write(tmp_path / "set/cat/bad.jpg", "no image")
     make(ImageFolders(path="set"), out="one")  # 1 of 20 is just 5 %
     write(tmp_path / "set/cat/bad2.jpg", "no image")
-    message = r"set: 2 of 21 files are rejected \(9\.5%\), data\.max_rejected allows 5\.0%; mend them or raise it"
+    message = r"set: 2 of 21 files are rejected \(9\.5%\), data\.max_rejected allows 5\.0%; repair them or raise it"
     with pytest.raises(DataError, match=message) as caught:
         make(ImageFolders(path="set"))
     assert "  cat/bad.jpg: no image: starts with b'no image'" in str(caught.value).splitlines()
@@ -318,7 +318,7 @@ def dies_of_seven(piece: list[int]) -> list[int]:
     return piece
 
 
-def test_an_element_that_kills_its_process_is_found_and_the_others_are_done() -> None:
+def test_an_element_that_kills_its_process_is_identified_and_the_others_are_done() -> None:
     with Workers(2, int) as pool:
         pieces = [[number, number + 1] for number in range(0, 20, 2)]
         results = list(pool.each(dies_of_seven, pieces, lambda element: [-element]))
@@ -433,8 +433,8 @@ def test_kills_at_ten_random_moments_end_with_the_same_bytes(make: Build, tmp_pa
             killed += 1
         process.wait()
         if (tmp_path / "records/manifest.json").exists():
-            found = {path.name: path.read_bytes() for path in sorted((tmp_path / "records").iterdir())}
-            assert found == expected
+            built = {path.name: path.read_bytes() for path in sorted((tmp_path / "records").iterdir())}
+            assert built == expected
     assert killed >= 5
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True)
     assert {path.name: path.read_bytes() for path in sorted((tmp_path / "records").iterdir())} == expected

@@ -36,8 +36,8 @@ def test_boxes_of_other_classes_are_left_out_and_their_images_stay(make: Build, 
     scenes = [["cat", "dog"], ["dog"], ["bird", "cat"], ["dog", "bird"], ["cat"], ["cat"]]
     write_scenes(tmp_path / "set", scenes)
     built = make(PascalVoc(path="set", classes=("dog", "bird")))
-    found = {Path(name).stem: labels_of(row) for name, row in built.every().items()}
-    assert found == {str(place): [one for one in labels if one != "cat"] for place, labels in enumerate(scenes)}
+    labels = {Path(name).stem: labels_of(row) for name, row in built.every().items()}
+    assert labels == {str(place): [one for one in labels if one != "cat"] for place, labels in enumerate(scenes)}
     assert built.manifest.classes == ("dog", "bird")  # the order that is asked for
     ids = {
         text: number
@@ -79,10 +79,10 @@ def test_a_clip_with_several_labels_keeps_those_that_count_and_stays_without_any
     table = "path,labels\n" + "".join(f"{number}.mp4,{labels}\n" for number, labels in enumerate(rows))
     write(tmp_path / "set/labels.csv", table)
     built = make(Clips(path="set", table="labels.csv", multi_label=True, classes=("night", "rain")))
-    found = {
+    labels = {
         Path(name).stem: [text.decode() for text in row["image/class/text"]] for name, row in built.every().items()
     }
-    assert found == {"0": ["rain", "night"], "1": ["rain"], "2": ["night"], "3": ["rain"], "4": [], "5": []}
+    assert labels == {"0": ["rain", "night"], "1": ["rain"], "2": ["night"], "3": ["rain"], "4": [], "5": []}
     single = make(Clips(path="set", table="labels.csv", classes=("rain", "night"), max_rejected=0.9), out="single")
     assert sorted(Path(name).stem for name in single.every()) == ["1", "2"]
 
@@ -212,5 +212,5 @@ def test_params_yaml_names_both_folders_which_dvc_must_see(tmp_path: Path, monke
 
 def test_a_merge_chooses_classes_of_each_of_its_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = chosen(tmp_path, "{use: merged, merge: [image_folders, clips], classes: [ape]}")
-    assert [one.classes for one in found] == [("ape",)] * 2
+    sources = chosen(tmp_path, "{use: merged, merge: [image_folders, clips], classes: [ape]}")
+    assert [one.classes for one in sources] == [("ape",)] * 2

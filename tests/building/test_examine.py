@@ -27,7 +27,7 @@ def test_pixels_become_shares() -> None:
 
 
 @pytest.mark.parametrize("corners", [(-1, 0, 50, 50), (0, -1, 50, 50), (0, 0, 101, 50), (0, 0, 50, 51)])
-def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_told(corners: tuple) -> None:
+def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_reported(corners: tuple) -> None:
     [box], notes = fit_boxes(item((*corners, "cat")), 100, 50, 1)
     assert 0 <= min(box.xmin, box.ymin) and max(box.xmax, box.ymax) <= 1
     assert notes == ("box 1 clipped to the image",)

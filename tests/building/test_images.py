@@ -35,9 +35,9 @@ def stored(data: bytes, max_side: int | None = None) -> np.ndarray:
     return np.asarray(image.convert("RGB")).astype(int)
 
 
-def assert_alike(found: np.ndarray, expected: np.ndarray, most: float = 4) -> None:
-    assert found.shape == expected.shape
-    assert np.abs(found - expected.astype(int)).mean() < most
+def assert_alike(pixels: np.ndarray, expected: np.ndarray, most: float = 4) -> None:
+    assert pixels.shape == expected.shape
+    assert np.abs(pixels - expected.astype(int)).mean() < most
 
 
 @pytest.mark.parametrize(
@@ -67,28 +67,28 @@ def test_cmyk_shows_the_colours_that_it_prints() -> None:
     inks[:, 16:32, 0] = 255
     inks[:, 32:48, 3] = 255
     inks[:, 48:, 1] = 255
-    found = stored(saved(Image.fromarray(inks, "CMYK"), "JPEG", quality=100, subsampling=0))
+    pixels = stored(saved(Image.fromarray(inks, "CMYK"), "JPEG", quality=100, subsampling=0))
     expected = np.array([[255, 255, 255], [0, 255, 255], [0, 0, 0], [255, 0, 255]])
-    np.testing.assert_allclose(found[8, 8::16], expected, atol=6)
+    np.testing.assert_allclose(pixels[8, 8::16], expected, atol=6)
 
 
 def test_sixteen_bits_keep_their_whole_range() -> None:
     ramp = np.tile(np.linspace(0, 65535, 64).astype(np.uint16), (16, 1))
-    found = stored(saved(Image.fromarray(ramp), "PNG"))
-    np.testing.assert_allclose(found[8, :, 0], np.linspace(0, 255, 64), atol=3)
+    pixels = stored(saved(Image.fromarray(ramp), "PNG"))
+    np.testing.assert_allclose(pixels[8, :, 0], np.linspace(0, 255, 64), atol=3)
 
 
 def test_what_is_transparent_shows_white_and_half_of_it_half() -> None:
     image = np.zeros((16, 48, 4), np.uint8)
     image[:, 16:32, 3], image[:, 32:, 3] = 128, 255  # black ink: not there, half there, there
-    found = stored(saved(Image.fromarray(image), "PNG"))
-    np.testing.assert_allclose(found[8, 8::16, 0], [255, 127, 0], atol=3)
+    pixels = stored(saved(Image.fromarray(image), "PNG"))
+    np.testing.assert_allclose(pixels[8, 8::16, 0], [255, 127, 0], atol=3)
 
 
 def test_a_transparent_palette_and_one_bit_and_grey_are_read_as_colours() -> None:
-    drawing = Image.fromarray(SCENE).convert("P", palette=Image.Palette.ADAPTIVE, colors=8)
-    drawing.putpixel((0, 0), 0)
-    assert_alike(stored(saved(drawing, "PNG", transparency=255)), np.asarray(drawing.convert("RGB")), 6)
+    picture = Image.fromarray(SCENE).convert("P", palette=Image.Palette.ADAPTIVE, colors=8)
+    picture.putpixel((0, 0), 0)
+    assert_alike(stored(saved(picture, "PNG", transparency=255)), np.asarray(picture.convert("RGB")), 6)
     bits = Image.fromarray(SCENE).convert("1")
     assert set(np.unique(np.asarray(bits))) == {False, True}
     assert_alike(stored(saved(bits, "PNG")), np.asarray(bits.convert("RGB")), 12)
@@ -149,10 +149,10 @@ def test_a_large_image_is_resized_to_its_longer_side(
     size: tuple[int, int], max_side: int, expected: tuple[int, int]
 ) -> None:
     data = encoded(3, width=size[0], height=size[1])
-    found = stored(data, max_side)
-    assert found.shape[1::-1] == expected
+    pixels = stored(data, max_side)
+    assert pixels.shape[1::-1] == expected
     shrunk = np.asarray(Image.fromarray(pixels(3, *size)).resize(expected, Image.Resampling.BOX))
-    assert_alike(found, shrunk, 6)
+    assert_alike(pixels, shrunk, 6)
 
 
 @pytest.mark.parametrize(("size", "side"), [((200, 100), 50), ((100, 300), 60), ((400, 30), 64), ((1200, 900), 64)])
@@ -162,8 +162,8 @@ def test_a_square_is_what_a_network_is_shown_of_the_image(size: tuple[int, int],
     data = saved(image, "JPEG", quality=95, subsampling=0)
     checked = check_image(data, side, is_square=True)
     assert checked.changes == (f"resized to {side}x{side} pixels",) and (checked.width, checked.height) == size
-    found = np.asarray(Image.open(io.BytesIO(encode_stored(data, checked, side, is_square=True)))).astype(int)
-    assert_alike(found, np.asarray(image.resize((side, side), Image.Resampling.BILINEAR)), 2)
+    decoded = np.asarray(Image.open(io.BytesIO(encode_stored(data, checked, side, is_square=True)))).astype(int)
+    assert_alike(decoded, np.asarray(image.resize((side, side), Image.Resampling.BILINEAR)), 2)
 
 
 def test_an_image_no_larger_than_the_square_keeps_its_bytes() -> None:
@@ -310,9 +310,9 @@ print(peak() - before)
 def cost(tmp_path: Path, data: bytes, max_side: int = 0) -> tuple[list[str], int]:
     """Return what was said, and the bytes of memory that checking and encoding took, in a process of its own."""
     write(tmp_path / "large", data), write(tmp_path / "small", encoded(1, "PNG"))
-    words = [sys.executable, "-c", COST, str(tmp_path / "large"), str(max_side), str(tmp_path / "small")]
-    *said, taken = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    return said, int(taken)
+    command = [sys.executable, "-c", COST, str(tmp_path / "large"), str(max_side), str(tmp_path / "small")]
+    *messages, taken = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return messages, int(taken)
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc, as on Linux")
@@ -323,8 +323,8 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 def test_an_image_takes_few_bytes_a_pixel(mode: str, most: float, tmp_path: Path) -> None:
     """Pillow's pixels and the record's, but no copies of them: 4 + 3 bytes, of grey ones 1 + 3, of deep ones 2 + 3."""
     side = 4000
-    said, taken = cost(tmp_path, saved(Image.new(mode, (side, side)), "PNG", compress_level=1))
-    assert said == [] and taken < most * side * side + 1e6  # what is no pixel
+    messages, taken = cost(tmp_path, saved(Image.new(mode, (side, side)), "PNG", compress_level=1))
+    assert messages == [] and taken < most * side * side + 1e6  # what is no pixel
 
 
 @needs_proc
@@ -333,13 +333,13 @@ def test_a_photograph_of_108_megapixels_is_read_in_parts(orientation: int, tmp_p
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = saved(Image.new("L", (12000, 9000), 99), "JPEG", exif=exif)
-    said, taken = cost(tmp_path, data, max_side=1024)
-    assert said == [] and taken < 40e6
-    said, taken = cost(tmp_path, data)
+    messages, taken = cost(tmp_path, data, max_side=1024)
+    assert messages == [] and taken < 40e6
+    messages, taken = cost(tmp_path, data)
     rule = (
         "9000x12000: more than 67,108,864 pixels; set data.max_side to half its longer side or less, or make it smaller"
     )
-    assert said == ([] if orientation == 1 else [rule]) and taken < 40e6
+    assert messages == ([] if orientation == 1 else [rule]) and taken < 40e6
 
 
 @needs_proc
@@ -348,8 +348,8 @@ def test_more_than_67_megapixels_that_must_be_decoded_at_once_are_refused_before
     kind: str, options: dict, tmp_path: Path
 ) -> None:
     data = saved(Image.new("L", (9400, 9400)), kind, **options)
-    said, taken = cost(tmp_path, data, max_side=1024)
-    assert said == ["9400x9400: more than 67,108,864 pixels; make it smaller"] and taken < 10e6
+    messages, taken = cost(tmp_path, data, max_side=1024)
+    assert messages == ["9400x9400: more than 67,108,864 pixels; make it smaller"] and taken < 10e6
 
 
 def test_a_file_too_large_for_an_image_is_not_read(tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_libtiff_and_pillow_print_nothing(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == ""
 
 
-def test_a_jpeg_with_a_broken_list_of_pictures_is_drawn_without_a_word() -> None:
+def test_a_jpeg_with_a_broken_list_of_pictures_is_drawn_without_a_message() -> None:
     """Pillow takes it for a broken MPO, and says so without a file's name."""
     data = encoded(1)
     block = b"MPF\0II*\0\x08\0\0\0\0\0\0\0\0\0"  # a list without a length

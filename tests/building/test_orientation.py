@@ -98,7 +98,7 @@ def test_where_no_size_tells_the_setting_does(drawn_on: str, make: Build, tmp_pa
     assert require_red_boxes(make, PascalVoc(path="set", boxes_drawn_on=drawn_on)) == ()  # type: ignore[arg-type]
 
 
-def test_where_nothing_tells_they_are_taken_as_shown_and_this_is_told(make: Build, tmp_path: Path) -> None:
+def test_without_a_hint_they_are_taken_as_shown_with_a_warning(make: Build, tmp_path: Path) -> None:
     write_set(tmp_path / "set", [2, 3], drawn_on="shown")
     [warning] = require_red_boxes(make, PascalVoc(path="set"))
     assert warning.startswith("2 images with") and "taken as shown, as on 0 others" in warning
@@ -131,7 +131,7 @@ def test_boxes_in_shares_of_whichever_image_are_turned_along(drawn_on: str, make
     assert require_red_boxes(make, Yolo(path="set", boxes_drawn_on=drawn_on)) == ()  # type: ignore[arg-type]
 
 
-def test_a_build_that_goes_on_follows_what_the_sizes_tell_by_then(
+def test_a_resumed_build_follows_the_sizes_known_by_then(
     make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bakeoff.building import build

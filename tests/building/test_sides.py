@@ -81,7 +81,7 @@ def test_what_a_pattern_finds_stays_together(make: Build, tmp_path: Path) -> Non
     assert len(films["train"]) + len(films["validation"]) == 6
 
 
-def test_a_class_that_is_in_one_group_only_is_told(make: Build, tmp_path: Path) -> None:
+def test_a_class_that_is_in_one_group_only_is_reported(make: Build, tmp_path: Path) -> None:
     for number in range(4):
         write(tmp_path / f"set/cat/a_{number}.jpg", encoded(number))
         write(tmp_path / f"set/dog/{'bc'[number % 2]}_{number}.jpg", encoded(10 + number))
@@ -123,14 +123,14 @@ def test_given_sides_that_share_an_image_keep_it_for_validation(make: Build, tmp
     assert left == {"train/cat/003.jpg": "the same bytes as validation/cat/000.jpg, which stays in validation"}
 
 
-def test_the_same_bytes_with_other_labels_are_told(make: Build, tmp_path: Path) -> None:
+def test_the_same_bytes_with_other_labels_are_reported(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 4, "dog": 4})
     write(tmp_path / "set/dog/000.jpg", encoded(0))
     built = make(ImageFolders(path="set"))
     assert "1 of them have other labels in one place than in another, cat/000.jpg for one" in built.findings.warnings
 
 
-def test_a_class_by_a_typing_mistake_is_told_with_what_it_may_mean(make: Build, tmp_path: Path) -> None:
+def test_a_class_by_a_typing_mistake_is_reported_with_what_it_may_mean(make: Build, tmp_path: Path) -> None:
     for number in range(12):
         write(tmp_path / f"set/images/{number}.jpg", encoded(number))
         label = {3: "racoon", 5: "zebra"}.get(number, "raccoon")
@@ -139,7 +139,7 @@ def test_a_class_by_a_typing_mistake_is_told_with_what_it_may_mean(make: Build, 
     assert "2 classes with one example only, maybe mistyped: 'racoon' (or 'raccoon'?), 'zebra'" in warnings
 
 
-def test_classes_that_a_given_side_lacks_are_told_in_one_line(make: Build, tmp_path: Path) -> None:
+def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 3, **{f"class {number:02d}": 2 for number in range(12)}})
     write_images(tmp_path / "set/validation", {"cat": 3, "dog": 2}, first_seed=100)
     warnings = make(ImageFolders(path="set")).findings.warnings
@@ -151,7 +151,7 @@ def test_classes_that_a_given_side_lacks_are_told_in_one_line(make: Build, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "stated"),
     [
         (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no sides (data.split)"),
         (Split(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
@@ -161,13 +161,13 @@ def test_classes_that_a_given_side_lacks_are_told_in_one_line(make: Build, tmp_p
         (Split(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
     ],
 )
-def test_how_a_set_was_split_is_said_and_reported(rule: Split, told: str, make: Build, tmp_path: Path) -> None:
+def test_how_a_set_was_split_is_printed_and_reported(rule: Split, stated: str, make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 8})
     write(tmp_path / "set/val.txt", "003\n004\n")
     built = make(ImageFolders(path="set", split=rule))
-    assert built.findings.split == (f"split: {told}",)
-    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [f"split: {told}"]
-    assert f"<p>split: {told}.</p>" in (tmp_path / "records/report.html").read_text()
+    assert built.findings.split == (f"split: {stated}",)
+    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [f"split: {stated}"]
+    assert f"<p>split: {stated}.</p>" in (tmp_path / "records/report.html").read_text()
 
 
 def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) 
     )
 
 
-def test_images_that_look_alike_across_the_split_are_told(make: Build, tmp_path: Path) -> None:
+def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 3})
     write(tmp_path / "set/validation/cat/other.jpg", encoded(50))
     write(tmp_path / "set/validation/cat/same.jpg", encoded(1, quality=60))

@@ -61,9 +61,9 @@ def test_settings_of_no_test_change_no_digest_of_settings() -> None:
         for key in keys:
             del before[group][key]
     assert digest_settings([tree]) == digest_settings([before])
-    assert digest_settings([settings_tree(ImageFolders(path="data/raw/set", split=Split(test=0.1)), SOURCES)]) != digest_settings(
-        [tree]
-    )
+    assert digest_settings(
+        [settings_tree(ImageFolders(path="data/raw/set", split=Split(test=0.1)), SOURCES)]
+    ) != digest_settings([tree])
 
 
 def test_a_fraction_takes_the_test_from_training_alone(make: Build, tmp_path: Path) -> None:

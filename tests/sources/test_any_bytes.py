@@ -1,6 +1,6 @@
 """Whatever the bytes of an annotation or a list of labels: records, or one line that says file, place and remedy.
 
-Every input goes through a whole build of three images, within 5 seconds of processor and 300 MB. `FOUND` keeps what
+Every input goes through a whole build of three images, within 5 seconds of processor and 300 MB. `KEPT` keeps what
 once ended in a traceback, hung, took too much memory or was understood as something else; Hypothesis makes up the rest.
 """
 
@@ -146,7 +146,7 @@ READERS = {
         ImageFolders(**ALL, split=Split(validation_list="val.txt")), "val.txt", "0\nclip/a/0.jpg\n", fill("_\n0", 4),
     ),
 }  # fmt: skip
-FOUND: dict[str, list[str | bytes]] = {
+KEPT: dict[str, list[str | bytes]] = {
     "VOC": [
         VOC.replace("<width>32", "<width>inf"),
         VOC.replace("<width>32", "<width>1e309"),
@@ -244,21 +244,21 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, b
         for file, text in reader.beside.items():
             write(root / file, text)
         write(root / reader.file, data)
-        begun = time.process_time()
+        start = time.process_time()
         try:
             manifest, _ = build([Part("", reader.dataset)], Path("records"), 1)
             assert Path("records/labels.txt").read_text(encoding="utf-8").splitlines() == list(manifest.classes)
             report = json.loads(Path("records/report.json").read_text(encoding="utf-8"))
             lines = [*report["warnings"], *report["rejected"].values(), *report["rejected"]]
-            told = "built without what is odd" if report["rejected"] else "built"
+            outcome = "built without what is odd" if report["rejected"] else "built"
         except DataError as error:
-            told, lines = "refused", str(error).split("\n")
+            outcome, lines = "refused", str(error).split("\n")
             assert lines[0].startswith("set") and REMEDY.search(lines[0]), lines
             assert len(lines) == 1 or all(line.startswith("  ") for line in lines[1:])
         harmless = all(unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp") for letter in "".join(lines))
         assert harmless and all(len(line) < 2000 for line in lines), lines
-        assert time.process_time() - begun < SECONDS
-        return told
+        assert time.process_time() - start < SECONDS
+        return outcome
 
     return attempted
 
@@ -276,16 +276,16 @@ def test_the_whole_file_is_built(name: str, attempt: Callable[[str, bytes], str]
     assert attempt(name, READERS[name].whole.encode()) == "built"
 
 
-@pytest.mark.parametrize(("name", "number"), [(name, n) for name, found in FOUND.items() for n in range(len(found))])
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name, inputs in KEPT.items() for n in range(len(inputs))])
 def test_what_once_broke_a_reader(
     name: str, number: int, attempt: Callable[[str, bytes], str], little_memory: None
 ) -> None:
-    data = FOUND[name][number]
+    data = KEPT[name][number]
     attempt(name, data.encode() if isinstance(data, str) else data)
 
 
 def try_many(name: str, attempt: Callable[[str, bytes], str], count: int) -> Counter[str]:
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
 
     @seed(SEED)
     @settings(
@@ -294,10 +294,10 @@ def try_many(name: str, attempt: Callable[[str, bytes], str], count: int) -> Cou
     )  # fmt: skip
     @given(READERS[name].inputs())
     def once(data: bytes) -> None:
-        told[attempt(name, data)] += 1
+        outcomes[attempt(name, data)] += 1
 
     once()
-    return told
+    return outcomes
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -308,6 +308,6 @@ def test_whatever_the_bytes(name: str, attempt: Callable[[str, bytes], str], lit
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_thousand_odd_files(name: str, attempt: Callable[[str, bytes], str], little_memory: None) -> None:
-    told = try_many(name, attempt, 1000)
-    print(f"{name}, seed {SEED}: {', '.join(f'{count:,} {word}' for word, count in sorted(told.items()))}")
-    assert told.total() >= 1000 and len(told) >= 2  # or the inputs are all of one kind
+    outcomes = try_many(name, attempt, 1000)
+    print(f"{name}, seed {SEED}: {', '.join(f'{count:,} {outcome}' for outcome, count in sorted(outcomes.items()))}")
+    assert outcomes.total() >= 1000 and len(outcomes) >= 2  # or the inputs are all of one kind

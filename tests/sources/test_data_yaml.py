@@ -25,7 +25,7 @@ from drawing import encoded, write
         ("download: !!python/object/apply:os.system ['exit 1']\nnames: [cat]", ["cat"]),
     ],
 )
-def test_names_are_the_words_that_stand_there(text: str, names: list[str], tmp_path: Path) -> None:
+def test_names_are_the_texts_that_stand_there(text: str, names: list[str], tmp_path: Path) -> None:
     write(tmp_path / "data.yaml", text)
     assert read_names(tmp_path, "data.yaml") == names
 
@@ -135,7 +135,7 @@ def test_a_fraction_that_is_asked_for_passes_over_data_yaml(make: Build, tmp_pat
     assert (len(built.names("train")), len(built.names("validation"))) == (3, 2)
 
 
-def test_a_side_that_is_not_there_is_an_error_unless_folders_say_it(make: Build, tmp_path: Path) -> None:
+def test_a_side_that_is_not_there_is_an_error_unless_folders_name_it(make: Build, tmp_path: Path) -> None:
     text = "names: [cat]\ntrain: images/a\nval: images/gone\n"
     write_set(tmp_path / "set", A_B_C)
     write(tmp_path / "set/data.yaml", text)
@@ -149,12 +149,12 @@ def test_a_side_that_is_not_there_is_an_error_unless_folders_say_it(make: Build,
     assert make(Yolo(path="other"), out="by folders").names("validation") == ["images/val2017/3.jpg"]
 
 
-def test_a_line_of_a_list_that_leads_nowhere_is_told(make: Build, tmp_path: Path) -> None:
+def test_a_line_of_a_list_that_leads_nowhere_is_reported(make: Build, tmp_path: Path) -> None:
     write_set(tmp_path / "set", A_B_C)
     write(tmp_path / "set/data.yaml", "names: [cat]\ntrain: train.txt\nval: images/b\n")
     write(tmp_path / "set/train.txt", "images/a/1.jpg\nimages/a/gone.jpg\n")
     make(Yolo(path="set", max_rejected=0.5))
     report = json.loads((tmp_path / "records/report.json").read_text())
-    told = {"train.txt:2": "names 'images/a/gone.jpg', which is no file of the dataset; correct the list"}
-    assert report["rejected"] == told
+    reasons = {"train.txt:2": "names 'images/a/gone.jpg', which is no file of the dataset; correct the list"}
+    assert report["rejected"] == reasons
     assert sorted(report["ignored"]) == ["images/a/2.jpg", "images/a/3.jpg", "images/c/1.jpg"]

@@ -182,7 +182,7 @@ def test_box_encloses_the_ink_of_its_digit(plain_background: None) -> None:
         np.testing.assert_allclose(given, expected, atol=3)
 
 
-def test_digits_can_be_told_from_what_lies_behind_them() -> None:
+def test_digits_differ_from_what_lies_behind_them() -> None:
     """The lightness inside a box spreads more than the smoothed photographs' does."""
     lightness = np.array([0.299, 0.587, 0.114])
     spreads = []
@@ -290,7 +290,7 @@ def test_one_frame_says_nothing_about_the_class(plain_background: None) -> None:
         assert spread.max() < -np.log(1e-4), key
 
 
-def test_clips_say_how_fast_they_play() -> None:
+def test_clips_state_how_fast_they_play() -> None:
     source = MovingDigits(train_examples=1, frames=2, side=32, frames_per_second=7.5)
     [record] = source.records(TRAIN)
     assert record.frames_per_second == 7.5 and len(record.frames) == 2

@@ -34,7 +34,7 @@ def test_a_csv_for_each_side_with_images_in_folders_of_the_sides(make: Build, tm
     assert built.findings.split == ("split: by train_labels.csv and test_labels.csv",)
 
 
-def test_without_the_name_of_a_csv_those_that_are_there_are_said(make: Build, tmp_path: Path) -> None:
+def test_without_the_name_of_a_csv_those_that_are_there_are_listed(make: Build, tmp_path: Path) -> None:
     write_tutorial(tmp_path / "set")
     message = (
         r"set/labels\.csv: no such file .*\(data\.annotations\); CSV files there: test_labels\.csv, train_labels\.csv"
@@ -108,8 +108,8 @@ def test_unsorted_images_of_a_test_side_are_passed_over(make: Build, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("word", "side"),
+    ("name", "side"),
     [("val2017", "validation"), ("Train_2014", "train"), ("test-2015", "test"), ("2017", None), ("train1", None)],
 )
-def test_a_side_may_have_a_year(word: str, side: str | None) -> None:
-    assert find_side(word) == side
+def test_a_side_may_have_a_year(name: str, side: str | None) -> None:
+    assert find_side(name) == side

@@ -12,8 +12,8 @@ from bakeoff.sources.folders import ImageFolders
 from workspace_copy import environment
 
 
-def run(*words: str) -> int:
-    return subprocess.run(words, env=environment(), capture_output=True, check=False).returncode
+def run(*command: str) -> int:
+    return subprocess.run(command, env=environment(), capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize(("tracked", "named"), [("data/raw/cards", "data/raw/cards"), (None, "data/raw/cards/images")])

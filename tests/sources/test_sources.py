@@ -55,11 +55,11 @@ def test_folders_name_classes_and_sides(make: Build, tmp_path: Path) -> None:
     assert (tmp_path / "records/labels.txt").read_text() == "cat\ndog\n"
 
 
-@pytest.mark.parametrize("word", ["val", "valid", "eval", "Validation", "test"])
-def test_other_words_for_validation_are_understood(word: str, make: Build, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["val", "valid", "eval", "Validation", "test"])
+def test_other_names_for_validation_are_understood(folder: str, make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 2})
-    write_images(tmp_path / f"set/{word}", {"cat": 1}, first_seed=100)
-    assert make(ImageFolders(path="set")).names("validation") == [f"{word}/cat/000.jpg"]
+    write_images(tmp_path / f"set/{folder}", {"cat": 1}, first_seed=100)
+    assert make(ImageFolders(path="set")).names("validation") == [f"{folder}/cat/000.jpg"]
 
 
 def test_a_test_side_beside_validation_is_a_split_of_its_own(make: Build, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_test_side_beside_validation_is_a_split_of_its_own(make: Build, tmp_pa
     assert built.findings.counts["left out"] == 0
 
 
-def test_a_labels_file_fixes_the_order_and_a_class_without_images_is_told(make: Build, tmp_path: Path) -> None:
+def test_a_labels_file_fixes_the_order_and_a_class_without_images_is_reported(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 4, "dog": 4})
     write(tmp_path / "set/labels.txt", "dog\nemu\ncat\n")
     built = make(ImageFolders(path="set", labels="labels.txt"))
@@ -157,7 +157,7 @@ def test_boxes_of_the_training_side_are_in_the_table_in_record_order(make: Build
     assert np.load(tmp_path / "records/boxes.npy").tolist() == expected
 
 
-def test_annotations_and_images_without_each_other_are_told(make: Build, tmp_path: Path) -> None:
+def test_annotations_and_images_without_each_other_are_reported(make: Build, tmp_path: Path) -> None:
     write_voc(tmp_path / "set")
     write(tmp_path / "set/images/alone.jpg", encoded(41))
     write(tmp_path / "set/annotations/lost.xml", voc([("cat", 1, 1, 5, 5)], name="gone.jpg"))
@@ -261,7 +261,7 @@ def test_coco_has_ids_in_the_order_of_its_categories(make: Build, tmp_path: Path
     assert boxes_of(built.every()["3.jpg"]) == []
 
 
-def test_coco_mistakes_are_told_by_image(make: Build, tmp_path: Path) -> None:
+def test_coco_mistakes_are_reported_by_image(make: Build, tmp_path: Path) -> None:
     for number in range(4):
         write(tmp_path / f"set/{number}.jpg", encoded(number))
     images = [(number, f"{number}.jpg") for number in range(5)] + [(9, "../x.jpg")]
@@ -346,7 +346,7 @@ def test_a_coco_category_without_a_name_is_an_error(name: object, make: Build, t
 
 
 @pytest.mark.parametrize("odd", [[1], {"a": 1}, None, True, 2**64, 1.5, "x" * 300, ""])
-def test_a_coco_id_that_cannot_be_looked_up_is_told_by_its_place(odd: object, make: Build, tmp_path: Path) -> None:
+def test_a_coco_id_that_cannot_be_used_is_reported_by_its_place(odd: object, make: Build, tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / f"set/{number}.jpg", encoded(number))
     tree = json.loads(coco([(1, "0.jpg"), (2, "1.jpg"), (3, "2.jpg")], [(n, 3, [1, 1, 5, 5]) for n in (1, 2, 3)]))
@@ -398,7 +398,7 @@ def test_yolo_polygons_count_as_the_box_around_them(make: Build, tmp_path: Path)
         ("0 0.5 0.5 1.5 0.1", r"box 1 \(cat\) has xmin -8, outside of the image's 32x24"),
     ],
 )
-def test_yolo_mistakes_are_told_by_line(text: str, message: str, make: Build, tmp_path: Path) -> None:
+def test_yolo_mistakes_are_reported_by_line(text: str, message: str, make: Build, tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / f"set/images/{number}.jpg", encoded(number))
         write(tmp_path / f"set/labels/{number}.txt", "0 0.5 0.5 0.5 0.5")
@@ -450,7 +450,7 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
         ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder"),
     ],
 )
-def test_csv_mistakes_are_told_by_line(row: str, message: str, make: Build, tmp_path: Path) -> None:
+def test_csv_mistakes_are_reported_by_line(row: str, message: str, make: Build, tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / f"set/images/{number}.jpg", encoded(number))
     good = [f"{number}.jpg,32,24,cat,4,6,20,18" for number in (1, 2)]
@@ -524,7 +524,7 @@ def test_clips_in_a_table_with_sides_sources_and_several_labels(make: Build, tmp
     assert built.names("validation") == ["2.avi"]
 
 
-def test_mistakes_in_a_table_of_clips_are_told(make: Build, tmp_path: Path) -> None:
+def test_mistakes_in_a_table_of_clips_are_reported(make: Build, tmp_path: Path) -> None:
     for number in range(4):
         write_video(tmp_path / f"set/{number}.avi", frames=3, seed=number)
     rows = [
@@ -653,7 +653,7 @@ def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
         ({"feature": encode_blobs([b"x"])}, r"must have one image/encoded, has 0; keys: feature \(data.layout\)"),
     ],
 )
-def test_a_record_that_does_not_fit_is_told(row: dict, message: str, make: Build, tmp_path: Path) -> None:
+def test_a_record_that_does_not_fit_is_reported(row: dict, message: str, make: Build, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     write_records(tmp_path / "set/train", [scene(1, [2, 1], ["dog", "cat"]), row])
     write_records(tmp_path / "set/validation", [scene(3, [2], ["dog"])])
@@ -663,7 +663,7 @@ def test_a_record_that_does_not_fit_is_told(row: dict, message: str, make: Build
         make(settings)
 
 
-def test_a_damaged_record_file_is_told_and_what_is_before_the_damage_is_kept(make: Build, tmp_path: Path) -> None:
+def test_a_damaged_record_file_is_reported_and_what_is_before_the_damage_is_kept(make: Build, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     write_records(tmp_path / "set/train", [scene(seed, [1], ["cat"]) for seed in range(3)])
     write_records(tmp_path / "set/validation", [scene(9, [1], ["cat"])])

@@ -42,27 +42,27 @@ def stage(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
             build_records.main()
         except SystemExit as end:
             code = int(end.code or 0)
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err.splitlines()
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err.splitlines()
 
     return answer
 
 
 def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Workspace) -> None:
     write(workspace.folder / "data/raw/animals/cat/broken.jpg", encoded(77)[:300])
-    said = workspace.run("python", "-m", "bakeoff.stages.build_records", "--workers", "2").stdout.splitlines()
-    assert said[0] == (
+    printed = workspace.run("python", "-m", "bakeoff.stages.build_records", "--workers", "2").stdout.splitlines()
+    assert printed[0] == (
         "build_records: 16 train, 4 validation examples of 2 classes for classification, 1 file rejected"
     )
-    assert any(line.startswith("  rejected: cat/broken.jpg: broken JPEG: cut off") for line in said[1:])
-    assert said[-1].startswith("  in 2 shards: data/records/ (digest ")
+    assert any(line.startswith("  rejected: cat/broken.jpg: broken JPEG: cut off") for line in printed[1:])
+    assert printed[-1].startswith("  in 2 shards: data/records/ (digest ")
 
 
 def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace, stage: Stage) -> None:
     workspace.edit("params.yaml", "data/raw/animals", "data/raw/animal")
-    code, _, said = stage()
+    code, _, printed = stage()
     assert code == 2
-    assert said == [
+    assert printed == [
         "data/raw/animal: no such folder (data.path); put the dataset there. An experiment in a copy of the workspace, "
         "and a clone, have it after `dvc add data/raw/animal` and a commit"
     ]
@@ -73,11 +73,11 @@ def test_options_are_merged_by_name(workspace: Workspace, stage: Stage) -> None:
     for name, folder in (("first", "animals"), ("second", "more")):
         write(workspace.folder / f"conf/data/{name}.yaml", f"kind: image_folders\npath: data/raw/{folder}\n")
     workspace.edit("params.yaml", FOLDERS, "data: {use: merged, merge: [first, second]}")
-    _, said, _ = stage()
-    assert said[0].startswith("build_records: 24 train, 6 validation examples of 2 classes")
+    _, printed, _ = stage()
+    assert printed[0].startswith("build_records: 24 train, 6 validation examples of 2 classes")
     workspace.edit("params.yaml", "[first, second]", "[first, digits]")
-    code, _, said = stage()
-    assert (code, said) == (
+    code, _, printed = stage()
+    assert (code, printed) == (
         2, ["params.yaml: data.merge: must name options that read files, digits is DigitScenes"]
     )  # fmt: skip
 
@@ -123,5 +123,5 @@ def test_files_side_by_side_are_named_by_empty_folders(workspace: Workspace, sta
         write(raw / f"{number}.jpg", encoded(number))
         write(raw / f"{number}.xml", voc([("cat", 1, 1, 9, 9)]))
     workspace.edit("params.yaml", FOLDERS, 'data: {use: pascal_voc, path: data/raw/boxes, images: "", annotations: ""}')
-    _, said, _ = stage()
-    assert said[0].startswith("build_records: 3 train, 1 validation examples of 1 class for detection")
+    _, printed, _ = stage()
+    assert printed[0].startswith("build_records: 3 train, 1 validation examples of 1 class for detection")

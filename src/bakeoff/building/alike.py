@@ -118,7 +118,7 @@ def find_alike(catalogue: Catalogue, shards: "Shards") -> tuple[list[tuple[str, 
 
 
 def look_alike(first: Picture, second: Picture) -> bool:
-    """Whether two pictures are one, saved again, resized or made lighter; as fine as the smaller one can tell."""
+    """Return whether two pictures are one, saved again, resized or made lighter. The smaller one sets the size."""
     side = min(FINEST, max(COARSEST, min(first.shorter, second.shorter) // 3))
     one, other = first.grid(side), second.grid(side)
     if (one.centred * other.centred).sum() < ALIKE * np.sqrt(one.power * other.power) or not one.power:

@@ -33,7 +33,7 @@ class Beside:
         }
         self._written = Event()
         self._shards = Shards(files, datasets, self._written)
-        self._threads = ThreadPoolExecutor(1)
+        self._threads = ThreadPoolExecutor(2)  # decoding and resizing let other threads work
 
     def __enter__(self) -> Self:
         self._threads.submit(load_template)

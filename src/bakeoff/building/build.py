@@ -1,7 +1,7 @@
 """Datasets -> records: list, check, choose sides and shards, write, and only then put in place.
 
-What a killed build leaves behind is under `.bakeoff/records/`, by a name that says settings and code; the next build
-with the same ones goes on from it.
+What a killed build leaves behind is under `.bakeoff/records/`, by a name made of settings and code. The next build
+with the same ones resumes from it.
 """
 
 import hashlib
@@ -114,7 +114,7 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
             more = [f"  and {rejected - len(reasons):,} more"] if rejected > len(reasons) else []
             head = (
                 f"{root}: {rejected:,} of {usable:,} files are rejected ({rejected / usable:.1%}), data.max_rejected "
-                f"allows {part.dataset.max_rejected:.1%}; mend them or raise it; the old records stay"
+                f"allows {part.dataset.max_rejected:.1%}; repair them or raise it; the old records stay"
             )
             raise DataError("\n".join([head, *reasons, *more]))
 
@@ -244,5 +244,5 @@ def _write_one(piece: list[tuple[writing.Order, list[str]]]) -> tuple[writing.Or
 def _give_up_writing(element: tuple[writing.Order, list[str]]) -> None:
     raise WorkspaceError(
         f"{element[0].file}: the process that wrote it was ended, most likely for want of memory; "
-        "run the same command again, it goes on from what is finished"
+        "run the same command again, it resumes from what is finished"
     )

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, lab
 DUPLICATE = "is listed twice; the first annotation counts"
 AT_ONCE = 256  # items that are listed in one transaction
 PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
-# Why it is refused, whether it is ignored, its SHA-256, its hash by looks, all of the verdict, its name.
+# Why it is refused, whether it is ignored, its SHA-256, the hash of its picture, the whole verdict, its name.
 PackedVerdict = tuple[str | None, bool, str, int, str, str]
 
 

@@ -13,7 +13,10 @@ KEY = "data.classes"
 
 
 def require_chosen(catalogue: Catalogue, parts: Sequence[Part]) -> None:
-    """Refuse a chosen class that the dataset lacks before any file is read; of TFRecords only their labels tell."""
+    """Refuse a chosen class that the dataset lacks, before any file is read.
+
+    TFRecords are read first, if no labels file names their classes.
+    """
     for place, part in enumerate(parts):
         dataset = part.dataset
         if not dataset.classes or part.side not in (None, parts[0].side):
@@ -28,28 +31,28 @@ def require_chosen(catalogue: Catalogue, parts: Sequence[Part]) -> None:
             _require_each(dataset, known)
 
 
-def order_classes(parts: Sequence[Part], found: Sequence[set[str]]) -> list[str]:
+def order_classes(parts: Sequence[Part], labels_by_part: Sequence[set[str]]) -> list[str]:
     """Return the labels in the order of their ids, of those that each part was found to have."""
-    own = {part.name: _order_labels(part, found[place], parts[0]) for place, part in enumerate(parts)}
+    own = {part.name: _order_labels(part, labels_by_part[place], parts[0]) for place, part in enumerate(parts)}
     if not any(part.side for part in parts):
         require_same_labels(own)
     first, *others = own.values()  # a folder for one side alone may lack a class
     return [*first, *sorted({label for labels in others for label in labels} - set(first))]
 
 
-def _order_labels(part: Part, found: set[str], first: Part) -> list[str]:
+def _order_labels(part: Part, used: set[str], first: Part) -> list[str]:
     dataset = part.dataset
     declared = dataset.declared_classes(dataset.folder())
     if dataset.classes:
         if isinstance(dataset, TfRecords) and not dataset.labels and part is first:
-            _require_each(dataset, found)
+            _require_each(dataset, used)
         return list(dataset.classes)
     if dataset.labels:
         root = (first if part.side else part).dataset.folder()
         known = read_labels(root, dataset.labels)
-        require_known({*found, *(declared or ())}, known, root, dataset.labels)
+        require_known({*used, *(declared or ())}, known, root, dataset.labels)
         return known
-    return sorted(found) if declared is None else declared
+    return sorted(used) if declared is None else declared
 
 
 def _require_each(dataset: Dataset, known: Iterable[str]) -> None:

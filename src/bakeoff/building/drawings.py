@@ -15,10 +15,10 @@ def settle_drawings(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> 
     Return a warning for each dataset with such images.
     """
     warnings = []
-    told = "json_extract(verdicts.content, '$.drawn_on')"
-    rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {told}"
+    drawn_on = "json_extract(verdicts.content, '$.drawn_on')"
+    rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {drawn_on}"
     for source, part in enumerate(parts):
-        counts = dict(catalogue.table.execute(f"SELECT {told}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
+        counts = dict(catalogue.table.execute(f"SELECT {drawn_on}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
         if part.dataset.boxes_drawn_on != "auto" or UNSAID not in counts:
             continue
         others = {kind: counts.get(kind, 0) for kind in ("stored", "shown")}

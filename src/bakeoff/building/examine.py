@@ -76,7 +76,7 @@ def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
     if dataset.classes and dataset.task != "detection" and item.labels and not _may_stay(dataset, item.labels):
         return Verdict(item.name, OTHER_CLASS, ignored=True)
     try:
-        verdict = _keep_chosen(dataset, _look_at(dataset, root, item))
+        verdict = _keep_chosen(dataset, _examine_content(dataset, root, item))
         for label in dict.fromkeys([*verdict.labels, *(box.label for box in verdict.boxes)]):
             if unfit := find_unfit_label(label):
                 raise Refused(f"its class {quote(label)} {unfit}; rename it in the annotation")
@@ -107,7 +107,7 @@ def _may_stay(dataset: Dataset, labels: tuple[str, ...]) -> bool:
     return dataset.multi_label or any(label in dataset.classes for label in labels)
 
 
-def _look_at(dataset: Dataset, root: Path, item: Item) -> Verdict:
+def _examine_content(dataset: Dataset, root: Path, item: Item) -> Verdict:
     if item.media == "image":
         return _examine_image(dataset, item, read_image(os.path.join(root, item.path)))
     if isinstance(dataset, TfRecords):
@@ -137,7 +137,7 @@ def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
         bytes=len(data) if not checked.changes else width * height,
         sha256=checked.sha256, checksum=compute_checksum(data), likeness=checked.likeness,
         changes=checked.changes, notes=(*item.notes, *notes), labels=item.labels, boxes=boxes,
-        drawn_on=(describe_drawing(item, *shown) or UNSAID) if is_turned else "", untouched=not checked.changes,
+        drawn_on=(describe_drawn_on(item, *shown) or UNSAID) if is_turned else "", untouched=not checked.changes,
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def fit_boxes(
     item: Item, width: int, height: int, orientation: int, on_bad_box: OnBadBox = "reject", drawn_on: str = "auto"
 ) -> tuple[tuple[Box, ...], tuple[str, ...]]:
     """Return boxes on the upright image of `width` by `height`, and what was changed. Raises Refused."""
-    as_stored = (describe_drawing(item, width, height, orientation) or drawn_on) == "stored" and orientation > 1
+    as_stored = (describe_drawn_on(item, width, height, orientation) or drawn_on) == "stored" and orientation > 1
     sides = (height, width) if as_stored and orientation in TURNED else (width, height)
     notes: list[str] = []
     boxes: list[Box] = []
@@ -248,7 +248,7 @@ def turn_upright(place: Place, orientation: int) -> Place:
     return x0, y0, x1, y1
 
 
-def describe_drawing(item: Item, width: int, height: int, orientation: int) -> str | None:
+def describe_drawn_on(item: Item, width: int, height: int, orientation: int) -> str | None:
     """Return "stored" if the recorded size tells that boxes were drawn without heeding EXIF, "shown" if with, or None.
 
     A size tells nothing of a square image, nor of one that is mirrored or upside down. Raises Refused.

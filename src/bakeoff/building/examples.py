@@ -66,17 +66,17 @@ def choose_classes(
     if len(set(tasks.values())) > 1:
         different = ", ".join(f"{name} is for {task}" for name, (task, _) in tasks.items())
         raise DataError(f"data.merge: datasets must be for the same task; {different}")
-    found: list[set[str]] = [set() for _ in parts]
+    labels_by_part: list[set[str]] = [set() for _ in parts]
     held = "SELECT DISTINCT source, label FROM labels JOIN examples USING (name)"
     for source, label in catalogue.table.execute(held):
-        found[source].add(label)
-    every = set[str]().union(*found)
+        labels_by_part[source].add(label)
+    every = set[str]().union(*labels_by_part)
     if known:
         if not every:
             raise DataError(f"{parts[0].dataset.path}: names no labels, so nothing can be judged on it; annotate some")
         require_judgeable(every, known, parts[0].dataset.path)
         return list(known), []
-    classes = order_classes(parts, found)
+    classes = order_classes(parts, labels_by_part)
     if not classes:
         raise DataError(f"{parts[0].dataset.path}: no example has a label; annotate some (docs/records.md)")
     return classes, [f"class {make_printable(label)!r} has no example" for label in classes if label not in every]
@@ -93,10 +93,10 @@ def require_judgeable(labels: Iterable[str], known: Sequence[str], place: str) -
         )
 
 
-def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
+def find_odd_classes(catalogue: Catalogue, known_warnings: Sequence[str]) -> list[str]:
     """Return a line on the classes with one example, maybe typing mistakes, and one on those that a side lacks.
 
-    Of those that something was told of already it says nothing.
+    Classes that `known_warnings` name are left out.
     """
     query = (
         "SELECT label, SUM(side = ?), SUM(side = ?), SUM(side = ?) FROM labels JOIN examples USING (name) "
@@ -105,17 +105,17 @@ def find_odd_classes(catalogue: Catalogue, told: Sequence[str]) -> list[str]:
     counts = {label: sides for label, *sides in catalogue.table.execute(query, SPLITS)}
     single = [label for label, sides in counts.items() if sum(sides) == 1]
     several = [label for label, sides in counts.items() if sum(sides) > 1]
-    found = []
+    warnings = []
     if single and several:
         near = {label: find_nearest(label, several) for label in single[:MOST_NAMED]}
         names = _name_some(single, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
-        found.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
-    several = [label for label in several if not any(f"class {label!r} is in" in line for line in told)]
+        warnings.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
+    several = [label for label in several if not any(f"class {label!r} is in" in line for line in known_warnings)]
     there = SPLITS if any(sides[-1] for sides in counts.values()) else SEEN
     for place, side in enumerate(there):
         if lacking := [label for label in several if not counts[label][place]]:
-            found.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
-    return found
+            warnings.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
+    return warnings
 
 
 def _name_some(labels: Sequence[str], notes: Mapping[str, str]) -> str:

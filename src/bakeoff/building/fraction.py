@@ -56,7 +56,7 @@ def draw_sides(table: sqlite3.Connection, source: int, rule: Split) -> list[str]
             "(SELECT unit FROM units ORDER BY stratum != '', place, unit LIMIT ?)",
             (VALIDATION, min(count - 1, max(1, round(count * rule.validation)))),
         )
-    held = _mend(table, counts)
+    held = _repair(table, counts)
     alone = _describe_unparted(table, counts, held)
     if rule.test:
         _take_test(table, rule.test, held)
@@ -119,7 +119,7 @@ def _take_test(table: sqlite3.Connection, share: float, held: Held) -> None:
                 held[label][TRAIN] -= 1
 
 
-def _mend(table: sqlite3.Connection, counts: dict[str, int]) -> Held:
+def _repair(table: sqlite3.Connection, counts: dict[str, int]) -> Held:
     """Move a group where a class of two or more is on one side only; return how many groups each side has."""
     held = _count_held(table)
     for label in sorted(counts, key=lambda label: (counts[label], label)):

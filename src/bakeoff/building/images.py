@@ -74,17 +74,17 @@ def check_image(data: bytes, max_side: int | None, is_square: bool = False) -> C
     if not data:
         raise Refused("empty file")
     require_length(len(data))
-    found = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
-    shown = found.width, found.height
+    checked = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
+    shown = checked.width, checked.height
     size = limit_size(shown, max_side, is_square)
     if size != shown:
-        found = replace(found, changes=(*found.changes, describe_limit(max_side, is_square)))
-    if found.is_decoded:
+        checked = replace(checked, changes=(*checked.changes, describe_limit(max_side, is_square)))
+    if checked.is_decoded:
         times = max(1, min(side // wanted for side, wanted in zip(shown, size, strict=True)))
         part = next(part for part in (8, 4, 2, 1) if part <= times)  # of the sides of a JPEG, as Pillow's draft has it
         remedy = "; set data.max_side to half its longer side or less, or make it smaller"
         _require_pixels(shown, MOST_AT_ONCE * part * part, remedy)
-    return found
+    return checked
 
 
 def limit_size(size: tuple[int, int], max_side: int | None, is_square: bool = False) -> tuple[int, int]:
@@ -192,10 +192,10 @@ def _check_other(data: bytes) -> Checked:
 def _read_orientation(opened: Image.Image) -> int:
     """Return the EXIF orientation, 1..8; 1 if it has none, or none that makes sense."""
     try:
-        found = opened.getexif().get(ExifTags.Base.Orientation, 1)
+        orientation = opened.getexif().get(ExifTags.Base.Orientation, 1)
     except Exception:  # damaged bytes may raise anything, and spoil no image
         return 1
-    return int(found) if found in range(1, 9) else 1
+    return int(orientation) if orientation in range(1, 9) else 1
 
 
 def _left_to_turn(opened: Image.Image, orientation: int) -> int:
@@ -240,7 +240,7 @@ def _shrink(grey: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _open(data: bytes) -> Iterator[Image.Image]:
-    """Open an image with Pillow, and turn its many ways to say that it cannot read one into Refused.
+    """Open an image with Pillow, and turn the many errors with which it refuses one into Refused.
 
     What libtiff prints by itself, without a file's name, is left out.
     """
@@ -276,7 +276,7 @@ def _shorten(error: Exception) -> str:
 
 
 def hash_picture(grey: np.ndarray) -> int:
-    """Return 64 bits that say for an 8 by 8 grid over 9 by 8 mean greys whether it gets lighter to the right.
+    """Return 64 bits: for each place of an 8 by 8 grid over 9 by 8 mean greys, whether it gets lighter to the right.
 
     Of a small grey image (h, w) uint8; enlarged images, other qualities and sizes of the same picture stay near.
     """

@@ -1,6 +1,6 @@
 """The markers of a JPEG file, read without decoding: size, kind of coding, orientation, where the image ends.
 
-Pillow reads the EXIF block; it does not say how the samples are coded, nor where the image ends.
+Pillow reads the EXIF block; it does not show how the samples are coded, nor where the image ends.
 """
 
 import re

@@ -23,8 +23,8 @@ class Page:
     files: Mapping[str, Sequence[tuple[str, str]]]  # (name, reason), the first of them
 
 
-def counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 'es' if word.endswith(('s', 'x')) else 's'}"
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
 
 
 def load_template() -> None:
@@ -60,13 +60,13 @@ def _histograms(page: Page) -> list[Histogram]:
             ("Width / height of a box", ASPECT_EDGES, "box_aspects"),
             ("Boxes of an image", BOXES_EDGES, "box_counts"),
         ]
-    found = []
+    histograms = []
     for title, edges, key in drawn:
         columns = [getattr(tally, key) for tally in page.tallies.values()]
         rows = zip(_ranges(edges), zip(*columns, strict=True), strict=True)
         most = max(1, *(count for column in columns for count in column))
-        found.append(Histogram(title, [row for row in rows if any(row[1])], most))
-    return found
+        histograms.append(Histogram(title, [row for row in rows if any(row[1])], most))
+    return histograms
 
 
 def _ranges(edges: Sequence[float]) -> Iterator[str]:

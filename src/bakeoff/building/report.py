@@ -20,7 +20,7 @@ from bakeoff.building.page import Page, counted, write_page
 
 FILE = "report.json"
 ON_SCREEN, ON_PAGE = 5, 500
-KINDS = {  # what happened to a file -> which rows of the catalogue say so
+KINDS = {  # what happened to a file -> the rows of the catalogue that show it
     "rejected": ("verdicts", "reason IS NOT NULL AND NOT ignored", "reason"),
     "ignored": ("verdicts", "reason IS NOT NULL AND ignored", "reason"),
     "left out": ("examples", "left_out IS NOT NULL", "left_out"),
@@ -137,7 +137,7 @@ def _count_changed(catalogue: Catalogue) -> tuple[int, int, str]:
 
 
 def _describe_copies(catalogue: Catalogue) -> list[str]:
-    """Files with the same bytes: kept, but told, above all if their labels differ."""
+    """Return a warning of files with the same bytes, which are kept, and of those with different labels."""
     copies = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM examples WHERE side IS NOT NULL "
         "GROUP BY sha256, side HAVING COUNT(*) > 1)"
@@ -145,14 +145,15 @@ def _describe_copies(catalogue: Catalogue) -> list[str]:
     count, name = catalogue.table.execute(copies).fetchone()
     if not count:
         return []
-    told = [f"{counted(count, 'file')} there more than once with the same bytes, {name} for one; all on the same side"]
+    files = counted(count, "file")
+    warnings = [f"{files} there more than once with the same bytes, {name} for one; all on the same side"]
     differing = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM (SELECT name, sha256, "
-        "(SELECT GROUP_CONCAT(label, '|') FROM labels WHERE labels.name = examples.name) AS said FROM examples "
+        "(SELECT GROUP_CONCAT(label, '|') FROM labels WHERE labels.name = examples.name) AS stated FROM examples "
         "WHERE side IS NOT NULL AND sha256 IN (SELECT sha256 FROM examples GROUP BY sha256 HAVING COUNT(*) > 1)) "
-        "GROUP BY sha256 HAVING COUNT(DISTINCT COALESCE(said, '')) > 1)"
+        "GROUP BY sha256 HAVING COUNT(DISTINCT COALESCE(stated, '')) > 1)"
     )
     count, name = catalogue.table.execute(differing).fetchone()
     if count:
-        told.append(f"{count:,} of them have other labels in one place than in another, {name} for one")
-    return told
+        warnings.append(f"{count:,} of them have other labels in one place than in another, {name} for one")
+    return warnings

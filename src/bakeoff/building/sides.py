@@ -196,7 +196,7 @@ def _keep_test(table: sqlite3.Connection, source: int) -> None:
 def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str]:
     """A name in a list may be the path, or the file's name with or without its ending."""
     root, rule, warnings = dataset.folder(), dataset.split, []
-    table.execute("CREATE TEMP TABLE IF NOT EXISTS listed (word TEXT PRIMARY KEY, side TEXT, found INTEGER)")
+    table.execute("CREATE TEMP TABLE IF NOT EXISTS listed (entry TEXT PRIMARY KEY, side TEXT, is_used INTEGER)")
     table.execute("DELETE FROM listed")
     for key, file, side in (
         ("train_list", rule.train_list, TRAIN),
@@ -204,30 +204,30 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
         ("test_list", rule.test_list, TEST),
     ):
         for line in read_lines(root, file, f"data.split.{key}") if file else ():
-            word = line.split()[0] if line.split() else ""
-            if word and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (word, side)).rowcount:
-                held = table.execute("SELECT side FROM listed WHERE word = ?", [word]).fetchone()[0]
+            entry = line.split()[0] if line.split() else ""
+            if entry and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (entry, side)).rowcount:
+                held = table.execute("SELECT side FROM listed WHERE entry = ?", [entry]).fetchone()[0]
                 if held != side:
-                    raise DataError(f"{(root / file).as_posix()}: {make_printable(word)[:MOST_SHOWN]} is in two lists")  # type: ignore[operator]
+                    raise DataError(f"{(root / file).as_posix()}: {make_printable(entry)[:MOST_SHOWN]} is in two lists")  # type: ignore[operator]
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
     for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):
         path = PurePosixPath(name)
-        words = (name, path.name, path.stem, path.with_suffix("").as_posix())
-        marks = ", ".join("?" * len(words))
-        found = table.execute(f"SELECT word, side FROM listed WHERE word IN ({marks})", words).fetchone()
-        if found:
-            table.execute("UPDATE listed SET found = 1 WHERE word = ?", [found[0]])
-        given = found[1] if found else rest
+        names = (name, path.name, path.stem, path.with_suffix("").as_posix())
+        marks = ", ".join("?" * len(names))
+        match = table.execute(f"SELECT entry, side FROM listed WHERE entry IN ({marks})", names).fetchone()
+        if match:
+            table.execute("UPDATE listed SET is_used = 1 WHERE entry = ?", [match[0]])
+        given = match[1] if match else rest
         table.execute("INSERT INTO decided VALUES (?, ?, ?)", (name, given, None if given else IN_NO_LIST))
     table.execute(
         "UPDATE examples SET (given, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE source = ?",
         [source],
     )
-    lost, word = table.execute("SELECT COUNT(*), MIN(word) FROM listed WHERE found = 0").fetchone()
+    lost, entry = table.execute("SELECT COUNT(*), MIN(entry) FROM listed WHERE is_used = 0").fetchone()
     if lost:
         warnings.append(
-            f"{lost:,} names of the split's lists are no usable example, {make_printable(word)[:MOST_SHOWN]} for one"
+            f"{lost:,} names of the split's lists are no usable example, {make_printable(entry)[:MOST_SHOWN]} for one"
         )
     return warnings
 

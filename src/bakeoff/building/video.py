@@ -66,14 +66,14 @@ def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
     for count, file in enumerate(files, start=1):
         try:
             data = read_image(file)
-            found = check_image(data, None)
+            checked = check_image(data, None)
         except Refused as error:
             raise Refused(f"frame {file.name}: {error}") from None
-        if size not in (None, (found.width, found.height)):
-            raise Refused(f"frame {file.name} is {found.width}x{found.height}, others are {size[0]}x{size[1]}")
-        size = (found.width, found.height)
-        digest.update(bytes.fromhex(found.sha256))
-        likeness = found.likeness if count == (len(files) + 1) // 2 else likeness
+        if size not in (None, (checked.width, checked.height)):
+            raise Refused(f"frame {file.name} is {checked.width}x{checked.height}, others are {size[0]}x{size[1]}")
+        size = (checked.width, checked.height)
+        digest.update(bytes.fromhex(checked.sha256))
+        likeness = checked.likeness if count == (len(files) + 1) // 2 else likeness
     if size is None:
         raise Refused("a folder without a frame")
     return CheckedClip(*size, count, frames_per_second, digest.hexdigest(), likeness)

@@ -1,6 +1,6 @@
 """Examples -> shards, each written whole or not at all; and the records of a source that draws its own examples.
 
-Beside a finished shard stands its seal: what it was made from, what it holds. A build that goes on after a kill keeps
+Beside a finished shard stands its seal: what it was made from, what it holds. A build that resumes after a kill keeps
 every shard whose seal still fits.
 """
 
@@ -90,7 +90,7 @@ def make_shard(
 
 
 def keep_seal(seal: Seal, folder: Path) -> None:
-    """Say that the shard and the files beside it are finished."""
+    """Write the seal, by which the shard and the files beside it are known to be finished."""
     write_whole(folder / f"{seal.shard.file}.json", json.dumps(asdict(seal)))
 
 

@@ -48,7 +48,7 @@ class Manifest:
     splits: dict[str, Split]
     multi_label: bool = False  # an example of a classification may have any number of labels
     boxes_sha256: str | None = None  # of boxes.npy, for detection
-    source_digest: str = ""  # of the settings that the records were built with; nothing where nobody said them
+    source_digest: str = ""  # of the settings that the records were built with; empty where they are not known
 
     @property
     def digest(self) -> str:

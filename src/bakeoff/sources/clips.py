@@ -38,7 +38,7 @@ class Clips(Dataset):
     table: str | None = None  # a CSV with path, label (or labels), and if it likes split and group
     multi_label: bool = False  # labels such as `rain|night`; an empty cell: none of them
     max_frames: int = 256  # of a longer clip every second, third, … frame is taken
-    frames_per_second: float = 30.0  # of folders of frames, which do not say it
+    frames_per_second: float = 30.0  # of folders of frames, which do not have it
 
     def check(self) -> None:
         require(1 <= self.max_frames <= 4096, "max_frames", self.max_frames, "between 1 and 4096")

@@ -60,8 +60,8 @@ class Coco(Dataset):
         """The labels by category id. The sides' files must agree."""
         known = list(self._read_categories(root, self.annotations).values())
         for _, file in self._files()[1:]:
-            if (found := list(self._read_categories(root, file).values())) != known:
-                theirs = f"its categories {quote(found)} are not {self.annotations}'s {quote(known)}"
+            if (categories := list(self._read_categories(root, file).values())) != known:
+                theirs = f"its categories {quote(categories)} are not {self.annotations}'s {quote(known)}"
                 raise DataError(f"{(root / file).as_posix()}: {theirs}; make them the same")
         return known
 
@@ -88,8 +88,8 @@ class _Scene:
         names = list(dict.fromkeys(row["file_name"] for row in self.rows))
         if len(names) < 2:
             return self.problem
-        told = f"{quote(names[0])} and {quote(names[1])} have the same id {quote(image)} in {file}"
-        return f"{told}, so nobody knows whose boxes are whose; give each image an id of its own"
+        clash = f"{quote(names[0])} and {quote(names[1])} have the same id {quote(image)} in {file}"
+        return f"{clash}, so nobody knows whose boxes are whose; give each image an id of its own"
 
     def make_item(self, path: str, side: str | None, row: Row, problem: str | None) -> Item:
         try:
@@ -181,7 +181,7 @@ def _add_box(scenes: dict[Id, _Scene], row: Row, names: dict[Id, str]) -> None:
 
 
 def _read_id(value: object, what: str) -> Id:
-    """Return a whole number or a text: what can be told apart from another's and be looked up."""
+    """Return a whole number or a text, by which an image can be found again."""
     if isinstance(value, float) and value.is_integer():  # a table's missing values make all of its numbers such
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < HIGHEST_ID:

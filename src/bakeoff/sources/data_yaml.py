@@ -35,7 +35,7 @@ class Sides:
 
     places: dict[str, str] = field(default_factory=dict)  # a folder or a file in the dataset -> its side
     lost: list[tuple[str, str]] = field(default_factory=list)  # (list and line, why it cannot be used)
-    problem: str | None = None  # why nobody can tell, though data.yaml says something
+    problem: str | None = None  # why they are not known, though data.yaml has them
 
     def find(self, path: str) -> str | None:
         """Return the side of an image: its own, else that of the nearest folder above it."""
@@ -54,8 +54,8 @@ def read_names(root: Path, name: str) -> list[str]:
             keys = [str(number) for number in range(len(node.value))]
             nodes = [numbered[key] for key in keys] if numbered.keys() == set(keys) else []
         if not nodes:
-            found = "nothing" if node is None else f"line {node.start_mark.line + 1}"
-            raise ValueError(f"names must list the classes, or map 0, 1, … to them, once each, got {found}")
+            place = "nothing" if node is None else f"line {node.start_mark.line + 1}"
+            raise ValueError(f"names must list the classes, or map 0, 1, … to them, once each, got {place}")
         for number, one in enumerate(nodes):
             if not isinstance(one, yaml.ScalarNode) or _is_null(one):
                 line = one.start_mark.line + 1
@@ -71,17 +71,17 @@ def read_sides(root: Path, name: str, *, keeps_test: bool = False) -> Sides | No
     The test stands in for validation where there is none. With `keeps_test` it does not: whatever else is named is to
     be split.
     """
-    words, home, sides = *_read_words(root, name), Sides()
+    entries, home, sides = *_read_entries(root, name), Sides()
     places: dict[str, list[str]] = {TRAIN: [], VALIDATION: [], TEST: []}
     for key in SIDE_KEYS:
         side = find_side(key) or TRAIN
-        for line, word in words.get(key, ()):
-            place = _find_place(root, (home, ""), word)
+        for line, entry in entries.get(key, ()):
+            place = _find_place(root, (home, ""), entry)
             if place is not None:
                 places[side].append(place)
             elif side != TEST:
                 sides.problem = (
-                    f"{(root / name).as_posix()}:{line}: {key} names {quote(word)}, which is no folder and no list of "
+                    f"{(root / name).as_posix()}:{line}: {key} names {quote(entry)}, which is no folder and no list of "
                     "the dataset; correct it, or set data.split.by: fraction"
                 )
     order = [TEST, TRAIN, VALIDATION]  # what is on two sides is kept for the last of them
@@ -98,31 +98,31 @@ def read_sides(root: Path, name: str, *, keeps_test: bool = False) -> Sides | No
     return sides
 
 
-def _read_words(root: Path, name: str) -> tuple[dict[str, list[tuple[int, str]]], str]:
-    """Return (line, word) of whatever each key names, and the folder that they start from."""
+def _read_entries(root: Path, name: str) -> tuple[dict[str, list[tuple[int, str]]], str]:
+    """Return (line, entry) of whatever each key names, and the folder that they start from."""
     if name.endswith(DARKNET):
         return _read_darknet(root, name), ""
     tree = _read_tree(root, name)
-    return {key: list(_list_words(tree.get(key))) for key in SIDE_KEYS}, _read_word(tree.get("path"))
+    return {key: list(_list_entries(tree.get(key))) for key in SIDE_KEYS}, _read_entry(tree.get("path"))
 
 
 def _read_darknet(root: Path, name: str) -> dict[str, list[tuple[int, str]]]:
-    """Return (line, word) by key of lines such as `train = data/train.txt`."""
-    words: dict[str, list[tuple[int, str]]] = {}
+    """Return (line, entry) by key of lines such as `train = data/train.txt`."""
+    entries: dict[str, list[tuple[int, str]]] = {}
     for number, line in enumerate(read_text(root, name, KEY, MOST_BYTES).split("\n"), start=1):
-        key, _, word = (part.strip() for part in line.partition("="))
-        if word and not key.startswith("#"):
-            words[key] = [(number, word)]
-    return words
+        key, _, entry = (part.strip() for part in line.partition("="))
+        if entry and not key.startswith("#"):
+            entries[key] = [(number, entry)]
+    return entries
 
 
 def _read_darknet_names(root: Path, name: str) -> list[str]:
-    [(line, word)] = _read_darknet(root, name).get("names", [(1, "")])
+    [(line, entry)] = _read_darknet(root, name).get("names", [(1, "")])
     with blaming(root, name, KEY):
-        place = _find_place(root, ("",), word)
-        if not word or place is None:
+        place = _find_place(root, ("",), entry)
+        if not entry or place is None:
             raise ValueError(
-                f"line {line}: names must be the file of the classes' names, got {quote(word)}; correct it"
+                f"line {line}: names must be the file of the classes' names, got {quote(entry)}; correct it"
             )
     return read_labels(root, place)
 
@@ -159,25 +159,25 @@ def _is_null(node: yaml.ScalarNode) -> bool:
     return node.style is None and node.value in NULLS
 
 
-def _read_word(node: yaml.Node | None) -> str:
+def _read_entry(node: yaml.Node | None) -> str:
     return node.value if isinstance(node, yaml.ScalarNode) and not _is_null(node) else ""
 
 
-def _list_words(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+def _list_entries(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
     for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-        if one is not None and (word := _read_word(one)):
-            yield one.start_mark.line + 1, word
+        if one is not None and (entry := _read_entry(one)):
+            yield one.start_mark.line + 1, entry
 
 
-def _find_place(root: Path, homes: tuple[str, ...], word: str) -> str | None:
+def _find_place(root: Path, homes: tuple[str, ...], entry: str) -> str | None:
     """Return the longest end of a path that is in the dataset: `../coco8/images/train` -> `images/train`."""
     for home in homes:
-        parts = [part for part in PurePosixPath(home, word.replace("\\", "/")).parts if part not in ("/", ".", "..")]
+        parts = [part for part in PurePosixPath(home, entry.replace("\\", "/")).parts if part not in ("/", ".", "..")]
         for start in range(max(len(parts) - 12, 0), len(parts)):
             place = "/".join(parts[start:])
             if os.path.exists(root / place):
                 return place
-    return "." if word.strip("./") == "" else None
+    return "." if entry.strip("./") == "" else None
 
 
 def _list_images(root: Path, place: str, key: str, lost: list[tuple[str, str]]) -> Iterator[str]:
@@ -186,14 +186,14 @@ def _list_images(root: Path, place: str, key: str, lost: list[tuple[str, str]]) 
         return
     home = PurePosixPath(place).parent.as_posix()
     for number, line in enumerate(read_lines(root, place, key), start=1):
-        if word := line.strip():
-            found = _find_place(root, (home, ""), word)
-            if found is None:
+        if entry := line.strip():
+            image = _find_place(root, (home, ""), entry)
+            if image is None:
                 lost.append(
-                    (f"{place}:{number}", f"names {quote(word)}, which is no file of the dataset; correct the list")
+                    (f"{place}:{number}", f"names {quote(entry)}, which is no file of the dataset; correct the list")
                 )
             else:
-                yield found
+                yield image
 
 
 def _list_above(path: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ YEAR = re.compile(r"[-_ ]?(19|20)\d\d$", re.ASCII)
 
 @dataclass(frozen=True)
 class Item:
-    """One image or clip as a source lists it. What is wrong with it is said, not raised, so that all of it is known."""
+    """One image or clip as a source lists it. Its problem is stored, not raised, so that all of them are known."""
 
     name: str  # relative to the dataset's folder; also the record's name
     path: str  # the file to read, relative likewise
@@ -42,15 +42,15 @@ class Item:
     span: tuple[int, int] | None = None  # (offset, length) inside the file
     notes: tuple[str, ...] = ()  # what was changed while listing
     problem: str | None = None  # why it cannot be used
-    ignored: bool = False  # with a problem: it was never meant to be an example, so it is told and not counted
+    ignored: bool = False  # with a problem: it was never meant to be an example, so it is reported and not counted
     unpaired: bool = False  # an image without an annotation; another item of the same name is the annotated one
 
 
 @dataclass(frozen=True)
 class Split:
-    """given: folders, lists or a column say it. fraction: a share of the groups. blocks: the end of each group.
+    """given: folders, lists or a column name the side. fraction: a share of the groups. blocks: the end of each group.
 
-    given_test: the dataset says which examples are for the test, and validation is a fraction of the others.
+    given_test: the dataset names which examples are for the test, and validation is a fraction of the others.
     test: all of it, for runs that were trained on something else.
     """
 
@@ -91,13 +91,13 @@ class Split:
     @property
     def folds(self) -> tuple[int, int] | None:
         """Return which part is validation, from 1 on, and of how many; None if a share is drawn or `fold` is wrong."""
-        found = FOLD.fullmatch(self.fold or "")
-        number, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+        match = FOLD.fullmatch(self.fold or "")
+        number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
         return (number, parts) if 1 <= number <= parts and 2 <= parts <= MOST_FOLDS else None
 
     def find_group(self, name: str) -> str | None:
-        found = re.search(self.group, name) if self.group else None
-        return found[1] if found else None
+        match = re.search(self.group, name) if self.group else None
+        return match[1] if match else None
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Dataset:
         """All of the dataset, in any order, without reading pixels."""
 
     def declared_classes(self, root: Path) -> list[str] | None:
-        """The labels in their order, if the dataset's own files say it; else they are sorted."""
+        """The labels in their order, if the dataset's own files have one; else they are sorted."""
         return None
 
     def describe_sides(self) -> str:
@@ -223,9 +223,9 @@ def part_folders(dataset: Dataset) -> list[Part]:
     return [Part(TRAIN, own, TRAIN if dataset.validation_path else None), *others] if others else [Part("", own)]
 
 
-def find_side(word: str) -> str | None:
-    """Return train, validation or test for the word that a folder or a column uses; `val2017` means val."""
-    return SIDES.get(YEAR.sub("", word.strip().lower()))
+def find_side(name: str) -> str | None:
+    """Return train, validation or test for the name that a folder or a column uses; `val2017` means val."""
+    return SIDES.get(YEAR.sub("", name.strip().lower()))
 
 
 def pair_sides(train: str, validation: str | None, test: str | None = None) -> list[tuple[str | None, str]]:

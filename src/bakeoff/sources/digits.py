@@ -232,7 +232,7 @@ def _blend(behind: np.ndarray, colour: np.ndarray, opacity: np.ndarray) -> np.nd
 
 
 def _draw_colour(draw: np.random.Generator, behind: np.ndarray) -> np.ndarray:
-    """Return a colour that can be told from what lies behind it."""
+    """Return a colour that differs from what lies behind it."""
     around = _measure_lightness(behind.reshape(-1, 3).mean(axis=0))
     for _ in range(100):
         colour = draw.integers(0, 256, size=3).astype(np.int32)

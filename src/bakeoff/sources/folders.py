@@ -53,36 +53,36 @@ def list_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
         )
     if others and not flat:
         raise _refuse_mixture(root, training[0], others[0])
-    found = [
+    folders = [
         (side, f"{inside}/{label}" if inside else label, label)
         for side, inside in ([(None, "")] if flat else list_side_folders(root))
         for label in list_folders(root, inside)
     ]
-    _require_labels(root, found)
-    if not found:
+    _require_labels(root, folders)
+    if not folders:
         raise DataError(f"{root.as_posix()}: has no folder; a class is a folder with its images (docs/records.md)")
-    return found
+    return folders
 
 
 def list_dated_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
     """Return (side, folder, label) of every folder that holds a class of one date: 2026-03-01/daisy."""
-    found = [
+    folders = [
         (side, f"{date}/{label}", label)
         for side, inside in list_side_folders(root)
         for date in (f"{inside}/{name}" if inside else name for name in list_folders(root, inside))
         for label in list_folders(root, date)
     ]
-    _require_labels(root, found)
-    if not found:
+    _require_labels(root, folders)
+    if not folders:
         raise DataError(
             f"{root.as_posix()}: has no folder of a class below those of its dates (data.dated); "
             "put images into folders such as 2026-03-01/daisy"
         )
-    return found
+    return folders
 
 
-def _require_labels(root: Path, found: list[tuple[str | None, str, str]]) -> None:
-    for _, inside, label in found:
+def _require_labels(root: Path, folders: list[tuple[str | None, str, str]]) -> None:
+    for _, inside, label in folders:
         if unfit := find_unfit_label(label):
             raise DataError(f"{quote((root / inside).as_posix())}: its name, a class, {unfit}; rename it")
 
@@ -153,12 +153,12 @@ def locate_image(
     path, problem = locate(root, name, images)
     if problem != "no such file":
         return path, problem, side
-    found: list[tuple[str, str | None, str | None]] = []
+    matches: list[tuple[str, str | None, str | None]] = []
     for meant in [side, *([TEST] if side == VALIDATION else [])]:  # a set without a validation folder has it in test/
-        for there, folder in others if not found else ():
+        for there, folder in others if not matches else ():
             inner, trouble = locate(root, name, folder) if meant in (None, there) else ("", "another side's folder")
             if trouble is None:
-                found.append((inner, None, side or there))
-    if len(found) > 1:
-        return path, f"is both {found[0][0]} and {found[1][0]}; name the folder, too", side
-    return found[0] if found else (path, problem, side)
+                matches.append((inner, None, side or there))
+    if len(matches) > 1:
+        return path, f"is both {matches[0][0]} and {matches[1][0]}; name the folder, too", side
+    return matches[0] if matches else (path, problem, side)

@@ -13,7 +13,7 @@ from bakeoff.sources.text import parse_json, parse_whole, quote
 LONGEST = 200  # characters of a label
 NUMBERED = re.compile(r"\s*(\d+)\s*[:,;\s]\s*(\S.*)|(\S.*?)\s*[:,;]\s*(\d+)\s*$")
 LABEL_MAP = re.compile(r"\s*(?:#[^\n]*\n\s*)*item\s*:?\s*\{")  # how one begins, whatever the file is called
-TOKEN = re.compile(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[^\s{}:;,#"']+)|.""")
+TOKEN = re.compile(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<bare>[^\s{}:;,#"']+)|.""")
 ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 
 
@@ -49,13 +49,13 @@ def read_labels(root: Path, name: str) -> list[str]:
 
 
 def require_known(labels: Iterable[str], known: list[str], root: Path, name: str) -> None:
-    """Raise DataError unless all labels found in a dataset are in its labels file."""
+    """Raise DataError unless all labels of a dataset are in its labels file."""
     missing = sorted(set(labels) - set(known))
     if missing:
         nearest = {label: find_nearest(label, known) for label in missing[:5]}
-        told = (f"{make_printable(one)!r}" + (f" (it has {near!r})" if near else "") for one, near in nearest.items())
+        names = (f"{make_printable(one)!r}" + (f" (it has {near!r})" if near else "") for one, near in nearest.items())
         raise DataError(
-            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(told)}; "
+            f"{(root / name).as_posix()}: lacks {len(missing)} of the labels that the data have: {', '.join(names)}; "
             "add what is missing, in its place, or correct the data"
         )
 
@@ -119,8 +119,8 @@ def _parse_label_map(path: str, text: str) -> list[str]:
     for line, fields in _list_items(path, text):
         where = f"{path}:{line}"
         if "id" not in fields or "name" not in fields:
-            told = " ".join(f"{key}: {value}" for key, value in fields.items())
-            raise DataError(f"{where}: an item lacks its id or its name: {quote(told)}")
+            content = " ".join(f"{key}: {value}" for key, value in fields.items())
+            raise DataError(f"{where}: an item lacks its id or its name: {quote(content)}")
         try:
             number, label = parse_whole(fields["id"], "id"), _unquote(fields["name"]).strip()
         except ValueError as error:
@@ -138,21 +138,21 @@ def _parse_label_map(path: str, text: str) -> list[str]:
 def _list_items(path: str, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line, its own fields) of every `item { ... }`; messages inside of it are passed over."""
     fields: dict[str, str] = {}
-    depth, line, begun, key = 0, 1, 1, ""
-    for found in TOKEN.finditer(text):
-        token, line = found[0], line + found[0].count("\n")
+    depth, line, item_line, key = 0, 1, 1, ""
+    for match in TOKEN.finditer(text):
+        token, line = match[0], line + match[0].count("\n")
         if token == "{":
             depth, key = depth + 1, ""
             if depth == 1:
-                fields, begun = {}, line
+                fields, item_line = {}, line
         elif token == "}":
             depth, key = depth - 1, ""
             if depth == 0:
-                yield begun, fields
-        elif found["word"] or found["text"]:
+                yield item_line, fields
+        elif match["bare"] or match["text"]:
             if key.endswith(":") and depth == 1:
                 fields[key[:-1]] = token
-            key = token if found["word"] else ""
+            key = token if match["bare"] else ""
         elif token == ":":
             key += ":"
         elif token in "\"'":
@@ -160,7 +160,7 @@ def _list_items(path: str, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         if depth < 0:
             raise DataError(f"{path}:{line}: a bracket too many; delete it")
     if depth:
-        raise DataError(f"{path}:{begun}: an item without its closing bracket; the file may be cut off")
+        raise DataError(f"{path}:{item_line}: an item without its closing bracket; the file may be cut off")
 
 
 def _unquote(value: str) -> str:
@@ -171,9 +171,9 @@ def _unquote(value: str) -> str:
         return value
     letters = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
-    def unescape(found: re.Match[bytes]) -> bytes:
-        code = int(found[1], 8) if found[1] else int(found[2], 16) if found[2] else None
-        return letters.get(found[3], found[3]) if code is None else bytes([code & 255])
+    def unescape(match: re.Match[bytes]) -> bytes:
+        code = int(match[1], 8) if match[1] else int(match[2], 16) if match[2] else None
+        return letters.get(match[3], match[3]) if code is None else bytes([code & 255])
 
     try:
         return ESCAPE.sub(unescape, value[1:-1].encode()).decode()

@@ -1,5 +1,5 @@
 """Files of a dataset's folder, and nothing outside of it, whatever links and annotations say: listed, located, read
-as text or as rows of a CSV, and told apart by their first bytes.
+as text or as rows of a CSV, and recognised by their first bytes.
 """
 
 import csv
@@ -22,7 +22,7 @@ IMAGE_SUFFIXES = frozenset(
 VIDEO_SUFFIXES = frozenset(".mp4 .m4v .mkv .avi .mov .webm .gif".split())
 LONGEST_NAME = 1024  # characters of a path in the dataset's folder
 MOST_COLUMNS = 1000  # of a CSV
-HEAD = 64  # bytes that are enough to tell what a file is
+HEAD = 64  # bytes that are enough to recognise a file
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
 LEAVES = "leaves the dataset's folder"
 Row = tuple[int, dict[str, str]]  # the line's number, the values by column
@@ -51,7 +51,7 @@ _OTHERS = (
 
 def make_printable(name: str) -> str:
     """Return the name so that it does nothing to a terminal or a page."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]:
@@ -141,8 +141,8 @@ def read_rows(root: Path, file: str, needed: Sequence[str], key: str) -> Iterato
         table.fieldnames = columns
         for name in needed:
             if not set(name.split("|")) & set(columns):
-                lacking, found = name.replace("|", " or "), ", ".join(map(make_printable, columns))[:200] or "none"
-                raise DataError(f"{path.as_posix()}:1: lacks the column {lacking}; columns: {found}")
+                lacking, present = name.replace("|", " or "), ", ".join(map(make_printable, columns))[:200] or "none"
+                raise DataError(f"{path.as_posix()}:1: lacks the column {lacking}; columns: {present}")
         if len(columns) > MOST_COLUMNS:
             raise DataError(f"{path.as_posix()}:1: has {len(columns):,} columns, more than {MOST_COLUMNS}; delete some")
         for row in table:

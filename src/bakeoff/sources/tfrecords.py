@@ -27,7 +27,7 @@ class TfRecords(Dataset):
     train: str = "train*"  # a pattern for the files of each side
     validation: str | None = "validation*"  # null: the records are to be split
     test: str | None = None
-    height: int = 224  # of s3dg's raw frames, whose records do not say it
+    height: int = 224  # of s3dg's raw frames, whose records do not have it
     width: int = 224
     frames_per_second: float = 29.830732
     max_frames: int = 256

@@ -3,8 +3,8 @@
 images/train/1.jpg   labels/train/1.txt   data.yaml       or   train/images/1.jpg   train/labels/1.txt   data.yaml
 obj_train_data/1.jpg obj_train_data/1.txt obj.data        with `images: ""` and `annotations: ""`
 
-Where data.yaml or obj.data names images for `train`, `val` and `test`, these are the sides; else the folders' names say
-them.
+Where data.yaml or obj.data names images for `train`, `val` and `test`, these are the sides. Else folders have
+the names of the sides.
 """
 
 from collections.abc import Iterator
@@ -40,12 +40,12 @@ class Yolo(Dataset):
 
     def items(self, root: Path) -> Iterator[Item]:
         classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
-        (stated_in, sides), found = self._read_sides(root), False
+        (stated_in, sides), has_images = self._read_sides(root), False
         for path, problem in list_files(root):
             pure = PurePosixPath(path)
             if not self._may_be_image(pure):
                 continue
-            found = True
+            has_images = True
             side = sides.find(path) or next((side for side in map(find_side, pure.parts[:-1]) if side), None)
             if side is None and sides.problem:
                 raise DataError(sides.problem)
@@ -64,7 +64,7 @@ class Yolo(Dataset):
                 yield Item(path, path, problem=f"{make_printable(text)}: {error}")
                 continue
             yield Item(path, path, split=side, boxes=boxes, in_shares=True)
-        if not found:
+        if not has_images:
             lacking = f"folder {self.images!r} with images" if self.images else "image with a text beside it"
             raise DataError(f"{root.as_posix()}: has no {lacking} (data.images)")
         yield from self._list_without_images(root, classes)
@@ -115,11 +115,11 @@ def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:
     """Return boxes in shares; a polygon counts as the box around it. Raises ValueError."""
     boxes: list[Corners] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split()
-        if not words:
+        fields = line.split()
+        if not fields:
             continue
         try:
-            values = [parse_number(word, "a number") for word in words]
+            values = [parse_number(field, "a number") for field in fields]
         except ValueError:
             raise ValueError(f"line {number} must hold numbers, got {quote(line)}") from None
         if len(values) != 5 and not (len(values) >= 7 and len(values) % 2):
