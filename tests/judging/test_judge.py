@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 from bakeoff import workspace
-from bakeoff.judging.looks import read_looks
+from bakeoff.judging.uses import read_uses
 from bakeoff.predict.choice import find_model
 from bakeoff.predict.model import opened
 from bakeoff.predict.sources import read_image
@@ -36,7 +36,7 @@ SET = Path("data/raw/set")
 
 @pytest.fixture
 def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    return lambda *words: run_bakeoff(monkeypatch, capsys, *words)
+    return lambda *arguments: run_bakeoff(monkeypatch, capsys, *arguments)
 
 
 def shelf() -> Path:
@@ -58,7 +58,7 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     enter("classification")
     assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
     assert not workspace.JUDGED.exists()
-    code, said, errors = bakeoff("evaluate", "--split", "test")
+    code, output, errors = bakeoff("evaluate", "--split", "test")
     assert (code, errors) == (0, "")
     model = opened(find_model(workspace.TRAINED))  # by the way of `bakeoff predict`, from the files of the dataset
     files = sorted((SET / "test").glob("*/*.png"))
@@ -70,7 +70,7 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     assert metrics["accuracy"] == pytest.approx(accuracy_score(truth, given))
     assert metrics["macro_f1"] == pytest.approx(f1_score(truth, given, average="macro"))
     assert metrics["macro_recall"] == pytest.approx(recall_score(truth, given, average="macro"))
-    *_, first, second, third = said.splitlines()  # after what training says
+    *_, first, second, third = output.splitlines()  # after what training says
     assert f"10 test examples of data/records: accuracy {metrics['accuracy']:.3f}" in first
     assert second == "  this split was looked at once, by 1 model"
     assert third.endswith(f"{own_folder().as_posix()}/ (not in MLflow, which has no such run)")
@@ -83,8 +83,8 @@ def read_clip(folder: Path) -> np.ndarray:
 
 def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
     enter("video")
-    code, said, errors = bakeoff("evaluate", "--split", "test")
-    assert (code, errors) == (0, "") and "10 test examples of data/records: accuracy " in said
+    code, output, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: accuracy " in output
     model = opened(find_model(workspace.TRAINED))
     clips = sorted((SET / "test").glob("*/*/"))
     truth = [LABELS.index(clip.parent.name) for clip in clips]
@@ -98,8 +98,8 @@ def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter
 
 def test_the_test_of_several_labels_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
     enter("several labels")
-    code, said, errors = bakeoff("evaluate", "--split", "test")
-    assert (code, errors) == (0, "") and "10 test examples of data/records: " in said
+    code, output, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: " in output
     model = opened(find_model(workspace.TRAINED))
     rows = list(csv.DictReader((SET / "clips.csv").read_text(encoding="utf-8").splitlines()))
     rows = [row for row in rows if row["split"] == "test"]
@@ -121,8 +121,8 @@ def test_a_dataset_without_labels_judges_nothing(enter: Enter, bakeoff: Any) -> 
     Path("data/raw/other/clips.csv").write_text("path,labels,split\n0,,test\n1,,test\n2,,test\n")
     option = "kind: clips\npath: data/raw/other\ntable: clips.csv\nmulti_label: true\n"
     Path("conf/data/other.yaml").write_text(option)
-    code, said, errors = bakeoff("evaluate", "--data", "other")
-    assert (code, said) == (2, "")
+    code, output, errors = bakeoff("evaluate", "--data", "other")
+    assert (code, output) == (2, "")
     assert errors == "data/raw/other: names no labels, so nothing can be judged on it; annotate some\n"
     assert not workspace.JUDGED.exists()
 
@@ -134,14 +134,14 @@ def test_the_test_of_a_detector_is_what_pycocotools_counts(
     assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
     assert bakeoff("evaluate")[0] == 0
     rows = list(csv.DictReader((SET / "test.csv").read_text(encoding="utf-8").splitlines()))
-    model, found = opened(find_model(workspace.TRAINED)), []
+    model, detections = opened(find_model(workspace.TRAINED)), []
     for number, row in enumerate(rows):
         answer = model.answer(read_image(SET / "images/test" / row["filename"]))
         for (top, left, bottom, right), label, score in zip(
             answer["boxes"] * [48, 64, 48, 64], answer["classes"], answer["scores"], strict=True
         ):
             box = [float(left), float(top), float(right - left), float(bottom - top)]
-            found.append({"image_id": number, "category_id": int(label), "bbox": box, "score": float(score)})
+            detections.append({"image_id": number, "category_id": int(label), "bbox": box, "score": float(score)})
     truth = COCO()
     truth.dataset = {
         "info": {},
@@ -156,7 +156,7 @@ def test_the_test_of_a_detector_is_what_pycocotools_counts(
         ],
     }  # fmt: skip
     truth.createIndex()
-    judged = COCOeval(truth, truth.loadRes(found), "bbox")
+    judged = COCOeval(truth, truth.loadRes(detections), "bbox")
     judged.evaluate()
     judged.accumulate()
     judged.summarize()
@@ -170,24 +170,24 @@ def test_the_test_of_a_detector_is_what_pycocotools_counts(
 
 def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) -> None:
     enter("classification")
-    code, said, errors = bakeoff(
+    code, output, errors = bakeoff(
         "evaluate", "models/train", "models/export/saved_model", "models/export/model.tflite",
     )  # fmt: skip
     assert code == 0 and "nobody knows whether it saw these examples" in errors
     folders = [next(shelf().glob(f"{name}-*/")) for name in ("train", "saved_model", "model.tflite")]
     first, saved, lite = map(read_metrics, folders)
-    looks = read_looks(shelf())
+    uses = read_uses(shelf())
     names = [f"models/{name}" for name in ("train", "export/saved_model", "export/model.tflite")]
-    assert [look["name"] for look in looks] == names
-    assert len({look["weights"] for look in looks}) == 3
-    assert {look["value"] for look in looks} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
+    assert [use["name"] for use in uses] == names
+    assert len({use["weights"] for use in uses}) == 3
+    assert {use["value"] for use in uses} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
     assert abs(saved["accuracy"] - first["accuracy"]) <= 0.1
-    assert "looked at 3 times, by 3 models: models/train 0." in said.replace(" 1.000", " 0.")
-    assert "if it chose one of them, it is no test any more" in said
+    assert "looked at 3 times, by 3 models: models/train 0." in output.replace(" 1.000", " 0.")
+    assert "if it chose one of them, it is no test any more" in output
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (
             ["--split", "tset"],
@@ -199,10 +199,10 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
         (["--data", "digits_single"], "the drawn data: has labels that the model lacks: '0', '1', '2'"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(words: list[str], message: str, enter: Enter, bakeoff: Any) -> None:
+def test_what_does_not_fit_is_refused(arguments: list[str], message: str, enter: Enter, bakeoff: Any) -> None:
     enter("classification")
-    code, said, errors = bakeoff("evaluate", *words)
-    assert (code, said) == (2, "")
+    code, output, errors = bakeoff("evaluate", *arguments)
+    assert (code, output) == (2, "")
     assert message in errors and errors.count("\n") == 1
     assert not workspace.JUDGED.exists()
 
@@ -223,8 +223,8 @@ def test_other_labels_are_named(enter: Enter, bakeoff: Any) -> None:
     for split in COUNTS:
         (SET / split / "dark").rename(SET / split / "gloomy")
     build()
-    for words in ([], ["models/train"], ["models/export/saved_model"]):
-        code, _, errors = bakeoff("evaluate", *words)
+    for arguments in ([], ["models/train"], ["models/export/saved_model"]):
+        code, _, errors = bakeoff("evaluate", *arguments)
         assert code == 2 and errors == (
             "data/records: its labels are not the model's: only it has 'gloomy' and only the model knows 'dark'; "
             "judge a model that was trained on them\n"
@@ -245,9 +245,9 @@ def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeo
     assert "of the same bytes: test/dark/copied.png is train train/dark/" in errors
     assert "that look alike: test/bright/lighter.jpg is train train/bright/plain.jpg" in errors
     assert errors.endswith("judge on them all the same with --allow-overlap\n") and not workspace.JUDGED.exists()
-    code, said, errors = bakeoff("evaluate", "--allow-overlap")
+    code, output, errors = bakeoff("evaluate", "--allow-overlap")
     assert code == 0 and "warning: 2 of the examples were seen in training\n" in errors
-    assert "12 test examples" in said
+    assert "12 test examples" in output
 
 
 def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, bakeoff: Any) -> None:
@@ -256,18 +256,18 @@ def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, b
         draw_image(Path(f"data/raw/other/dark/{number}.png"), 100 + number, "dark")
     Path("conf/data/other.yaml").write_text("kind: image_folders\npath: data/raw/other\nsplit: {by: test}\n")
     before = {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()}
-    code, said, errors = bakeoff("evaluate", "--data", "other", "--split", "test")
-    assert code == 0 and "4 test examples of data option other: accuracy " in said
+    code, output, errors = bakeoff("evaluate", "--data", "other", "--split", "test")
+    assert code == 0 and "4 test examples of data option other: accuracy " in output
     assert {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()} == before
     [folder] = workspace.JUDGED.glob("other_test-*")
-    [row] = read_looks(folder)
+    [row] = read_uses(folder)
     assert (row["data"], row["split"]) == ("data option other", "test")
     [records] = [path for path in workspace.judged_records().iterdir() if (path / "manifest.json").is_file()]
     assert read_manifest(records).classes == LABELS  # though it has only one of them
     stamp = (records / "manifest.json").stat().st_mtime_ns
     assert bakeoff("evaluate", "--data", "other")[0] == 0
     assert (records / "manifest.json").stat().st_mtime_ns == stamp
-    assert len(read_looks(folder)) == 2
+    assert len(read_uses(folder)) == 2
     draw_image(Path("data/raw/other/gloomy/1.png"), 200, "dark")
     code, _, errors = bakeoff("evaluate", "--data", "other")
     assert (
@@ -276,11 +276,11 @@ def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, b
     )
 
 
-def test_training_is_judged_without_counting_it_as_a_look(enter: Enter, bakeoff: Any) -> None:
+def test_training_is_judged_without_counting_it_as_a_use(enter: Enter, bakeoff: Any) -> None:
     enter("classification")
-    code, said, _ = bakeoff("evaluate", "--split", "train")
-    assert code == 0 and "12 train examples of data/records" in said and "looked at" not in said
-    _, said, _ = bakeoff("evaluate", "--split", "validation")
+    code, output, _ = bakeoff("evaluate", "--split", "train")
+    assert code == 0 and "12 train examples of data/records" in output and "looked at" not in output
+    _, output, _ = bakeoff("evaluate", "--split", "validation")
     expected = json.loads((workspace.EVALUATION / "metrics.json").read_text(encoding="utf-8"))
     [folder] = workspace.JUDGED.glob("validation-*/*/")
     assert read_metrics(folder)["accuracy"] == expected["accuracy"]  # as the stage found

@@ -30,9 +30,9 @@ def test_an_evaluation_is_numbers_of_its_run_with_the_digest_of_its_split(
     params = workspace.PARAMS.read_text(encoding="utf-8")
     workspace.PARAMS.write_text(params.replace("track: none", "track: {use: mlflow, wait_s: 300}"), encoding="utf-8")
     render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=Path("networks"))
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "evaluate")
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "evaluate")
     assert code == 0, errors
-    assert "evaluation_test/ of the run in MLflow" in said
+    assert "evaluation_test/ of the run in MLflow" in output
     digest = read_manifest(workspace.RECORDS).digest_of("test")
     [(run,)] = ask("SELECT run_uuid FROM runs")
     numbers = dict(ask("SELECT key, value FROM latest_metrics"))
@@ -46,7 +46,7 @@ def test_an_evaluation_is_numbers_of_its_run_with_the_digest_of_its_split(
         time.sleep(0.05)
     for path in (workspace.TRAINED, workspace.EVALUATION, Path(".bakeoff"), workspace.JUDGED):
         shutil.rmtree(path)
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "evaluate", run[:10])
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "evaluate", run[:10])
     assert code == 0, errors
-    assert f"accuracy {numbers['evaluation_test/accuracy']:.3f}" in said
+    assert f"accuracy {numbers['evaluation_test/accuracy']:.3f}" in output
     assert len(ask("SELECT run_uuid FROM runs")) == 1

@@ -11,9 +11,9 @@ from bakeoff.building.build import build
 from bakeoff.compare.gather import gather
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.judging.candidates import Candidate, find_candidates
-from bakeoff.judging.looks import Look, describe_looks, note_look, read_looks
 from bakeoff.judging.material import Material, _describe_labels, open_material
 from bakeoff.judging.overlap import find_overlap
+from bakeoff.judging.uses import Use, describe_uses, note_use, read_uses
 from bakeoff.predict.choice import labels_of, trained_in_mlflow
 from bakeoff.records.manifest import read_manifest
 from bakeoff.sources.dataset import Part
@@ -63,7 +63,7 @@ def test_files_of_one_name_have_folders_of_their_own() -> None:
     assert (first, second) == ("best-12121212", "best-34343434")
 
 
-def test_labels_in_another_order_are_told_as_such() -> None:
+def test_labels_in_another_order_are_reported_as_such() -> None:
     assert _describe_labels(("b", "a"), ("a", "b")) == (
         "its labels are not the model's: they are the same in another order; judge a model that was trained on them"
     )
@@ -94,15 +94,15 @@ def test_a_damaged_shard_is_no_proof_that_a_test_is_apart(here: Path) -> None:
         find_overlap(material, manifest)
 
 
-def test_looks_are_counted_by_what_was_judged(tmp_path: Path) -> None:
-    look = Look("aaaa1111", "aaaa1111 (cnn)", "w1", "data/records", "test", "77ab", "accuracy", 0.5, 0)
-    note_look(tmp_path, look)
-    note_look(tmp_path, look)
-    assert describe_looks(read_looks(tmp_path)) == "looked at 2 times, by 1 model"
-    note_look(tmp_path, replace(look, weights="w2", name="bbbb2222 (cnn)", value=None))
+def test_uses_are_counted_by_what_was_judged(tmp_path: Path) -> None:
+    use = Use("aaaa1111", "aaaa1111 (cnn)", "w1", "data/records", "test", "77ab", "accuracy", 0.5, 0)
+    note_use(tmp_path, use)
+    note_use(tmp_path, use)
+    assert describe_uses(read_uses(tmp_path)) == "looked at 2 times, by 1 model"
+    note_use(tmp_path, replace(use, weights="w2", name="bbbb2222 (cnn)", value=None))
     with (tmp_path / "looks.jsonl").open("a") as file:
         file.write("<<<<<<< a merge\n")
-    assert describe_looks(read_looks(tmp_path)) == (
+    assert describe_uses(read_uses(tmp_path)) == (
         "looked at 3 times, by 2 models: aaaa1111 (cnn) 0.500, bbbb2222 (cnn) none; "
         "if it chose one of them, it is no test any more"
     )

@@ -47,14 +47,14 @@ def evaluate_models(arguments: argparse.Namespace) -> None:
 
 
 def show_verdict(verdict: "Verdict") -> None:
-    from bakeoff.judging.looks import describe_looks
+    from bakeoff.judging.uses import describe_uses
     from bakeoff.report.page import summarize_metrics
 
     material, name = verdict.material, verdict.candidate.name
     count = f"{material.split.examples:,} {material.name} examples of {material.where}"
     say(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
     if not material.is_seen:
-        say(f"  this split was {describe_looks(verdict.looks)}")
+        say(f"  this split was {describe_uses(verdict.uses)}")
         if not verdict.is_known:
             unknown = "the records that it was trained on are not here, so nobody knows whether it saw these examples"
             print(f"warning: {name}: {unknown}", file=sys.stderr)

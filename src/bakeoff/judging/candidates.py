@@ -50,18 +50,18 @@ class Candidate:
 
 
 def find_candidates(names: Sequence[str]) -> list[Candidate]:
-    """Find each run or file; without a name, what was trained in this workspace. Of a sweep all of its points."""
+    """Return each run or file; without a name, what was trained here; of a sweep, all its configurations."""
     if not names:
         return [_find_own(Path())]
     files = {name: file for name in names if (file := _find_file(name))}
     gathered = gather() if len(files) < len(names) else None
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for name in names:
         if name in files:
-            found.append(files[name])
+            candidates.append(files[name])
         elif gathered:
-            found += [_of_contender(one, gathered) for one in select_named(gathered, [name])]
-    return list({candidate.run_id or candidate.name: candidate for candidate in found}.values())
+            candidates += [_convert_contender(one, gathered) for one in select_named(gathered, [name])]
+    return list({candidate.run_id or candidate.name: candidate for candidate in candidates}.values())
 
 
 def _find_file(name: str) -> Candidate | None:
@@ -88,7 +88,7 @@ def _find_own(folder: Path) -> Candidate:
     return Candidate(name, source, result.run_id, None, result.state, records)
 
 
-def _of_contender(contender: Contender, gathered: Gathered) -> Candidate:
+def _convert_contender(contender: Contender, gathered: Gathered) -> Candidate:
     """Take weights from where they are: the workspace, DVC's cache, MLflow."""
     for folder in dict.fromkeys([Path(), contender.files or Path()]):
         if result_here(folder).run_id == contender.run_id:

@@ -1,4 +1,4 @@
-"""A candidate + a split -> `models/judged/<split>-<digest>/<run>/`, a line of who looked, and numbers in MLflow."""
+"""A candidate + a split -> `models/judged/<split>-<digest>/<run>/`, a line about the use, and numbers in MLflow."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from bakeoff.export.saved_model import SavedModel
 from bakeoff.input.shape import Shape, View
 from bakeoff.input.store import Store, plain_errors_of
 from bakeoff.judging.candidates import Candidate
-from bakeoff.judging.looks import Look, note_look, read_looks
-from bakeoff.judging.material import Material, open_material, own_records
+from bakeoff.judging.material import Material, load_own_records, open_material
 from bakeoff.judging.overlap import Overlap, find_overlap, require_apart
+from bakeoff.judging.uses import Use, note_use, read_uses
 from bakeoff.predict.choice import Trained
 from bakeoff.predict.model import restore_network
 from bakeoff.predict.small import small_model, view_of
@@ -43,7 +43,7 @@ class Verdict:
     metrics: Mapping[str, Any]
     overlap: Overlap | None  # None: it was trained on this very split, or nobody knows on what
     is_known: bool  # whether the records that it was trained on are those of the workspace
-    looks: list[dict[str, Any]]
+    uses: list[dict[str, Any]]
     folder: Path
     is_tracked: bool
 
@@ -55,7 +55,7 @@ def judge_candidate(candidate: Candidate, option: str | None, split: str, *, all
     if model.run and model.run.derived.multi_label != material.manifest.multi_label:
         many = "any number of labels" if material.manifest.multi_label else "one label"
         raise DataError(f"{material.where}: its examples have {many} each, which the model was not trained for")
-    seen = own_records()
+    seen = load_own_records()
     is_known = material.is_seen or (seen is not None and candidate.records == seen.digest)
     overlap = None
     if seen and not material.is_seen and (is_known or option is None or candidate.run_id is None):
@@ -66,19 +66,19 @@ def judge_candidate(candidate: Candidate, option: str | None, split: str, *, all
     store = Store(material.folder, material.split, model.run.memory.on_bad_record if model.run else "error")
     answer, shape = model.answer(store, material.manifest.multi_label, settings.batch_size)
     judge = judge_of(model.task, model.labels, multi_label=material.manifest.multi_label)
-    about = About(candidate.name, _facts(candidate, material, overlap), warn_of_end(candidate.state))
+    about = About(candidate.name, _list_facts(candidate, material, overlap), warn_of_end(candidate.state))
     evaluation = Evaluation(about, judge, answer, store, shape, material.manifest, material.split)
     shelf = workspace.JUDGED / f"{material.title}-{material.digest[:SHOWN_OF_DIGEST]}"
     folder = shelf / candidate.name_folder(model.digest)
     with progress("evaluate", material.split.examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.headline_first(evaluation.write(settings, folder, bar.advance))
-    look = Look(
+    use = Use(
         candidate.run_id, candidate.name, model.digest, material.where, split, material.digest, judge.headline,
         metrics.get(judge.headline), overlap.examples if overlap and is_known else None,
     )  # fmt: skip
-    note_look(shelf, look)
-    is_tracked = _tell(candidate, material, model.run, metrics, folder)
-    return Verdict(candidate, material, metrics, overlap, is_known, read_looks(shelf), folder, is_tracked)
+    note_use(shelf, use)
+    is_tracked = _send_to_mlflow(candidate, material, model.run, metrics, folder)
+    return Verdict(candidate, material, metrics, overlap, is_known, read_uses(shelf), folder, is_tracked)
 
 
 class _Model:
@@ -90,10 +90,10 @@ class _Model:
         if isinstance(source, Trained):
             assert source.run is not None
             self.run, self.task, self.labels, self._trained = source.run, source.model.task, source.labels, source
-            self.digest = _hash(source.weights)
+            self.digest = _digest_files(source.weights)
             return
         self._file = SavedModel(source) if source.is_dir() else small_model(source)
-        self.task, self.labels, self.digest = self._file.task, self._file.labels, _hash(source)
+        self.task, self.labels, self.digest = self._file.task, self._file.labels, _digest_files(source)
         if not self.labels:
             remedy = "judge one that export wrote, or add them to its metadata"
             raise DataError(f"{source.as_posix()}: names no labels, so its answers cannot be judged; {remedy}")
@@ -122,21 +122,23 @@ class _Model:
             view.tiles,
         )
         given = answer_of(self._file, store, view)
-        return given if self.task == "detection" else _name_as_asked(given, multi_label), shape
+        return given if self.task == "detection" else _rename_scores(given, multi_label), shape
 
 
-def _name_as_asked(answer: Answer, multi_label: bool) -> Answer:
+def _rename_scores(answer: Answer, multi_label: bool) -> Answer:
     """Files of other software call probabilities scores."""
     wanted = "scores" if multi_label else "probabilities"
 
-    def named(batch: Tensors) -> Tensors:
-        found = answer(batch)
-        return found if wanted in found else {wanted: found["probabilities" if multi_label else "scores"]}
+    def answer_renamed(batch: Tensors) -> Tensors:
+        predictions = answer(batch)
+        if wanted in predictions:
+            return predictions
+        return {wanted: predictions["probabilities" if multi_label else "scores"]}
 
-    return named
+    return answer_renamed
 
 
-def _facts(candidate: Candidate, material: Material, overlap: Overlap | None) -> dict[str, str]:
+def _list_facts(candidate: Candidate, material: Material, overlap: Overlap | None) -> dict[str, str]:
     """Return what the page says below its title; no stage makes it, so the run, its commit and dates are on it."""
     seen = {} if overlap is None else {"seen in training": f"{overlap.examples:,}"}
     return {
@@ -150,15 +152,20 @@ def _facts(candidate: Candidate, material: Material, overlap: Overlap | None) ->
     }
 
 
-def _tell(candidate: Candidate, material: Material, run: Run | None, metrics: Mapping[str, Any], folder: Path) -> bool:
-    """Tell MLflow, as numbers of the run itself: so that runs are compared by them as by all others."""
+def _send_to_mlflow(
+    candidate: Candidate, material: Material, run: Run | None, metrics: Mapping[str, Any], folder: Path
+) -> bool:
+    """Send the metrics as numbers of the run itself, so that runs are compared by them as by all others.
+
+    Return whether the run is in MLflow.
+    """
     if candidate.run_id is None or run is None or not isinstance(run.track, Mlflow):
         return False
     name = f"{OTHER_EVALUATION}{material.title}"
     weights = run.evaluate.weights
     with tracker.attach(run.track, candidate.run_id, candidate.run_name) as copy:
-        told = {f"{name}/{key}": float(value) for key, value in tracker.flattened(metrics) if value is not None}
-        copy.metrics(candidate.step, told, revised=True, weights=weights)
+        numbers = {f"{name}/{key}": float(value) for key, value in tracker.flattened(metrics) if value is not None}
+        copy.metrics(candidate.step, numbers, revised=True, weights=weights)
         copy.tags({f"{JUDGED_ON}{material.title}": material.digest})
         counts = {material.name: material.split.examples}
         copy.dataset(material.title, material.digest, material.folder.as_posix(), counts, context=material.name)
@@ -166,7 +173,7 @@ def _tell(candidate: Candidate, material: Material, run: Run | None, metrics: Ma
     return True
 
 
-def _hash(path: Path) -> str:
+def _digest_files(path: Path) -> str:
     """Return a digest of a file, or of all files in a folder."""
     content = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

@@ -68,7 +68,7 @@ def open_material(option: str | None, split: str, labels: Sequence[str], task: s
     if manifest.classes != tuple(labels):
         raise DataError(f"{material.where}: {_describe_labels(manifest.classes, labels)}")
     if split not in manifest.splits or not material.split.examples:
-        there = ", ".join(f"{found.examples:,} {name}" for name, found in manifest.splits.items() if found.examples)
+        there = ", ".join(f"{part.examples:,} {name}" for name, part in manifest.splits.items() if part.examples)
         remedy = "; give the dataset a test folder or list, or set data.split.test" if split == TEST else ""
         raise DataError(f"{material.where}: has no {split} example, it has {there or 'none at all'}{remedy}")
     return material
@@ -137,6 +137,6 @@ def _stamp_files(folder: Path) -> Iterator[bytes]:
             yield os.fsencode(f"{os.path.relpath(path, folder)}\0{state.st_size}\0{state.st_mtime_ns}\n")
 
 
-def own_records() -> Manifest | None:
+def load_own_records() -> Manifest | None:
     """Return the manifest of the workspace's own records, if there are any."""
     return read_manifest(workspace.RECORDS) if (workspace.RECORDS / FILE).is_file() else None

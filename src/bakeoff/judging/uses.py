@@ -1,4 +1,4 @@
-"""Who looked at a split, and when: `models/judged/<split>-<digest>/looks.jsonl`, which git keeps.
+"""Who judged on a split, and when: `models/judged/<split>-<digest>/looks.jsonl`, which git keeps.
 
 {"at": "2026-11-22T20:01:07Z", "run": "0b9f...", "name": "0b9f (ssd · cosine · low)", "weights": "3a41...",
  "data": "data/records", "split": "test", "digest": "77ab...", "headline": "mAP_50", "value": 0.712, "overlap": 0}
@@ -18,7 +18,7 @@ SHOWN = 5  # runs in a sentence
 
 
 @dataclass(frozen=True)
-class Look:
+class Use:
     run: str | None
     name: str
     weights: str  # their digest: what was judged, whatever it is called
@@ -30,27 +30,27 @@ class Look:
     overlap: int | None  # judged examples that were seen in training; None: nobody knows
 
 
-def read_looks(folder: Path) -> list[dict[str, Any]]:
-    """Return the looks in their order, but for lines that a crash or a merge of git's damaged."""
+def read_uses(folder: Path) -> list[dict[str, Any]]:
+    """Return the uses of a split in their order, without lines that a crash or a merge of git's damaged."""
     rows = map(parse_json, (read_text(folder / FILE) or "").splitlines())
     return [row for row in rows if "weights" in row]
 
 
-def note_look(folder: Path, look: Look) -> None:
+def note_use(folder: Path, use: Use) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    append_line(folder / FILE, json.dumps({"at": now, **asdict(look)}, ensure_ascii=False))
+    append_line(folder / FILE, json.dumps({"at": now, **asdict(use)}, ensure_ascii=False))
 
 
-def describe_looks(looks: list[dict[str, Any]]) -> str:
+def describe_uses(uses: list[dict[str, Any]]) -> str:
     """Say how often a split was looked at, and by how many models: by each further one it is less of a test."""
-    models = {look["weights"]: look for look in looks}
-    times = "once" if len(looks) == 1 else f"{len(looks):,} times"
-    said = f"looked at {times}, by {len(models):,} {'model' if len(models) == 1 else 'models'}"
+    models = {use["weights"]: use for use in uses}
+    times = "once" if len(uses) == 1 else f"{len(uses):,} times"
+    text = f"looked at {times}, by {len(models):,} {'model' if len(models) == 1 else 'models'}"
     if len(models) == 1:
-        return said
-    best = [f"{look['name']} {_number(look.get('value'))}" for look in list(models.values())[-SHOWN:]]
+        return text
+    best = [f"{use['name']} {_number(use.get('value'))}" for use in list(models.values())[-SHOWN:]]
     more = f" and {len(models) - SHOWN:,} before" if len(models) > SHOWN else ""
-    return f"{said}: {', '.join(best)}{more}; if it chose one of them, it is no test any more"
+    return f"{text}: {', '.join(best)}{more}; if it chose one of them, it is no test any more"
 
 
 def _number(value: float | None) -> str:
