@@ -58,9 +58,9 @@ def judge(facts: dict[str, np.ndarray], draws: int, *, is_planted: bool) -> tupl
     dark = facts["brightness"] < np.quantile(facts["brightness"], 0.25)
     named = first = 0
     for _ in range(draws):
-        found = find_weak(answer(draw, facts, dark & is_planted), members, None, is_group)
-        weakest = int(np.argmax(found.weakness))
-        if found.chance[weakest] <= CHANCE:
+        comparison = find_weak(answer(draw, facts, dark & is_planted), members, None, is_group)
+        weakest = int(np.argmax(comparison.weakness))
+        if comparison.chance[weakest] <= CHANCE:
             named += 1
             first += slices[weakest].fact == "brightness"
     return named, first

@@ -88,7 +88,7 @@ def pick(score: Score, rows: np.ndarray) -> Score:
 
 def count_all(score: Score) -> dict[str, float]:
     once = np.ones((1, count_examples(score)), np.int64)
-    return {name: float(value[0]) for name, value in score.drawn(once)[0].items()}
+    return {name: float(value[0]) for name, value in score.count_weighted(once)[0].items()}
 
 
 def count_examples(score: Score) -> int:
@@ -105,7 +105,7 @@ def holds(whole: Score, size: int, samples: int) -> Mapping[str, Mapping[str, fl
     names = [str(number) for number in range(size)]
     for _ in range(samples):
         sample = pick(whole, draw.choice(count_examples(whole), size, replace=False))
-        drawn = [sample.drawn(weights)[0] for weights in draw_weights(np.arange(size), DRAWINGS, size)]
+        drawn = [sample.count_weighted(weights)[0] for weights in draw_weights(np.arange(size), DRAWINGS, size)]
         intervals = sample.intervals(names, DRAWINGS)
         for name, value in true.items():
             if name in intervals:

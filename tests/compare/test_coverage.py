@@ -39,7 +39,7 @@ def world(draw: np.random.Generator, images: int) -> list[DetectionScore]:
 def test_intervals_of_mean_average_precision_hold_the_true_difference_as_often_as_they_promise() -> None:
     draw = np.random.default_rng(0)
     once = np.ones((1, 20_000), np.int64)
-    (a, a_by_class), (b, b_by_class) = (score.drawn(once) for score in world(draw, 20_000))
+    (a, a_by_class), (b, b_by_class) = (score.count_weighted(once) for score in world(draw, 20_000))
     true = float(b["mAP_50"][0] - a["mAP_50"][0])
     true_by_class = {label: float(b_by_class["mAP_50"][label][0] - a_by_class["mAP_50"][label][0]) for label in CLASSES}
     held = held_at_once = 0

@@ -142,7 +142,7 @@ def drawn_again(score: DetectionScore, times: np.ndarray) -> DetectionScore:
 def test_what_is_drawn_of_detections_is_what_coco_counts_on_the_drawn_images() -> None:
     score, draw = scene(3, 12, 0.6), np.random.default_rng(0)
     weights = np.stack([np.bincount(draw.integers(0, 12, 12), minlength=12) for _ in range(4)])
-    numbers, by_class = score.drawn(weights)
+    numbers, by_class = score.count_weighted(weights)
     for row, times in enumerate(weights):
         counted = drawn_again(score, times).result()  # by hotcoco
         for name in ("mAP", "mAP_50", "mAP_75", "AR_100"):

@@ -15,13 +15,13 @@ BETWEEN = [5.0, 0.0, 105.0, 100.0]  # overlaps WIDE by 95 of 105 and LOWER by 85
 
 def of_classes(pairs: Pairs, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(classes, overlaps, weightings) each."""
-    matches = Matches.of(*zip(*pairs, strict=True))
-    found = []
+    matches = Matches.from_boxes(*zip(*pairs, strict=True))
+    predictions = []
     for label in (1, 2, 3):
         rows = matches.predictions.classes == label
         counts = matches.true_counts(label)
-        found.append(average_precisions(matches.predictions.image[rows], matches.hits[rows], counts, weights.T))
-    precisions, recalls = zip(*found, strict=True)
+        predictions.append(average_precisions(matches.predictions.image[rows], matches.hits[rows], counts, weights.T))
+    precisions, recalls = zip(*predictions, strict=True)
     return np.stack(precisions), np.stack(recalls)
 
 
@@ -69,7 +69,7 @@ def test_one_right_then_wrong_then_right_by_hand() -> None:
     assert recall.tolist() == [[1.0, 1.0]]
 
 
-def test_drawing_without_true_boxes_has_no_number() -> None:
+def test_sample_without_true_boxes_has_no_number() -> None:
     image, hits = np.array([0, 1]), np.array([[True], [False]])
     precision, recall = average_precisions(image, hits, np.array([1, 0]), np.array([[0, 1], [2, 1]]))
     assert np.isnan(precision[0, 0]) and np.isnan(recall[0, 0])
@@ -80,8 +80,8 @@ def test_drawing_without_true_boxes_has_no_number() -> None:
 
 
 def numbers(pairs: Pairs) -> dict[str, float]:
-    truth, found = zip(*pairs, strict=True)
-    return voc_precisions(Table.of(found).best_first(), Table.of(truth))
+    truth, predictions = zip(*pairs, strict=True)
+    return voc_precisions(Table.from_images(predictions).best_first(), Table.from_images(truth))
 
 
 def one_by_one(pairs: Pairs) -> dict[str, float]:
@@ -92,10 +92,10 @@ def one_by_one(pairs: Pairs) -> dict[str, float]:
         if not total:
             continue
         answers = []
-        for image, (_, found) in enumerate(pairs):
-            assert found.scores is not None
-            of_class = [i for i in range(len(found.classes)) if found.classes[i] == label]
-            answers += [(-float(found.scores[i]), image, found.corners[i]) for i in of_class]
+        for image, (_, predictions) in enumerate(pairs):
+            assert predictions.scores is not None
+            of_class = [i for i in range(len(predictions.classes)) if predictions.classes[i] == label]
+            answers += [(-float(predictions.scores[i]), image, predictions.corners[i]) for i in of_class]
         answers.sort(key=lambda answer: answer[:2])
         taken: set[tuple[int, int]] = set()
         points, right = [], 0

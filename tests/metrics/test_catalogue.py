@@ -62,10 +62,10 @@ def test_every_entry_is_a_number_that_some_score_gives_and_says_what_it_means() 
 def test_every_number_and_every_kind_of_error_is_explained_in_the_docs() -> None:
     """In the first cell of a table's line."""
     docs = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
-    told = {
+    names = {
         name for line in re.findall(r"^\| (`[^|]+) \|", docs, re.MULTILINE) for name in re.findall(r"`(\w+)`", line)
     }
-    assert {*METRICS, *ERRORS} - told == set()
+    assert {*METRICS, *ERRORS} - names == set()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_a_metric_with_a_file_of_its_own_is_in_every_result_interval_and_compari
     assert detection.result()["worst"] == min(detection.columns()["score"]) and one_label.result()["worst"] == 0.5
     weights = np.array([[1, 1], [0, 2], [2, 0]])
     for score in (detection, one_label):
-        np.testing.assert_array_equal(score.drawn(weights)[0]["worst"][1:], [np.nan, score.columns()["score"][0]])
+        np.testing.assert_array_equal(
+            score.count_weighted(weights)[0]["worst"][1:], [np.nan, score.columns()["score"][0]]
+        )
         ends = score.intervals(["x", "y"], 100)["worst"]
         assert ends["low"] <= score.result()["worst"] <= ends["high"]
     assert "worst" not in ClassificationScore(("a", "b")).result()
@@ -159,5 +161,5 @@ def test_a_metric_with_a_file_of_its_own_is_left_out_where_it_cannot_be_counted(
     one_label = ClassificationScore(("a",)).update([Answer(1, 1, 0.5, 0.5, 0)])
     detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5))
     for score in (several, one_label, detection):
-        assert "never" in score.drawn(np.ones((1, 1), np.int64))[0] and "never" not in score.result()
+        assert "never" in score.count_weighted(np.ones((1, 1), np.int64))[0] and "never" not in score.result()
     assert "never" in BY_KIND["one_label"].numbers and "never" not in BY_KIND["one_label"].choices

@@ -67,7 +67,7 @@ UNCOUNTED = dict.fromkeys(("loss", "loss_classes", "loss_boxes", "loss_divisor")
 BOX, FAR, HIGH = [10.0, 20.0, 60.0, 50.0], [100.0, 100.0, 160.0, 140.0], [10.0, 200.0, 110.0, 220.0]
 
 
-def test_all_found_and_nothing_else_scores_one() -> None:
+def test_all_detected_and_nothing_else_scores_one() -> None:
     pairs = [(true((BOX, 1), (FAR, 2)), given((FAR, 2, 0.5), (BOX, 1, 0.9)))]
     result = scored(pairs).result()
     assert result["mAP"] == pytest.approx(1) and result["AP_50"] == pytest.approx({"ant": 1, "bee": 1})
@@ -76,16 +76,16 @@ def test_all_found_and_nothing_else_scores_one() -> None:
     ]
 
 
-def test_nothing_found_scores_zero() -> None:
+def test_nothing_detected_scores_zero() -> None:
     result = scored([(true((BOX, 1)), given())]).result()
     assert (result["mAP"], result["mAP_50"], result["AR_100"], result["AP_50"]) == (0, 0, 0, {"ant": 0})
 
 
-def test_box_in_another_class_is_not_found() -> None:
+def test_box_in_another_class_does_not_match() -> None:
     assert scored([(true((BOX, 1)), given((BOX, 2, 0.9)))]).result()["mAP_50"] == 0
 
 
-def test_box_in_another_image_is_not_found() -> None:
+def test_box_in_another_image_does_not_match() -> None:
     pairs = [(true((BOX, 1)), given()), (true(), given((BOX, 1, 0.9)))]
     assert scored(pairs).result()["mAP_50"] == 0
 
@@ -183,7 +183,7 @@ def test_rows_have_boxes_best_first_with_what_is_wrong_with_them() -> None:
     assert second == {"example": 1, "truth": [], "prediction": [], "score": 1.0, **UNCOUNTED}
 
 
-def test_losses_are_told_if_somebody_counts_them() -> None:
+def test_losses_are_reported_if_somebody_counts_them() -> None:
     image = true((BOX, 1)), given((BOX, 1, 0.9))
     score = EMPTY.update(*image, Loss(0.5, 0.25, 3)) + EMPTY.update(*image, Loss(0.25, 0.0, 1))
     names = ("loss", "loss_classes", "loss_boxes", "loss_divisor")
@@ -200,7 +200,7 @@ def test_the_loss_of_all_images_is_that_of_one_batch_with_all_of_them() -> None:
     result = score.result()
     assert result["loss_classes"] == pytest.approx(7.2 / 4) and result["loss_boxes"] == pytest.approx(1.5 / 4)
     assert result["loss"] == pytest.approx(8.7 / 4)
-    drawn, _ = score.drawn(np.array([[1, 1, 1], [0, 2, 1], [0, 0, 3]]))  # the third twice, and alone
+    drawn, _ = score.count_weighted(np.array([[1, 1, 1], [0, 2, 1], [0, 0, 3]]))  # the third twice, and alone
     assert drawn["loss"] == pytest.approx([8.7 / 4, 2.2 / 2, 0.6])
     assert set(score.intervals(["a", "b", "c"], 100)) >= {"loss", "mAP_50"}
     assert EMPTY.result().get("loss") is None

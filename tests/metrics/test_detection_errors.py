@@ -14,7 +14,7 @@ FAR = [500.0, 500.0, 600.0, 600.0]
 
 
 def matches(*pairs: tuple) -> Matches:
-    return Matches.of(*zip(*pairs, strict=True))
+    return Matches.from_boxes(*zip(*pairs, strict=True))
 
 
 def kinds(*pairs: tuple) -> list[str]:
@@ -63,17 +63,17 @@ def test_scores_alone_decide_nothing_about_kinds() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_box_and_detection_is_accounted_for_once(seed: int) -> None:
-    found = Matches.of(*zip(*random_pairs(seed, images=15), strict=True))
-    errors = errors_of(found)
-    assert len(errors.kinds) == len(found.predictions) and set(errors.kinds) <= {"right", *KINDS} - {"missed"}
-    assert (errors.kinds == "right").sum() == len(set(found.taken) - {-1})
-    meant = {int(row) for row in errors.meant if row >= 0} | {int(row) for row in found.taken if row >= 0}
-    assert set(np.flatnonzero(errors.missed)) == set(range(len(found.truth))) - meant
+    paired = Matches.from_boxes(*zip(*random_pairs(seed, images=15), strict=True))
+    errors = errors_of(paired)
+    assert len(errors.kinds) == len(paired.predictions) and set(errors.kinds) <= {"right", *KINDS} - {"missed"}
+    assert (errors.kinds == "right").sum() == len(set(paired.taken) - {-1})
+    meant = {int(row) for row in errors.meant if row >= 0} | {int(row) for row in paired.taken if row >= 0}
+    assert set(np.flatnonzero(errors.missed)) == set(range(len(paired.truth))) - meant
 
 
 def lost(classes: int, *pairs: tuple) -> dict[str, float]:
-    found = matches(*pairs)
-    return {kind: value for kind, value in lost_precision(found, errors_of(found), classes).items() if value}
+    paired = matches(*pairs)
+    return {kind: value for kind, value in lost_precision(paired, errors_of(paired), classes).items() if value}
 
 
 def test_a_wrong_name_costs_what_its_box_would_have_given() -> None:
@@ -108,8 +108,8 @@ def test_a_missed_box_costs_the_recall_that_is_never_reached() -> None:
 
 def confused(*pairs: tuple) -> list[tuple[int, int]]:
     """(true, given), sorted."""
-    found = matches(*pairs)
-    return sorted(zip(*(column.tolist() for column in confusion(found, errors_of(found))), strict=True))
+    paired = matches(*pairs)
+    return sorted(zip(*(column.tolist() for column in confusion(paired, errors_of(paired))), strict=True))
 
 
 def test_confusion_has_a_row_for_every_detection_and_for_every_box_without_one() -> None:
@@ -139,10 +139,10 @@ def test_a_detection_that_overlaps_a_box_by_less_than_half_is_one_of_nothing() -
 def count_by_hand(pairs: Pairs) -> Counter[tuple[int, int]]:
     """The rule in plain loops: the best first, right ones take a box; all others go by the largest overlap."""
     counts: Counter[tuple[int, int]] = Counter()
-    for truth, found in pairs:
-        assert found.scores is not None
+    for truth, predictions in pairs:
+        assert predictions.scores is not None
         boxes = list(zip(truth.corners.tolist(), truth.classes.tolist(), strict=True))
-        rows = zip(found.scores.tolist(), found.corners.tolist(), found.classes.tolist(), strict=True)
+        rows = zip(predictions.scores.tolist(), predictions.corners.tolist(), predictions.classes.tolist(), strict=True)
         free, named = set(range(len(boxes))), set()
         for _, corners, label in sorted(rows, key=lambda row: -row[0]):
             over = {place: share(corners, box) for place, (box, _) in enumerate(boxes)}
@@ -175,12 +175,12 @@ def share(one: list[float], other: list[float]) -> float:
 def second_guesses(seed: int) -> Pairs:
     """Scenes in which most detections come again, a little moved, with another class and another score."""
     draw, pairs = np.random.default_rng(seed), []
-    for truth, found in random_pairs(seed, images=30):
-        assert found.scores is not None
-        moved = found.corners + draw.normal(0, 2, found.corners.shape).astype(np.float32)
+    for truth, predictions in random_pairs(seed, images=30):
+        assert predictions.scores is not None
+        moved = predictions.corners + draw.normal(0, 2, predictions.corners.shape).astype(np.float32)
         moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
         labels, scores = draw.integers(1, 4, len(moved)), draw.random(len(moved)).astype(np.float32)
-        parts = [(found.corners, moved), (found.classes, labels), (found.scores, scores)]
+        parts = [(predictions.corners, moved), (predictions.classes, labels), (predictions.scores, scores)]
         pairs.append((truth, Boxes(*(np.concatenate(part) for part in parts))))
     return pairs
 
@@ -193,23 +193,23 @@ def test_confusion_is_what_plain_loops_count(seed: int) -> None:
     assert sum(count for (true, given), count in counts.items() if true and given and true != given) > 30
     overlapping = sum(
         max((share(corners, box) for box in truth.corners.tolist()), default=0) >= 0.5
-        for truth, found in pairs
-        for corners in found.corners.tolist()
+        for truth, predictions in pairs
+        for corners in predictions.corners.tolist()
     )
-    found = sum(len(found.classes) for _, found in pairs)
-    assert sum(count for (true, _), count in counts.items() if true == 0) == found - overlapping
+    given_boxes = sum(len(predictions.classes) for _, predictions in pairs)
+    assert sum(count for (true, _), count in counts.items() if true == 0) == given_boxes - overlapping
 
 
 def test_what_scores_less_takes_no_box_from_what_scores_more() -> None:
-    all_of_them = Matches.of(*zip(*random_pairs(9, images=10), strict=True))
+    all_of_them = Matches.from_boxes(*zip(*random_pairs(9, images=10), strict=True))
     shown = all_of_them.from_score(0.5)
     alone = [
         (truth, given(*[
             (corners.tolist(), int(label), float(score))
-            for corners, label, score in zip(found.corners, found.classes, found.scores, strict=True)
+            for corners, label, score in zip(predictions.corners, predictions.classes, predictions.scores, strict=True)
             if score >= 0.5
         ]))
-        for truth, found in random_pairs(9, images=10)
+        for truth, predictions in random_pairs(9, images=10)
     ]  # fmt: skip
-    np.testing.assert_array_equal(shown.taken, Matches.of(*zip(*alone, strict=True)).taken)
+    np.testing.assert_array_equal(shown.taken, Matches.from_boxes(*zip(*alone, strict=True)).taken)
     assert 0 < len(shown.predictions) < len(all_of_them.predictions)

@@ -143,9 +143,9 @@ def test_what_few_examples_make_too_low_is_added() -> None:
     ids=["detections", "classifications"],
 )
 def test_most_intervals_hold_the_truth_where_percentiles_do_not(population: Callable[[], Score], misled: str) -> None:
-    found = holds(population(), 40, 60)
-    assert all(shares["interval"] >= 0.88 for shares in found.values()), found
-    assert found[misled]["percentile"] < 0.85, found
+    by_metric = holds(population(), 40, 60)
+    assert all(shares["interval"] >= 0.88 for shares in by_metric.values()), by_metric
+    assert by_metric[misled]["percentile"] < 0.85, by_metric
 
 
 @pytest.mark.slow
@@ -163,6 +163,6 @@ def test_most_intervals_hold_the_truth_where_percentiles_do_not(population: Call
 )
 def test_intervals_hold_the_truth(population: Callable[[], Score], size: int) -> None:
     """Of 200 samples 95 % should; three standard deviations of that share are 4.6 %."""
-    found = holds(population(), size, 200)
-    print(size, {name: f"{shares['true']:.2f}: {shares['interval']:.1%}" for name, shares in found.items()})
-    assert not [name for name, shares in found.items() if 0.1 <= shares["true"] <= 0.9 and shares["interval"] < 0.9]
+    by_metric = holds(population(), size, 200)
+    print(size, {name: f"{shares['true']:.2f}: {shares['interval']:.1%}" for name, shares in by_metric.items()})
+    assert not [name for name, shares in by_metric.items() if 0.1 <= shares["true"] <= 0.9 and shares["interval"] < 0.9]

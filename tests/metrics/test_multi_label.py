@@ -38,7 +38,7 @@ def test_weights_are_those_of_scikit_learn(decimals: int) -> None:
         assert areas[row] == pytest.approx(roc_auc_score(truth, scores, sample_weight=times))
 
 
-def test_drawing_without_a_right_or_without_a_wrong_one_has_no_area() -> None:
+def test_sample_without_a_right_or_without_a_wrong_one_has_no_area() -> None:
     truth, scores, weights = np.array([True, False]), np.array([0.6, 0.4]), np.array([[1, 0], [0, 1]])
     assert np.isnan(areas_under_roc(truth, scores, weights)).all()
     np.testing.assert_array_equal(average_precisions(truth, scores, weights), [1.0, np.nan])

@@ -137,7 +137,7 @@ def driver() -> ModuleType:
     return module
 
 
-async def look_at(file: Path, scheme: str) -> tuple[list[str], dict[int, int]]:
+async def view_page(file: Path, scheme: str) -> tuple[list[str], dict[int, int]]:
     """Faults that axe-core finds, by width; and how much wider than the screen the page is."""
     faults, beyond = [], {}
     async with driver().chromium(WIDTHS[0], HEIGHT) as page:
@@ -165,7 +165,7 @@ async def audit(page: Any) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", PAGES)
 def test_axe_finds_no_fault_and_no_page_is_wider_than_the_screen(kind: str, scheme: str, tmp_path: Path) -> None:
-    faults, beyond = asyncio.run(look_at(PAGES[kind](tmp_path), scheme))
+    faults, beyond = asyncio.run(view_page(PAGES[kind](tmp_path), scheme))
     assert not faults
     assert set(beyond.values()) == {0}
 
@@ -190,8 +190,8 @@ def test_plots_of_dvc_are_drawn_without_a_network(tmp_path: Path) -> None:
         async with driver().chromium(WIDTHS[-1], HEIGHT) as page:
             await page.call("Page.navigate", url=plots(tmp_path).as_uri())
             await page.wait_for("document.querySelectorAll('main h2').length === 4")
-            found = ("polyline", "circle", "#confusion table", "#errors tbody tr")
-            return [await page.see(f"document.querySelectorAll('{one}').length") for one in found]
+            selectors = ("polyline", "circle", "#confusion table", "#errors tbody tr")
+            return [await page.see(f"document.querySelectorAll('{one}').length") for one in selectors]
 
     assert asyncio.run(count()) == [2, 10, 2, 2]  # of two revisions
 
@@ -200,5 +200,5 @@ def test_a_page_with_faults_has_faults(tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text(
         "<title>a</title><h1>a</h1><img src='x'><p style='color:#aaa'>too pale", encoding="utf-8"
     )
-    faults, _ = asyncio.run(look_at(tmp_path / "bad.html", "light"))
+    faults, _ = asyncio.run(view_page(tmp_path / "bad.html", "light"))
     assert {fault.split()[1] for fault in faults} >= {"image-alt", "color-contrast", "landmark-one-main"}

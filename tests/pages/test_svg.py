@@ -14,19 +14,19 @@ from bakeoff.pages.svg import (
     draw_polyline,
     draw_svg,
     draw_text,
-    fit_words,
+    fit_labels,
     shorten,
 )  # fmt: skip
 
 FRAME = Frame(200, 100, left=20, right=30, top=10, bottom=40)
 
 
-def test_texts_and_attributes_are_words_whatever_is_in_them() -> None:
+def test_texts_and_attributes_are_text_whatever_is_in_them() -> None:
     nasty = "<b>'a' & \"b\"</b>"
-    found = ElementTree.fromstring(str(draw("g", draw_text(1, 2, nasty, title=nasty), aria_label=nasty, data_at=3)))
-    assert found.attrib == {"aria-label": nasty, "data-at": "3"}
-    assert (found[0].text, found[0][0].text) == (nasty, nasty)
-    assert found[0].attrib == {"x": "1", "y": "2"}
+    root = ElementTree.fromstring(str(draw("g", draw_text(1, 2, nasty, title=nasty), aria_label=nasty, data_at=3)))
+    assert root.attrib == {"aria-label": nasty, "data-at": "3"}
+    assert (root[0].text, root[0][0].text) == (nasty, nasty)
+    assert root[0].attrib == {"x": "1", "y": "2"}
 
 
 def test_numbers_are_written_to_a_tenth_of_a_pixel() -> None:
@@ -41,7 +41,7 @@ def test_shares_go_right_and_up_inside_the_margins() -> None:
     assert drawing.attrib == {"viewBox": "0 0 200 100", "role": "img", "aria-label": "a drawing"}
 
 
-def test_axes_have_a_line_and_a_word_at_each_tick() -> None:
+def test_axes_have_a_line_and_a_text_at_each_tick() -> None:
     across = [ElementTree.fromstring(str(part)) for part in draw_across(FRAME, [(0.0, "0"), (0.5, "a<b")])]
     assert [(part.tag, part.text) for part in across] == [
         ("line", None),
@@ -55,7 +55,7 @@ def test_axes_have_a_line_and_a_word_at_each_tick() -> None:
     assert [part.text[:5] for part in draw_below(FRAME, [(1.0, "10")], grid=True)] == ["<line", "<text"]
 
 
-def test_a_scale_goes_from_its_lowest_number_to_its_highest() -> None:
+def test_a_scale_reaches_from_its_lowest_number_to_its_highest() -> None:
     scale = Scale.around([3.0, 1.0, 2.0])
     assert [scale.share(number) for number in (1.0, 2.0, 3.0)] == [0.0, 0.5, 1.0]
     assert Scale(2.0, 2.0).share(2.0) == 0.5
@@ -78,9 +78,9 @@ def test_round_numbers_lie_between_both_ends() -> None:
     assert Scale(0.0, 1.0).ticks() == [(pytest.approx(at / 5), f"{at / 5:g}") for at in range(6)]
 
 
-def test_words_that_would_lie_on_another_go_a_row_down_or_are_left_out() -> None:
-    words = [(0.0, "first"), (10.0, "second"), (20.0, "third"), (90.0, "last")]
-    assert list(fit_words(words, width=110, letter=10)) == [(0, 0.0, 0), (1, 10.0, 1), (3, 70.0, 0)]
+def test_labels_that_would_lie_on_another_go_a_row_down_or_are_left_out() -> None:
+    labels = [(0.0, "first"), (10.0, "second"), (20.0, "third"), (90.0, "last")]
+    assert list(fit_labels(labels, width=110, letter=10)) == [(0, 0.0, 0), (1, 10.0, 1), (3, 70.0, 0)]
 
 
 def test_a_long_text_is_cut_with_a_mark() -> None:

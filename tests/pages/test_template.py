@@ -26,7 +26,7 @@ class Manifest:
     id, overrides, jobs, counts, note = "<b>sweep</b>", ("lr=a,'b'",), (), "none", ""
 
 
-def test_values_are_words_and_drawings_are_drawn() -> None:
+def test_values_are_text_and_markup_stays_markup() -> None:
     page = render("sweep.html.jinja", title="&", manifest=Manifest, **SWEEP | {"metric": "<i>"})
     assert "<title>&amp;</title>" in page and "<h1>&lt;b&gt;sweep&lt;/b&gt;</h1>" in page and "&lt;i&gt;" in page
     assert "<svg/>" in render("sweep.html.jinja", title="", manifest=Manifest, **SWEEP | {"effects": draw("svg")})
@@ -66,7 +66,7 @@ def test_a_built_package_holds_every_template() -> None:
     assert len(files) > 5 and all(any(fnmatch(file, pattern) for pattern in patterns) for file in files)
 
 
-def test_templates_are_found_in_a_clone_that_was_moved(tmp_path: Path) -> None:
+def test_templates_are_loaded_in_a_clone_that_was_moved(tmp_path: Path) -> None:
     shutil.copytree(SRC / "pages", tmp_path / "moved/bakeoff/pages")
     shutil.copy(SRC / "__init__.py", tmp_path / "moved/bakeoff")
     lines = ["from bakeoff.pages import template", "print(template.FOLDER, len(template.render('macros.html.jinja')))"]

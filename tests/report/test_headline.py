@@ -14,9 +14,9 @@ def written(folder: Path, metrics: dict[str, object], headline: str) -> list[tup
 
 def test_of_a_detector_eight_numbers_stay_the_headline_first(tmp_path: Path) -> None:
     metrics = json.loads((ROOT / "models/evaluation/metrics.json").read_text(encoding="utf-8"))
-    found = written(tmp_path, metrics, "mAP_50")
-    assert [name for name, _ in found] == ["mAP_50", "mAP", "mAP_75", "AR_100", "f1", "precision", "recall", "loss"]
-    assert dict(found).items() <= metrics.items()
+    numbers = written(tmp_path, metrics, "mAP_50")
+    assert [name for name, _ in numbers] == ["mAP_50", "mAP", "mAP_75", "AR_100", "f1", "precision", "recall", "loss"]
+    assert dict(numbers).items() <= metrics.items()
 
 
 def test_of_a_classifier_numbers_of_a_class_are_left_out(tmp_path: Path) -> None:
@@ -26,8 +26,8 @@ def test_of_a_classifier_numbers_of_a_class_are_left_out(tmp_path: Path) -> None
 
 def test_of_several_labels_their_headline_comes_before_f1(tmp_path: Path) -> None:
     metrics = {"f1": 0.25, "mean_average_precision": 0.75, "f1_of_classes": {"cat": 0.5}}
-    found = written(tmp_path, metrics, "mean_average_precision")
-    assert found == [("mean_average_precision", 0.75), ("f1", 0.25)]
+    numbers = written(tmp_path, metrics, "mean_average_precision")
+    assert numbers == [("mean_average_precision", 0.75), ("f1", 0.25)]
 
 
 def test_git_keeps_all_numbers_and_dvc_restores_them() -> None:

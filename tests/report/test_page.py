@@ -45,7 +45,7 @@ class Page(HTMLParser):
             self.text += data.replace("\n", "")
 
     def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
-        return [found for name, found in self.tags if name == tag and having.items() <= found.items()]
+        return [element for name, element in self.tags if name == tag and having.items() <= element.items()]
 
 
 ALL = [(detections, "mAP_50"), (answers, "accuracy"), (labels, "mean_average_precision")]
@@ -60,17 +60,21 @@ def page_of(report: Report, folder: Path) -> Page:
 def test_page_needs_nothing_from_anywhere_and_runs_nothing(score: Any, headline: str, tmp_path: Path) -> None:
     page = page_of(report_of(score(), headline, shown=2), tmp_path)
     assert not page.all("script") and not page.all("link") and not page.all("iframe")
-    addresses = [value for _, found in page.tags for key, value in found.items() if key in ("src", "href", "srcset")]
+    addresses = [
+        value for _, element in page.tags for key, value in element.items() if key in ("src", "href", "srcset")
+    ]
     assert addresses and all(str(value).startswith(("data:image/jpeg;base64,", "#")) for value in addresses)
-    assert not any(key.startswith("on") for _, found in page.tags for key in found)
+    assert not any(key.startswith("on") for _, element in page.tags for key in element)
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     assert not re.search(r"url\(|@import|https?:", text)
-    [policy] = [found["content"] for found in page.all("meta") if found.get("http-equiv") == "Content-Security-Policy"]
+    [policy] = [
+        element["content"] for element in page.all("meta") if element.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 @pytest.mark.parametrize(("score", "headline"), ALL)
-def test_labels_and_files_are_words_whatever_is_in_them(score: Any, headline: str, tmp_path: Path) -> None:
+def test_labels_and_files_are_text_whatever_is_in_them(score: Any, headline: str, tmp_path: Path) -> None:
     page = page_of(report_of(score(), headline, shown=2), tmp_path)
     assert page.text.count(NASTY) >= 4  # the title, the class, two files
     assert not page.all("script")
@@ -83,7 +87,7 @@ def test_training_examples_are_on_the_page_if_they_were_changed(tmp_path: Path) 
     sheet = embed_jpeg(Image.new("RGB", (40, 30), (200, 0, 0)))
     page = page_of(replace(report, augmented=sheet), tmp_path)
     assert heading in page.text
-    assert [found["alt"] for found in page.all("img") if found["src"] == sheet] == [
+    assert [element["alt"] for element in page.all("img") if element["src"] == sheet] == [
         "Training examples with their boxes"
     ]
 
@@ -92,8 +96,8 @@ def test_headline_comes_first_with_its_interval(tmp_path: Path) -> None:
     report = report_of(detections(), "mAP_50")
     page = page_of(report, tmp_path)
     ends = report.intervals["mAP_50"]
-    said = f"mAP_50{report.numbers['mAP_50']:.3f}{ends['low']:.3f} to {ends['high']:.3f}"
-    assert page.text.index(said) < page.text.index("Worst examples" if "Worst" in page.text else "Curves")
+    text = f"mAP_50{report.numbers['mAP_50']:.3f}{ends['low']:.3f} to {ends['high']:.3f}"
+    assert page.text.index(text) < page.text.index("Worst examples" if "Worst" in page.text else "Curves")
 
 
 HISTORY = [
@@ -105,7 +109,7 @@ HISTORY = [
 ]
 
 
-def points_of(text: str | None) -> list[tuple[float, float]]:
+def parse_points(text: str | None) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (point.split(",") for point in (text or "").split())]
 
 
@@ -113,7 +117,7 @@ def test_losses_of_training_and_validation_are_drawn_over_steps_without_penaltie
     """40 steps take 384 pixels from 44 on, a loss of 4 takes 248 from 260 up."""
     page = page_of(replace(report_of(detections(), "mAP_50"), history=HISTORY), tmp_path)
     assert "Loss over steps" in page.text
-    trained, judged = (points_of(found["points"]) for found in page.all("polyline")[-2:])
+    trained, judged = (parse_points(element["points"]) for element in page.all("polyline")[-2:])
     assert trained == [(140, 12), (236, 136), (428, 198)]  # 4, 2 and 1
     assert judged == [(236, 74), (428, 12)]  # 3 and 4
 
@@ -128,7 +132,7 @@ def test_of_many_lines_means_are_drawn(tmp_path: Path) -> None:
     page = page_of(
         replace(report_of(detections(), "mAP_50"), history=[*history, {"step": 1200, "validation/loss": 4.0}]), tmp_path
     )
-    trained = points_of(page.all("polyline")[-2]["points"])
+    trained = parse_points(page.all("polyline")[-2]["points"])
     assert len(trained) == 400 and {y for _, y in trained} == {177.3, 218.7}  # of threes: 4/3 and 2/3 of 4
 
 
@@ -146,8 +150,8 @@ def test_class_without_truth_has_no_number_instead_of_a_zero(tmp_path: Path) -> 
 def test_boxes_stand_where_they_are_in_the_original_truth_left_and_model_right(tmp_path: Path) -> None:
     page = page_of(report_of(detections(), "mAP_50", shown=1), tmp_path)
     assert page.all("svg", viewbox="0 0 200 100")
-    [found], [missed] = page.all("rect", **{"class": "true"}), page.all("rect", **{"class": "missed"})
-    assert (found["x"], found["y"], found["width"], found["height"]) == ("10", "10", "30", "50")
+    [matched], [missed] = page.all("rect", **{"class": "true"}), page.all("rect", **{"class": "missed"})
+    assert (matched["x"], matched["y"], matched["width"], matched["height"]) == ("10", "10", "30", "50")
     assert (missed["x"], missed["y"]) == ("100", "70")
     # At the best threshold, 0.9, only the first detection of this image counts.
     assert len(page.all("rect", **{"class": "right"})) == 1 and not page.all("rect", **{"class": "wrong"})
@@ -211,7 +215,7 @@ def test_the_mistake_that_costs_most_is_named_with_its_cost_though_another_is_mo
     assert f"missed Miss{cost:.3f}267 %" in text and "background Bkg0.168133 %" in text
 
 
-def test_of_classifiers_the_costliest_mistake_is_told_by_its_share_of_the_errors(tmp_path: Path) -> None:
+def test_of_classifiers_the_costliest_mistake_is_named_by_its_share_of_the_errors(tmp_path: Path) -> None:
     probabilities = np.array([[0.1, 0.8, 0.1]] * 2 + [[0.2, 0.2, 0.6]] + [[0.9, 0.05, 0.05]] * 5)
     score = ClassificationScore(("a", "b", "c")).update(answers_of(np.array([1] * 8), probabilities))
     text = page_of(report_of(score, "accuracy"), tmp_path).text
@@ -225,12 +229,12 @@ def test_of_classifiers_the_costliest_mistake_is_told_by_its_share_of_the_errors
 def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
     rare = Mistake("wrong class", 1, 0.2, 0.1, "Cls", "well placed, wrongly named")
     frequent = Mistake("missed", 9, 0.1, 0.9)
-    said = describe_costliest([rare, frequent], "mAP_50", 0.5)
-    assert said.startswith(
+    text = describe_costliest([rare, frequent], "mAP_50", 0.5)
+    assert text.startswith(
         "The mistake that costs most is wrong class (1 time, 10% of all errors): well placed, wrongly"
     )
-    assert "Without it mAP_50 would be 0.700 instead of 0.500." in said
-    assert said.endswith("The most frequent is missed (9 times), which costs 0.100.")
+    assert "Without it mAP_50 would be 0.700 instead of 0.500." in text
+    assert text.endswith("The most frequent is missed (9 times), which costs 0.100.")
     assert describe_costliest([], "mAP_50", 0.5) == ""
 
 
@@ -251,7 +255,7 @@ def test_a_model_of_which_nothing_is_right_shows_what_it_is_surest_of(tmp_path: 
     assert len(page.all("rect", **{"class": "unsure"})) == 10 and "no detection is right" in page.text
 
 
-def test_of_words_that_would_lie_on_each_other_the_surest_is_written(tmp_path: Path) -> None:
+def test_of_labels_that_would_lie_on_each_other_the_surest_is_written(tmp_path: Path) -> None:
     near = [10.0, 11.0, 60.0, 41.0]
     score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given((BOX, 1, 0.9), (near, 2, 0.95)))
     text = page_of(report_of(score, "mAP_50", shown=1), tmp_path).text
@@ -259,7 +263,7 @@ def test_of_words_that_would_lie_on_each_other_the_surest_is_written(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "text"),
     [
         (
             {"state": "STOPPED", "ended_by": "stop", "step": 40, "steps": 2000},
@@ -274,12 +278,12 @@ def test_of_words_that_would_lie_on_each_other_the_surest_is_written(tmp_path: P
         ({}, ""),
     ],
 )
-def test_a_run_that_was_cut_short_has_a_banner(state: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_a_run_that_was_cut_short_has_a_banner(state: dict[str, Any], text: str, tmp_path: Path) -> None:
     warning = warn_of_end(state)
-    assert said in warning and bool(said) == bool(warning)
+    assert text in warning and bool(text) == bool(warning)
     report = report_of(answers(), "accuracy")
     page = page_of(replace(report, about=replace(report.about, warning=warning)), tmp_path)
-    assert bool(page.all("p", **{"class": "warning", "role": "note"})) == bool(said) and said in page.text
+    assert bool(page.all("p", **{"class": "warning", "role": "note"})) == bool(text) and text in page.text
 
 
 def test_facts_and_settings_are_on_the_page_and_a_copy_says_more(tmp_path: Path) -> None:
@@ -299,5 +303,5 @@ def test_who_does_not_see_the_page_can_read_it(score: Any, headline: str, tmp_pa
 
 def test_pictures_say_what_is_in_them(tmp_path: Path) -> None:
     page = page_of(report_of(detections(), "mAP_50", shown=1), tmp_path)
-    said = [found["aria-label"] for found in page.all("svg") if str(found.get("aria-label")).startswith(NASTY)]
-    assert said == [f"{NASTY}/0.jpg, truth: {NASTY}, bee", f"{NASTY}/0.jpg, model: {NASTY}"]
+    text = [element["aria-label"] for element in page.all("svg") if str(element.get("aria-label")).startswith(NASTY)]
+    assert text == [f"{NASTY}/0.jpg, truth: {NASTY}, bee", f"{NASTY}/0.jpg, model: {NASTY}"]

@@ -46,7 +46,7 @@ def answered(right: np.ndarray) -> ClassificationScore:
 
 def judged(right: np.ndarray, facts: dict[str, np.ndarray], groups: list[str] | None = None) -> Any:
     score = answered(right)
-    return judge_slices(score.columns(), score.drawn, facts, groups, "validation examples")
+    return judge_slices(score.columns(), score.count_weighted, facts, groups, "validation examples")
 
 
 def test_a_slice_made_weak_is_named_first_with_its_numbers_and_what_was_counted() -> None:
@@ -77,8 +77,8 @@ def test_answers_that_know_nothing_of_the_facts_show_a_weak_slice_in_five_of_a_h
             tally = Tally("accuracy", (draw.random(100) < 0.8).astype(float), np.ones(100))
         else:
             hardness = draw.beta(8, 2, 100)
-            found, wrong = draw.binomial(objects.astype(int), hardness), draw.poisson(0.2 * objects)
-            tally = Tally("f1", 2.0 * found, found + wrong + objects)
+            right, wrong = draw.binomial(objects.astype(int), hardness), draw.poisson(0.2 * objects)
+            tally = Tally("f1", 2.0 * right, right + wrong + objects)
         named += find_weak(tally, members, None, none).chance.min() <= 0.05
     assert named <= 18
 
@@ -97,9 +97,9 @@ def test_films_that_are_hard_as_a_whole_are_no_reason_to_call_the_dark_weak() ->
         is_film = np.array([one.fact == "group" for one in slices])
         tally = Tally("accuracy", right, np.ones(300))
         alone += find_weak(tally, members, None, is_film).chance[~is_film].min() <= 0.05
-        found = find_weak(tally, members, groups, is_film)
-        together += found.chance[~is_film].min() <= 0.05
-        films += found.chance[is_film].min() <= 0.05
+        comparison = find_weak(tally, members, groups, is_film)
+        together += comparison.chance[~is_film].min() <= 0.05
+        films += comparison.chance[is_film].min() <= 0.05
     assert together <= 4 < alone and films >= 22
 
 
@@ -157,10 +157,10 @@ def test_where_b_is_worse_shows_though_it_is_better_on_the_whole_and_equal_runs_
     once = np.ones(400)
     a = Tally("accuracy", (draw.random(400) < 0.7).astype(float), once)
     b = Tally("accuracy", (draw.random(400) < np.where(dark, 0.4, 0.95)).astype(float), once)
-    found = find_worse(a, b, members, None, none)
-    worst = slices[int(np.argmax(found.weakness))]
-    assert b.right.mean() > a.right.mean() and worst.fact == "brightness" and worst.words.startswith("under")
-    assert found.chance.min() <= 0.05
+    comparison = find_worse(a, b, members, None, none)
+    worst = slices[int(np.argmax(comparison.weakness))]
+    assert b.right.mean() > a.right.mean() and worst.fact == "brightness" and worst.range_text.startswith("under")
+    assert comparison.chance.min() <= 0.05
     assert find_worse(a, a, members, None, none).chance.min() == 1.0
     named = 0
     for _ in range(100):
@@ -204,7 +204,7 @@ def test_a_table_gives_facts_by_full_names_or_by_names_that_are_one_alone(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("content", "column", "said"),
+    ("content", "column", "message"),
     [
         (None, "file", "cannot be read (No such file or directory); name a CSV in data/raw/"),
         ("name,light\n1.png,3\n", "file", "has no column 'file' with names of files; one of: light, name"),
@@ -218,7 +218,7 @@ def test_a_table_gives_facts_by_full_names_or_by_names_that_are_one_alone(tmp_pa
         ("fil\xff,e".encode("latin-1"), "file", "is no CSV in UTF-8"),
     ],
 )
-def test_a_table_that_says_nothing_is_refused(content: Any, column: str, said: str, tmp_path: Path) -> None:
+def test_a_table_that_says_nothing_is_refused(content: Any, column: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "facts.csv"
     if content is not None:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -226,7 +226,7 @@ def test_a_table_that_says_nothing_is_refused(content: Any, column: str, said: s
     with pytest.raises(DataError) as caught:
         require_matches(settings, read_table(settings), ["1.png"])
     text = str(caught.value)
-    assert text.startswith(f"evaluate.slices.table: {file}: ") and said in text and "\n" not in text
+    assert text.startswith(f"evaluate.slices.table: {file}: ") and message in text and "\n" not in text
 
 
 def test_the_page_and_the_file_name_the_weak_slice(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def test_one_graph_answers_batches_of_every_size(monkeypatch: pytest.MonkeyPatch
     network, task, predict, graphs = model.build(1), Detection(model, ("a",)), Detection.predict, []
     monkeypatch.setattr(Detection, "predict", lambda *given: graphs.append(1) or predict(*given))
     answer = compile_answer(network, task, with_losses=True)
-    found = [answer(make_batch(*size)) for size in SIZES]
+    answers = [answer(make_batch(*size)) for size in SIZES]
     assert len(graphs) == 1
-    for size, one in zip(SIZES, found, strict=True):
+    for size, one in zip(SIZES, answers, strict=True):
         batch = make_batch(*size)
         outputs = network(batch["image"], training=False)
         alone = compile_graph(task.example_losses)(outputs, batch)

@@ -50,14 +50,14 @@ def test_loss_of_very_wrong_logits_is_finite() -> None:
 
 
 def test_prediction_is_the_likeliest_class_from_one_and_its_probability() -> None:
-    found = classification().predict({"classes": tf.constant([[math.log(2), 0.0, 0.0], [0.0, 0.0, math.log(6)]])})
-    assert found["classes"].numpy().tolist() == [1, 3]
-    np.testing.assert_allclose(found["scores"], [0.5, 0.75], rtol=1e-6)
-    np.testing.assert_allclose(found["probabilities"], [[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]], rtol=1e-6)
+    predictions = classification().predict({"classes": tf.constant([[math.log(2), 0.0, 0.0], [0.0, 0.0, math.log(6)]])})
+    assert predictions["classes"].numpy().tolist() == [1, 3]
+    np.testing.assert_allclose(predictions["scores"], [0.5, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(predictions["probabilities"], [[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]], rtol=1e-6)
 
 
 BATCH = {"image": tf.reshape(tf.range(24.0), [2, 2, 2, 3]), "label": tf.constant([2, 3], tf.int64)}
-FOUND = {
+PREDICTIONS = {
     "classes": tf.constant([2, 1], tf.int64),
     "scores": tf.constant([0.75, 0.5]),
     "probabilities": tf.constant([[0.125, 0.75, 0.125], [0.5, 0.125, 0.375]]),
@@ -66,25 +66,25 @@ FOUND = {
 
 def test_batch_is_judged_example_by_example() -> None:
     answers = Answer(2, 2, 0.75, 0.75, 0), Answer(3, 1, 0.5, 0.375, 1)
-    assert classification().judge(BATCH, FOUND) == ClassificationScore(CLASSES, answers)
+    assert classification().judge(BATCH, PREDICTIONS) == ClassificationScore(CLASSES, answers)
     assert classification().example_losses({}, BATCH) == {}  # they follow from the probabilities
 
 
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
-    score = judge(classification(), {"it": lambda batch: FOUND}, [BATCH, BATCH, BATCH])["it"]
+    score = judge(classification(), {"it": lambda batch: PREDICTIONS}, [BATCH, BATCH, BATCH])["it"]
     assert score.result()["accuracy"] == 0.5 and score.result()["recall"] == {"bee": 1.0, "cow": 0.0}
     assert len(rows_of(score)) == 6
 
 
 def test_headline_is_one_of_the_numbers_of_the_score() -> None:
-    result = classification().judge(BATCH, FOUND).result()
+    result = classification().judge(BATCH, PREDICTIONS).result()
     assert classification().headline in result
     assert set(classification().measures) == {"accuracy", "macro_precision", "macro_recall", "macro_f1"}
     assert set(classification().measures) <= set(result)
 
 
 def test_shown_examples_hold_their_pixels_and_answer() -> None:
-    (first, values), (second, other) = classification().shown(BATCH, FOUND)
+    (first, values), (second, other) = classification().iterate_pictures(BATCH, PREDICTIONS)
     np.testing.assert_array_equal(np.stack([first, second]), BATCH["image"])
     assert values == {"truth": 2, "given": 2, "score": 0.75} and other == {"truth": 3, "given": 1, "score": 0.5}
 
@@ -116,8 +116,8 @@ def test_losses_of_both_heads_equal_numpy() -> None:
 
 def test_auxiliary_head_takes_no_part_in_predictions() -> None:
     task = Classification(InceptionV3(), CLASSES)
-    found = task.predict({"classes": tf.constant([[5.0, 0.0, 0.0]]), "auxiliary": tf.constant([[0.0, 9.0, 0.0]])})
-    assert found["classes"].numpy().tolist() == [1]
+    predictions = task.predict({"classes": tf.constant([[5.0, 0.0, 0.0]]), "auxiliary": tf.constant([[0.0, 9.0, 0.0]])})
+    assert predictions["classes"].numpy().tolist() == [1]
 
 
 def test_background_is_logit_zero_to_the_loss() -> None:
@@ -131,9 +131,9 @@ def test_background_is_logit_zero_to_the_loss() -> None:
 def test_background_is_never_the_answer_but_keeps_its_share() -> None:
     """Of probabilities 0.6 for background and 0.1, 0.1, 0.2, the answer is the third class at 0.2."""
     task = Classification(InceptionV3(background=True), CLASSES)
-    found = task.predict({"classes": tf.math.log([[0.6, 0.1, 0.1, 0.2]])})
-    assert found["classes"].numpy().tolist() == [3]
-    assert found["scores"].numpy() == pytest.approx([0.2])
+    predictions = task.predict({"classes": tf.math.log([[0.6, 0.1, 0.1, 0.2]])})
+    assert predictions["classes"].numpy().tolist() == [3]
+    assert predictions["scores"].numpy() == pytest.approx([0.2])
 
 
 def multi_label(label_smoothing: float = 0.0) -> Classification:
@@ -167,9 +167,9 @@ def test_auxiliary_head_learns_several_labels_too() -> None:
 
 
 def test_every_class_gets_its_own_score() -> None:
-    found = multi_label().predict({"classes": tf.constant([[0.0, math.log(3), -math.log(3)]])})
-    assert list(found) == ["scores"]
-    np.testing.assert_allclose(found["scores"], [[0.5, 0.75, 0.25]], rtol=1e-6)
+    predictions = multi_label().predict({"classes": tf.constant([[0.0, math.log(3), -math.log(3)]])})
+    assert list(predictions) == ["scores"]
+    np.testing.assert_allclose(predictions["scores"], [[0.5, 0.75, 0.25]], rtol=1e-6)
 
 
 def test_several_labels_are_judged_by_their_scores() -> None:
@@ -183,8 +183,8 @@ def test_several_labels_are_judged_by_their_scores() -> None:
 
 
 def test_shown_examples_of_several_labels_hold_the_true_ones_and_all_scores() -> None:
-    found = {"scores": tf.constant([[0.9, 0.1, 0.6], [0.2, 0.3, 0.4]])}
-    (pixels, values), (_, other) = multi_label().shown(SEVERAL, found)
+    predictions = {"scores": tf.constant([[0.9, 0.1, 0.6], [0.2, 0.3, 0.4]])}
+    (pixels, values), (_, other) = multi_label().iterate_pictures(SEVERAL, predictions)
     np.testing.assert_array_equal(pixels, SEVERAL["image"][0])
     assert values["true_classes"].tolist() == [1, 3] and other["true_classes"].tolist() == []
     assert values["class_scores"] == pytest.approx([0.9, 0.1, 0.6])

@@ -245,7 +245,7 @@ def suppressed_by_hand(
             if all(overlap(boxes[anchor], boxes[other]) <= rule.max_overlap for other in of_class):
                 of_class.append(anchor)
         kept += [(scores[anchor, label], label + 1, np.clip(boxes[anchor], 0, 1)) for anchor in of_class]
-    return sorted(kept, key=lambda found: -found[0])[: rule.max_detections]
+    return sorted(kept, key=lambda box: -box[0])[: rule.max_detections]
 
 
 @pytest.mark.parametrize(
@@ -260,14 +260,14 @@ def suppressed_by_hand(
 @pytest.mark.parametrize("seed", [1, 2])
 def test_suppression_keeps_what_a_count_of_all_pairs_keeps(anchors: Anchors, rule: Suppression, seed: int) -> None:
     task, outputs = detection(anchors=anchors, suppression=rule), random_outputs(seed)
-    found = {name: value.numpy() for name, value in task.predict(outputs).items()}
+    predictions = {name: value.numpy() for name, value in task.predict(outputs).items()}
     for row in range(2):
         expected = suppressed_by_hand(outputs, row, task.head.anchors, rule)
-        count = found["count"][row]
+        count = predictions["count"][row]
         assert count == len(expected) > 5
-        np.testing.assert_allclose(found["scores"][row][:count], [score for score, _, _ in expected], rtol=1e-5)
-        assert found["classes"][row][:count].tolist() == [label for _, label, _ in expected]
-        np.testing.assert_allclose(found["boxes"][row][:count], [box for _, _, box in expected], atol=1e-5)
+        np.testing.assert_allclose(predictions["scores"][row][:count], [score for score, _, _ in expected], rtol=1e-5)
+        assert predictions["classes"][row][:count].tolist() == [label for _, label, _ in expected]
+        np.testing.assert_allclose(predictions["boxes"][row][:count], [box for _, _, box in expected], atol=1e-5)
 
 
 def test_nothing_above_the_score_gives_no_detections() -> None:
@@ -278,9 +278,9 @@ def test_nothing_above_the_score_gives_no_detections() -> None:
 def test_boxes_of_different_classes_do_not_suppress_each_other() -> None:
     logits = np.full((1, 84, 3), -10, np.float32)
     logits[0, HALVES] = [3.0, 2.0, -10.0]
-    found = detection().predict({"classes": tf.constant(logits), "boxes": tf.zeros([1, 84, 4])})
-    assert found["count"].numpy() == [2] and found["classes"].numpy()[0, :2].tolist() == [1, 2]
-    np.testing.assert_allclose(found["boxes"][0, :2], [[0, 0, 0.5, 0.5]] * 2, atol=1e-6)
+    predictions = detection().predict({"classes": tf.constant(logits), "boxes": tf.zeros([1, 84, 4])})
+    assert predictions["count"].numpy() == [2] and predictions["classes"].numpy()[0, :2].tolist() == [1, 2]
+    np.testing.assert_allclose(predictions["boxes"][0, :2], [[0, 0, 0.5, 0.5]] * 2, atol=1e-6)
 
 
 # Scores.
@@ -301,7 +301,7 @@ BATCH = batch_of(
     [[1, 3], [2, 0]],
     [(100, 200), (50, 40)],
 )
-FOUND = {
+PREDICTIONS = {
     "boxes": tf.constant([[[0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.25]], [[0.9, 0.9, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]]),
     "scores": tf.constant([[0.75, 0.5], [0.25, 0.0]]),
     "classes": tf.constant([[3, 1], [2, 1]], tf.int64),
@@ -331,12 +331,12 @@ def test_losses_of_examples_are_those_of_training_on_each_alone_without_the_padd
         )
         assert losses[row, :2] == pytest.approx(list(losses_by_hand(*alone, DetectionLoss()).values()), rel=1e-4)
         assert losses[row, 2] == np.count_nonzero(targets["classes"])
-    judged = task.judge(BATCH, FOUND | {"losses": tf.constant(losses)})
+    judged = task.judge(BATCH, PREDICTIONS | {"losses": tf.constant(losses)})
     assert judged.losses == tuple(Loss(*parts) for parts in losses.tolist())
 
 
 def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() -> None:
-    assert boxes_of(rows_of(detection().judge(BATCH, FOUND))) == [
+    assert boxes_of(rows_of(detection().judge(BATCH, PREDICTIONS))) == [
         {
             "example": 0,
             "truth": [
@@ -358,15 +358,15 @@ def test_boxes_are_judged_in_the_pixels_of_the_original_without_the_padding() ->
 
 def test_score_of_all_batches_is_the_score_of_their_sum() -> None:
     task = detection()
-    whole = judge(task, {"it": lambda batch: FOUND}, [BATCH, BATCH])["it"]
-    assert rows_of(whole) == rows_of(task.judge(BATCH, FOUND) + task.judge(BATCH, FOUND))
+    whole = judge(task, {"it": lambda batch: PREDICTIONS}, [BATCH, BATCH])["it"]
+    assert rows_of(whole) == rows_of(task.judge(BATCH, PREDICTIONS) + task.judge(BATCH, PREDICTIONS))
     result = whole.result()
     assert result["AP_50"] == pytest.approx({"ant": 1, "bee": 0, "cow": 1})
     assert result["mAP_50"] == pytest.approx(2 / 3)
 
 
 def test_headline_is_one_of_the_numbers_of_the_score() -> None:
-    result = detection().judge(BATCH, FOUND).result()
+    result = detection().judge(BATCH, PREDICTIONS).result()
     assert Detection.headline in result
     # Of sizes that no true box has there is no number.
     assert {name for name in result if name.startswith(("mAP", "AR"))} <= set(Detection.measures)
@@ -378,12 +378,12 @@ def test_score_starts_empty() -> None:
 
 
 def test_shown_examples_hold_their_own_boxes_and_no_padding() -> None:
-    (first, values), (_, other) = detection().shown(BATCH, FOUND)
+    (first, values), (_, other) = detection().iterate_pictures(BATCH, PREDICTIONS)
     assert first.shape == (64, 64, 3)
     assert values["true_classes"].tolist() == [1, 3] and values["classes"].tolist() == [3, 1]
     assert values["scores"].tolist() == [0.75, 0.5]
     np.testing.assert_array_equal(values["true_boxes"], BATCH["boxes"][0])
-    np.testing.assert_array_equal(values["boxes"], FOUND["boxes"][0])
+    np.testing.assert_array_equal(values["boxes"], PREDICTIONS["boxes"][0])
     assert other["true_classes"].tolist() == [2] and len(other["true_boxes"]) == 1
     assert [len(other[name]) for name in ("boxes", "classes", "scores")] == [1, 1, 1]
 

@@ -40,21 +40,21 @@ def answer(truth: int, given: int, pixels: np.ndarray = GREY) -> tuple[np.ndarra
     return pixels, {"truth": truth, "given": given, "score": 0.9}
 
 
-def detections(true: list[tuple[list[float], int]], found: list[tuple[list[float], int, float]]) -> dict[str, Any]:
+def detections(true: list[tuple[list[float], int]], predicted: list[tuple[list[float], int, float]]) -> dict[str, Any]:
     return {
         "true_boxes": np.array([box for box, _ in true], np.float32).reshape(-1, 4),
         "true_classes": np.array([label for _, label in true], np.int64),
-        "boxes": np.array([box for box, _, _ in found], np.float32).reshape(-1, 4),
-        "classes": np.array([label for _, label, _ in found], np.int64),
-        "scores": np.array([score for _, _, score in found], np.float32),
+        "boxes": np.array([box for box, _, _ in predicted], np.float32).reshape(-1, 4),
+        "classes": np.array([label for _, label, _ in predicted], np.int64),
+        "scores": np.array([score for _, _, score in predicted], np.float32),
     }
 
 
 def panels(
-    true: list[tuple[list[float], int]], found: list[tuple[list[float], int, float]], folder: Path, **how: float
+    true: list[tuple[list[float], int]], predicted: list[tuple[list[float], int, float]], folder: Path, **how: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """What is true, and what was found."""
-    sheet = drawn([(GREY, detections(true, found))], folder, **how)
+    sheet = drawn([(GREY, detections(true, predicted))], folder, **how)
     return sheet[GAP : GAP + SIDE, LEFT : LEFT + SIDE], sheet[GAP : GAP + SIDE, OTHER : OTHER + SIDE]
 
 
@@ -123,10 +123,10 @@ def test_right_class_is_blue_and_wrong_class_is_orange(tmp_path: Path) -> None:
     assert count(WRONG, wrong) and not count(RIGHT, wrong)
 
 
-def test_the_truth_stands_above_what_was_found(tmp_path: Path) -> None:
+def test_the_truth_stands_above_the_predictions(tmp_path: Path) -> None:
     sheet = drawn([answer(2, 1)], tmp_path)
-    found, truth = rows_of(WRONG, sheet), rows_of(TRUTH, sheet)
-    assert GAP + SIDE <= truth.min() and truth.max() < GAP + SIDE + LINE_HEIGHT <= found.min()
+    predicted, truth = rows_of(WRONG, sheet), rows_of(TRUTH, sheet)
+    assert GAP + SIDE <= truth.min() and truth.max() < GAP + SIDE + LINE_HEIGHT <= predicted.min()
 
 
 def test_clip_is_a_strip_of_six_frames_from_its_first_to_its_last(tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ def test_nothing_given_where_nothing_is_true_is_right(tmp_path: Path) -> None:
 # Boxes.
 
 
-def test_found_box_of_the_right_class_is_blue_and_its_truth_white(tmp_path: Path) -> None:
-    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
-    assert count(RIGHT, found) and not count(WRONG, found)
+def test_predicted_box_of_the_right_class_is_blue_and_its_truth_white(tmp_path: Path) -> None:
+    truth, predicted = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
+    assert count(RIGHT, predicted) and not count(WRONG, predicted)
     assert count(TRUTH, truth) and not count(WRONG, truth) and not count(RIGHT, truth)
 
 
@@ -177,23 +177,23 @@ def test_found_box_of_the_right_class_is_blue_and_its_truth_white(tmp_path: Path
         ([], "nothing there"),
     ],
 )
-def test_found_box_that_meets_no_true_one_is_orange_and_what_was_missed_as_well(
+def test_predicted_box_that_meets_no_true_one_is_orange_and_what_was_missed_as_well(
     true: list[tuple[list[float], int]], why: str, tmp_path: Path
 ) -> None:
-    truth, found = panels(true, [(BOX, 2, 0.9)], tmp_path)
-    assert count(WRONG, found) and not count(RIGHT, found), why
+    truth, predicted = panels(true, [(BOX, 2, 0.9)], tmp_path)
+    assert count(WRONG, predicted) and not count(RIGHT, predicted), why
     assert bool(count(WRONG, truth)) == bool(true), why
 
 
-def test_found_box_that_covers_half_of_the_union_is_right(tmp_path: Path) -> None:
-    truth, found = panels([(HALF, 2)], [(BOX, 2, 0.9)], tmp_path)
-    assert count(RIGHT, found) and not count(WRONG, found) and not count(WRONG, truth)
+def test_predicted_box_that_covers_half_of_the_union_is_right(tmp_path: Path) -> None:
+    truth, predicted = panels([(HALF, 2)], [(BOX, 2, 0.9)], tmp_path)
+    assert count(RIGHT, predicted) and not count(WRONG, predicted) and not count(WRONG, truth)
 
 
 def test_wrong_boxes_are_dashed_so_that_they_differ_without_colours(tmp_path: Path) -> None:
     def lower_edge(label: int, colour: tuple[int, int, int]) -> int:
-        _, found = panels([(BOX, 1)], [(BOX, label, 0.9)], tmp_path)
-        return count(colour, found[round(0.75 * (SIDE - 1)) - 2 :])
+        _, predicted = panels([(BOX, 1)], [(BOX, label, 0.9)], tmp_path)
+        return count(colour, predicted[round(0.75 * (SIDE - 1)) - 2 :])
 
     solid, dashed = lower_edge(1, RIGHT), lower_edge(2, WRONG)
     assert 0.4 * solid < dashed < 0.65 * solid
@@ -208,16 +208,16 @@ def test_tall_box_is_drawn_tall(tmp_path: Path) -> None:
 
 
 def test_box_under_the_score_asked_for_is_not_drawn_and_counts_as_missed(tmp_path: Path) -> None:
-    truth, found = panels([(BOX, 2)], [(FAR, 1, 0.9), (BOX, 2, 0.3)], tmp_path)
-    assert count(WRONG, truth) and not count(RIGHT, found) and not count(UNSURE, found)
-    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path, min_score=0.2)
-    assert count(RIGHT, found) and not count(WRONG, truth)
+    truth, predicted = panels([(BOX, 2)], [(FAR, 1, 0.9), (BOX, 2, 0.3)], tmp_path)
+    assert count(WRONG, truth) and not count(RIGHT, predicted) and not count(UNSURE, predicted)
+    truth, predicted = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path, min_score=0.2)
+    assert count(RIGHT, predicted) and not count(WRONG, truth)
 
 
 def test_of_a_weak_model_the_surest_boxes_are_drawn_as_such_and_what_is_true_stays_missed(tmp_path: Path) -> None:
     """It is weak if it gives nothing in any picture."""
-    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path)
-    assert count(UNSURE, found) and not count(RIGHT, found) and count(WRONG, truth) and not count(TRUTH, truth)
+    truth, predicted = panels([(BOX, 2)], [(BOX, 2, 0.3)], tmp_path)
+    assert count(UNSURE, predicted) and not count(RIGHT, predicted) and count(WRONG, truth) and not count(TRUTH, truth)
     sure = (GREY, detections([], [(FAR, 1, 0.9)]))
     sheet = drawn([sure, (GREY, detections([(BOX, 2)], [(BOX, 2, 0.3)]))], tmp_path)
     assert not count(UNSURE, sheet)
@@ -226,23 +226,23 @@ def test_of_a_weak_model_the_surest_boxes_are_drawn_as_such_and_what_is_true_sta
 def test_of_many_boxes_the_ten_surest_are_drawn(tmp_path: Path) -> None:
     """Twenty upright ones from left to right, the sure ones on the right."""
     rows = [([0.1, at / 20, 0.9, at / 20 + 0.02], 1, 0.5 + at / 40) for at in range(20)]
-    _, found = panels([], rows, tmp_path)
-    low = (found[round(0.7 * SIDE) :] == np.array(WRONG, np.uint8)).all(axis=-1).any(axis=0)
+    _, predicted = panels([], rows, tmp_path)
+    low = (predicted[round(0.7 * SIDE) :] == np.array(WRONG, np.uint8)).all(axis=-1).any(axis=0)
     assert np.flatnonzero(low).min() > 9.5 / 20 * SIDE and np.flatnonzero(low).max() > 19 / 20 * SIDE
 
 
 def test_name_of_a_box_at_an_edge_stays_in_the_picture(tmp_path: Path) -> None:
     corner = [0.0, 0.9, 0.1, 1.0]
-    _, found = panels([(corner, 2)], [(corner, 2, 0.9)], tmp_path)
-    blue = (found == np.array(RIGHT, np.uint8)).all(axis=-1)
+    _, predicted = panels([(corner, 2)], [(corner, 2, 0.9)], tmp_path)
+    blue = (predicted == np.array(RIGHT, np.uint8)).all(axis=-1)
     assert blue[1:5].any() and np.flatnonzero(blue.any(axis=0)).min() < 0.85 * SIDE  # it moved to the left
 
 
 def test_every_box_has_its_name(tmp_path: Path) -> None:
-    truth, found = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
+    truth, predicted = panels([(BOX, 2)], [(BOX, 2, 0.9)], tmp_path)
     above = slice(round(0.25 * (SIDE - 1)) - LINE_HEIGHT + 3, round(0.25 * (SIDE - 1)) - 2)
-    assert count(RIGHT, found[above]) > 300 and count(TRUTH, truth[above]) > 200
-    assert count(INK, found[above]) > 20 and count(INK, truth[above]) > 20
+    assert count(RIGHT, predicted[above]) > 300 and count(TRUTH, truth[above]) > 200
+    assert count(INK, predicted[above]) > 20 and count(INK, truth[above]) > 20
 
 
 # Training examples.
@@ -260,7 +260,7 @@ def test_training_examples_are_drawn_with_every_true_box_and_no_other() -> None:
     assert count(WRONG, sheet) == 0 and count(TRUTH, second) == 0
 
 
-def test_training_examples_with_labels_and_clips_are_drawn_with_their_words() -> None:
+def test_training_examples_with_labels_and_clips_are_drawn_with_their_labels() -> None:
     clip = np.stack([GREY] * 9)
     for pixels, values in (
         (GREY, {"label": np.int64(2)}), (GREY, {"labels": np.array([1.0, 1.0])}), (clip, {"label": np.int64(1)}),

@@ -59,14 +59,14 @@ def network() -> keras.Model:
     return MODEL.build(1)
 
 
-def find_white(looks: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+def find_white(views: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """What a perfect detector would answer: the rectangle around what is white, if much of it is there."""
-    found = []
-    for image in looks["image"].numpy():
+    corners = []
+    for image in views["image"].numpy():
         rows, columns = (np.flatnonzero((image[..., 0] > 127).any(axis=axis)) for axis in (1, 0))
         there = len(rows) >= 3 and len(columns) >= 3
-        found.append([rows[0], columns[0], rows[-1] + 1, columns[-1] + 1] if there else [0, 0, 0, 0])
-    boxes = np.array(found, np.float32)[:, None] / looks["image"].shape[1]
+        corners.append([rows[0], columns[0], rows[-1] + 1, columns[-1] + 1] if there else [0, 0, 0, 0])
+    boxes = np.array(corners, np.float32)[:, None] / views["image"].shape[1]
     count = (boxes.max(axis=(1, 2)) > 0).astype(np.int32)
     ones = np.ones([len(boxes), 1])
     values = {"boxes": boxes, "scores": ones * 0.9, "classes": ones.astype(np.int64), "count": count}
@@ -74,14 +74,14 @@ def find_white(looks: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 50])
-def test_an_object_on_a_seam_is_found_once_on_the_whole_picture(store: Store, at_once: int) -> None:
+def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: Store, at_once: int) -> None:
     task = task_of(MODEL, ("a",))
     batches = evaluation_batches(store, replace(SHAPE, batch_size=at_once))
     score = judge(task, {"network": answer_in_tiles(SHAPE.view, find_white)}, batches)["network"]
-    assert [len(found.corners) for found in score.predictions] == [1, 1, 1]
+    assert [len(boxes.corners) for boxes in score.predictions] == [1, 1, 1]
     assert score.result()["mAP_50"] == 1.0 and score.result()["recall"] == 1.0
-    for found, box in zip(score.predictions, OBJECTS, strict=True):
-        np.testing.assert_allclose(found.corners[0], box, atol=2)  # a pixel of the network is up to 3 of the picture
+    for boxes, box in zip(score.predictions, OBJECTS, strict=True):
+        np.testing.assert_allclose(boxes.corners[0], box, atol=2)  # a pixel of the network is up to 3 of the picture
 
 
 def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Store, network: keras.Model) -> None:
@@ -95,34 +95,34 @@ def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Stor
         [picture] = batch["pixels"].numpy()
         windows = TILES.windows(*picture.shape[:2])
         cut = [picture[top:bottom, left:right].astype(np.float32) for top, left, bottom, right in windows]
-        looks = tf.stack([tf.image.resize(one, [32, 32], antialias=max(one.shape) > 40) for one in cut])
-        merged = merge_tiles(rows_of(alone({"image": looks})), windows, TILES)
+        views = tf.stack([tf.image.resize(one, [32, 32], antialias=max(one.shape) > 40) for one in cut])
+        merged = merge_tiles(rows_of(alone({"image": views})), windows, TILES)
         assert len(given["boxes"]) > 5
         for name in ("boxes", "scores", "classes"):
             np.testing.assert_allclose(given[name], merged[name], atol=1e-4)
             np.testing.assert_allclose(given[name], again[name], atol=1e-5)
 
 
-def test_the_loss_of_a_picture_is_that_of_its_looks_as_one_batch(store: Store, network: keras.Model) -> None:
+def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: Store, network: keras.Model) -> None:
     task = task_of(MODEL, ("a",))
     answer = compile_answer(network, task, with_losses=True)
     for batch in evaluation_batches(store, SHAPE):
         picture, boxes = batch["pixels"].numpy()[0], batch["boxes"].numpy()[0]
         windows = TILES.windows(*picture.shape[:2])
-        asked, looks = [], []
+        asked, views = [], []
         for top, left, bottom, right in windows:
             cut, rows = TILES.cut_truth(boxes, np.array([top, left, bottom, right]) / np.tile(picture.shape[:2], 2))
             classes = tf.ones([len(rows)], tf.int64)
             asked.append(task.encode({"boxes": tf.constant(cut, tf.float32), "classes": classes}))
-            look = picture[top:bottom, left:right].astype(np.float32)
-            looks.append(tf.image.resize(look, [32, 32], antialias=max(look.shape) > 40))
+            view = picture[top:bottom, left:right].astype(np.float32)
+            views.append(tf.image.resize(view, [32, 32], antialias=max(view.shape) > 40))
         targets = {name: tf.stack([one[name] for one in asked]) for name in asked[0]}
-        parts = task.losses(network(tf.stack(looks), training=False), targets)
+        parts = task.losses(network(tf.stack(views), training=False), targets)
         counted = answer(batch)["losses"].numpy()[0]
         np.testing.assert_allclose(counted[:2], [parts["classes"], parts["boxes"]], rtol=1e-3)
 
 
-def test_a_training_that_goes_on_takes_the_same_crops(store: Store) -> None:
+def test_a_resumed_training_takes_the_same_crops(store: Store) -> None:
     def batches(steps: range) -> list[dict[str, np.ndarray]]:
         made = training_batches(
             store, SHAPE, order=Order(3, 0), steps=steps, augment=Augment(), encode=task_of(MODEL, ("a",)).encode

@@ -68,7 +68,7 @@ def _values(a: Score, b: Score, blocks: Iterable[np.ndarray]) -> dict[Key, Pair]
     """What both have."""
     parts: dict[Key, list[Pair]] = {}
     for weights in blocks:
-        one, other = _by_key(*a.drawn(weights)), _by_key(*b.drawn(weights))
+        one, other = _by_key(*a.count_weighted(weights)), _by_key(*b.count_weighted(weights))
         for key in one:
             if key in other:
                 parts.setdefault(key, []).append((one[key], other[key]))

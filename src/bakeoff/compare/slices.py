@@ -79,14 +79,14 @@ def find_setbacks(better: Judged, other: Judged, names: Sequence[Name], grouped:
         return Setbacks(metric, len(names), 0, [])
     members = np.stack([one.members for one in slices], axis=1)
     groups = [grouped.group_of(file) for file, _ in names] if grouped.group else None
-    found = find_worse(tallies[1], tallies[0], members, *number_groups(groups, slices))
+    comparison = find_worse(tallies[1], tallies[0], members, *number_groups(groups, slices))
     shares = [tally.shares(members) for tally in tallies]
     rows = [
         Setback(
-            one.fact, one.words, int(one.members.sum()), float(shares[0][at]), float(shares[1][at]),
-            round(float(found.weakness[at]), 6), round(float(found.chance[at]), 6),
+            one.fact, one.range_text, int(one.members.sum()), float(shares[0][at]), float(shares[1][at]),
+            round(float(comparison.weakness[at]), 6), round(float(comparison.chance[at]), 6),
         )
-        for at, one in enumerate(slices) if found.chance[at] <= CHANCE and shares[0][at] < shares[1][at]
+        for at, one in enumerate(slices) if comparison.chance[at] <= CHANCE and shares[0][at] < shares[1][at]
     ]  # fmt: skip
     return Setbacks(metric, len(names), len(slices), sorted(rows, key=lambda row: -row.weakness))
 

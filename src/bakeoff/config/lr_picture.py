@@ -45,7 +45,7 @@ def draw_curve(
     scale = _decades(values) if decades else svg.Scale(0.0, _round_up(max(values, default=0.0)))
     across = svg.Scale(0.0, max(1.0, steps))
     places = [FRAME.x(across.share(mark.step)) for mark in marks]
-    words = svg.fit_words(
+    words = svg.fit_labels(
         [(x, mark.text) for x, mark in zip(places, marks, strict=True)], width=FRAME.width, letter=LETTER
     )
     ticks = [round(steps * number / TICKS) for number in range(TICKS + 1)]

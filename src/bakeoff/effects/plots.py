@@ -184,7 +184,7 @@ def _draw_values(effect: Effect) -> list[Element]:
     texts = [shorten(text, LONGEST_VALUE) for _, text in ticks]
     halves = [len(text) * PANEL_LETTER / 2 for text in texts]
     starts = [max(2.0, x - half) for (x, _), half in zip(ticks, halves, strict=True)]
-    placed = list(svg.fit_words(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
+    placed = list(svg.fit_labels(list(zip(starts, texts, strict=True)), width=PANEL.width - 2, letter=PANEL_LETTER))
     rows = [
         draw_text(start + halves[at], PANEL.y(0) + 18 + 14 * row, texts[at], anchor="middle", title=ticks[at][1])
         for at, start, row in placed

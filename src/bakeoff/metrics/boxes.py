@@ -33,7 +33,7 @@ class Table:
     scores: np.ndarray
 
     @classmethod
-    def of(cls, images: Sequence[Boxes]) -> "Table":
+    def from_images(cls, images: Sequence[Boxes]) -> "Table":
         return cls(
             np.repeat(np.arange(len(images)), [len(boxes.classes) for boxes in images]),
             _joined([boxes.classes for boxes in images]).astype(np.int64),
@@ -106,8 +106,8 @@ class Matches:
     taken: np.ndarray  # (predictions,) the row of `truth` that it matches at overlap 0.5, or NONE
 
     @classmethod
-    def of(cls, truth: Sequence[Boxes], predictions: Sequence[Boxes]) -> "Matches":
-        true, best = Table.of(truth), Table.of(predictions).best_first()
+    def from_boxes(cls, truth: Sequence[Boxes], predictions: Sequence[Boxes]) -> "Matches":
+        true, best = Table.from_images(truth), Table.from_images(predictions).best_first()
         hits, taken = _assigned(best, true)
         return cls(len(truth), true, best, hits, taken)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["detection", "one_label", "several_labels"]  # of a score
 Scale = Literal["share", "positive", "any"]  # share: from 0 to 1
-# From a score's columns and weights (drawings, examples), how often each example counts, to a value for each drawing.
+# From a score's columns and weights (samples, examples), how often each example counts, to a value for each sample.
 Count: TypeAlias = "Callable[[Mapping[str, Column], np.ndarray], np.ndarray]"
 SIZES = ("small", "medium", "large")
 COCO = (  # in the order of COCO's summary
@@ -157,7 +157,7 @@ ONE_LABEL = Judgement(
 BY_HEADLINE = {one.headline: one for one in (DETECTION, SEVERAL_LABELS, ONE_LABEL)}
 BY_KIND = {one.kind: one for one in BY_HEADLINE.values()}
 
-# What training and export write beside the numbers of a score, by the words of which its name is made.
+# What training and export write beside the numbers of a score, by the parts of their names.
 COSTS = ("loss", "errors", "bytes", "seconds", "memory", "latency", "parameters", "drop")
 FACTS = ("learning_rate", "phase", "bad_records", "calls", "threads")
 
@@ -171,12 +171,12 @@ def judgement_of(task: str, *, multi_label: bool) -> Judgement:
 def is_higher_better(name: str) -> bool | None:
     """Which way a number is better, None if neither; `name` may be in full: `evaluation/AP_50.cat`."""
     first, _, rest = name.rpartition("/")[2].partition(".")
-    word = rest if rest and name.startswith("export/") else first  # export/dynamic.latency_ms
-    if word in METRICS:
-        return METRICS[word].is_higher_better
-    if word in FACTS:
+    key = rest if rest and name.startswith("export/") else first  # export/dynamic.latency_ms
+    if key in METRICS:
+        return METRICS[key].is_higher_better
+    if key in FACTS:
         return None
-    return not any(word == cost or word.startswith(f"{cost}_") or word.endswith(f"_{cost}") for cost in COSTS)
+    return not any(key == cost or key.startswith(f"{cost}_") or key.endswith(f"_{cost}") for cost in COSTS)
 
 
 def merit(name: str, value: float) -> float:

@@ -75,7 +75,7 @@ class ClassificationScore:
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         return find_intervals(self._numbers, groups, samples, size=len(groups) + len(self.classes))
 
-    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
+    def count_weighted(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """All numbers, and of each class the share that is right, for (weightings, examples): how often each counts."""
         truth = np.eye(len(self.classes))[self._column("truth") - 1]
         right, seen = weights @ (truth * self._right[:, None]), weights @ truth

@@ -1,6 +1,6 @@
 """Scored answers -> what a score threshold makes of them, areas under curves, and how honest the scores are.
 
-Curve.of(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]), total=2).best() -> Working(0.7, 0.67, 1.0, 0.8)
+Curve.from_scores(np.array([0.9, 0.8]), np.array([True, False]), total=2).best() -> Working(0.9, 1.0, 0.5, 0.67)
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Curve:
     total: int  # right ones that there are
 
     @classmethod
-    def of(cls, scores: np.ndarray, right: np.ndarray, total: int) -> "Curve":
+    def from_scores(cls, scores: np.ndarray, right: np.ndarray, total: int) -> "Curve":
         """Take answers in any order, whether each is right, and how many right ones there are to be given."""
         order, last_of_equals = _rank(scores)
         thresholds = scores[order][last_of_equals]
@@ -60,16 +60,16 @@ class Curve:
     def rows(self) -> list[dict[str, float]]:
         """At thresholds 0, 0.01, … 1; nothing given is nothing wrong, precision 1."""
         place = np.searchsorted(-self.thresholds, -GRID, side="right") - 1  # the last that scores enough
-        found = []
+        rows = []
         for threshold, last in zip(GRID, place, strict=True):
             given, right = (int(self.given[last]), int(self.right[last])) if last >= 0 else (0, 0)
-            found.append({
+            rows.append({
                 "threshold": round(float(threshold), 2),
                 "f1": round(2 * right / max(1, given + self.total), 4),
                 "precision": round(right / given, 4) if given else 1.0,
                 "recall": round(right / max(1, self.total), 4),
             })  # fmt: skip
-        return found
+        return rows
 
 
 def average_precisions(right: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:

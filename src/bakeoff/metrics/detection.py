@@ -68,16 +68,16 @@ class DetectionScore:
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         """Of the headline numbers, over images or groups of them; F1 at the threshold that is best for all images."""
         size = int(np.bincount(self._matches.predictions.classes).max(initial=0))  # one class at a time is drawn
-        return find_intervals(lambda weights: self.drawn(weights)[0], groups, samples, size=size)
+        return find_intervals(lambda weights: self.count_weighted(weights)[0], groups, samples, size=size)
 
-    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
+    def count_weighted(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """The headline numbers, and those that each class has, for (weightings, images): how often each counts."""
         if not self._known:
             return {}, {}
         right, given, true = self._point.counts
         often = np.ascontiguousarray(weights.T, np.int32)
         by_class = [self._average_precisions(number, often) for number, _ in self._known]
-        precision = average_known([one for one, _ in by_class])  # (overlaps, drawings)
+        precision = average_known([one for one, _ in by_class])  # (overlaps, samples)
         recall = average_known([other for _, other in by_class])
         averages = {"mAP": precision.mean(axis=0), "mAP_50": precision[0], "mAP_75": precision[AT_75]}
         f1 = 2 * (weights @ right) / np.maximum(weights @ (given + true), 1)
@@ -161,11 +161,11 @@ class DetectionScore:
 
     @cached_property
     def _matches(self) -> Matches:
-        return Matches.of(self.truth, self.predictions)
+        return Matches.from_boxes(self.truth, self.predictions)
 
     @cached_property
     def _point(self) -> WorkingPoint:
-        return WorkingPoint.of(self._matches)
+        return WorkingPoint.from_matches(self._matches)
 
     @cached_property
     def _known(self) -> list[tuple[int, str]]:
@@ -177,7 +177,9 @@ class DetectionScore:
         """Of one class, or of all answers together."""
         matches = self._matches
         rows = np.ones(len(matches.predictions), bool) if label is None else matches.predictions.classes == label
-        return Curve.of(matches.predictions.scores[rows], matches.right[rows], int(matches.true_counts(label).sum()))
+        return Curve.from_scores(
+            matches.predictions.scores[rows], matches.right[rows], int(matches.true_counts(label).sum())
+        )
 
     def _average_precisions(self, label: int, often: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matches = self._matches

@@ -60,7 +60,7 @@ def errors_of(matches: Matches) -> Errors:
 def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, float]:
     """How much higher mAP_50 would be without the errors of each kind, one kind at a time.
 
-    Mended, a badly placed or wrongly named detection is right if its box is free and no better one means it too;
+    Repaired, a badly placed or wrongly named detection is right if its box is free and no better one means it too;
     every other error goes away. A missed box is no longer asked for.
     """
     every, all_asked = np.ones(len(matches.predictions), bool), np.ones(len(matches.truth), bool)
@@ -69,22 +69,22 @@ def lost_precision(matches: Matches, errors: Errors, classes: int) -> dict[str, 
     for kind in KINDS:
         labels, hit, kept = matches.predictions.classes.copy(), matches.right, errors.kinds != kind
         if kind in ("badly_placed", "wrong_class"):
-            mended = _mended(matches, errors, kind)
-            hit, kept = hit | mended, kept | mended
-            labels[mended] = matches.truth.classes[errors.meant[mended]]
+            repaired = _find_repaired(matches, errors, kind)
+            hit, kept = hit | repaired, kept | repaired
+            labels[repaired] = matches.truth.classes[errors.meant[repaired]]
         asked = ~errors.missed if kind == "missed" else all_asked
         lost[kind] = _mean_precision(matches, labels, hit, kept, asked, classes) - before
     return lost
 
 
-def _mended(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
+def _find_repaired(matches: Matches, errors: Errors, kind: str) -> np.ndarray:
     """Tell of each prediction whether its error of this kind means a free box, as the best of all that mean it."""
     rows = np.flatnonzero(errors.meant != NONE)
     rows = rows[~np.isin(errors.meant[rows], matches.taken)]
     best = rows[np.unique(errors.meant[rows], return_index=True)[1]]
-    mended = np.zeros(len(matches.predictions), bool)
-    mended[best] = errors.kinds[best] == kind
-    return mended
+    repaired = np.zeros(len(matches.predictions), bool)
+    repaired[best] = errors.kinds[best] == kind
+    return repaired
 
 
 def _mean_precision(
@@ -125,8 +125,8 @@ class WorkingPoint:
     errors: Errors
 
     @classmethod
-    def of(cls, matches: Matches) -> "WorkingPoint":
-        best = Curve.of(matches.predictions.scores, matches.right, len(matches.truth)).best() or NEVER
+    def from_matches(cls, matches: Matches) -> "WorkingPoint":
+        best = Curve.from_scores(matches.predictions.scores, matches.right, len(matches.truth)).best() or NEVER
         given = matches.from_score(best.threshold)
         return cls(best, given, errors_of(given))
 

@@ -3,7 +3,7 @@
 find_intervals(numbers, groups=["a", "a", "b", ...], samples=1000) -> {"mAP": {"low": 0.55, "high": 0.63}}
 
 Three things are asked of the examples. How far does a number move when others are drawn? The bootstrap tells, and so do
-halves of the examples where they move it further: with a few boxes of each class, drawings that repeat a box hide what
+halves of the examples where they move it further: with a few boxes of each class, samples that repeat a box hide what
 a missing box does. How much too high or low is it because there are few of them? Halves and quarters of the examples
 tell: what is off by so much more there is off in the whole, too, and falls with a power of their number. And on which
 scale does it move evenly?
@@ -19,12 +19,12 @@ import numpy as np
 from bakeoff.metrics.catalogue import METRICS, Metric
 from bakeoff.metrics.student import student_reach
 
-Numbers: TypeAlias = dict[str, np.ndarray]  # a value for each drawing
+Numbers: TypeAlias = dict[str, np.ndarray]  # a value for each sample
 Intervals: TypeAlias = dict[str, dict[str, float]]  # {"mAP": {"low": 0.58, "high": 0.63}}
 SHARE = 0.95
 AT_ONCE = 8_000_000  # weights, so that a hundred thousand examples need no gigabytes
 SEED = 0
-SPLITS_A_DRAWING = 0.1  # into halves, and into quarters
+SPLITS_A_SAMPLE = 0.1  # into halves, and into quarters
 FEWEST = 8  # groups that quarters say something of
 # How much more a number is off of half the examples: it falls with their root, or with their number, or in between.
 SLOWEST, USUAL, FASTEST = 2**0.5, 1.6, 2.0
@@ -40,30 +40,30 @@ def find_intervals(
 ) -> Intervals:
     """Return the low and the high end of each number, of which two groups or more know something.
 
-    `numbers` takes (drawings, examples), how often each example is in; `groups` names each example's group. `size` is
-    the number of rows that `numbers` makes of one drawing.
+    `numbers` takes (samples, examples), how often each example is in; `groups` names each example's group. `size` is
+    the number of rows that `numbers` makes of one sample.
     """
-    own, size = number_names(groups), max(size, len(groups))
-    count = int(own.max(initial=-1)) + 1
+    group_numbers, size = number_names(groups), max(size, len(groups))
+    count = int(group_numbers.max(initial=-1)) + 1
     if count < 2 or not samples:
         return {}
-    splits = max(1, round(samples * SPLITS_A_DRAWING)) if count >= FEWEST else 0
-    observed = numbers(np.ones((1, len(own)), np.int64))
-    drawn = _count(numbers, draw_weights(own, samples, size))
-    halves, quarters = (_count(numbers, split_weights(own, splits, parts, size)) for parts in (2, 4))
-    found: Intervals = {}
+    splits = max(1, round(samples * SPLITS_A_SAMPLE)) if count >= FEWEST else 0
+    observed = numbers(np.ones((1, len(group_numbers)), np.int64))
+    sampled = _count(numbers, draw_weights(group_numbers, samples, size))
+    halves, quarters = (_count(numbers, split_weights(group_numbers, splits, parts, size)) for parts in (2, 4))
+    intervals: Intervals = {}
     for name, (value,) in observed.items():
         if not np.isnan(value):
             parts = (halves.get(name, NOTHING), quarters.get(name, NOTHING))
-            low, high = _ends(name, float(value), drawn[name], *parts, count)
-            found[name] = {"low": min(low, float(value)), "high": max(high, float(value))}
-    return found
+            low, high = _ends(name, float(value), sampled[name], *parts, count)
+            intervals[name] = {"low": min(low, float(value)), "high": max(high, float(value))}
+    return intervals
 
 
 def draw_weights(groups: np.ndarray, samples: int, size: int) -> Iterator[np.ndarray]:
-    """Yield weights (drawings, examples), a block at a time; they are the same whenever they are drawn.
+    """Yield weights (samples, examples), a block at a time; they are the same whenever they are drawn.
 
-    `groups` (examples,) numbers each example's group from 0; examples of one group are drawn together. Each drawing
+    `groups` (examples,) numbers each example's group from 0; examples of one group are drawn together. Each sample
     takes as many groups as there are, some twice, some not at all.
     """
     draw = np.random.default_rng(SEED)
@@ -75,7 +75,7 @@ def draw_weights(groups: np.ndarray, samples: int, size: int) -> Iterator[np.nda
 
 
 def split_weights(groups: np.ndarray, splits: int, parts: int, size: int) -> Iterator[np.ndarray]:
-    """Yield weights (drawings, examples): the groups are split into so many equal parts, each of which is a drawing.
+    """Yield weights (samples, examples): the groups are split into so many equal parts, each of which is a sample.
 
     The parts of a split hold every example once. So the mean over them of a number that is a mean is that of all.
     """
@@ -96,23 +96,23 @@ def number_names(names: Sequence[str]) -> np.ndarray:
 
 
 def _count(numbers: Callable[[np.ndarray], Numbers], blocks: Iterable[np.ndarray]) -> Numbers:
-    """Return the values of all drawings; a drawing may leave nothing to count."""
+    """Return the values of all samples; a sample may leave nothing to count."""
     parts = [numbers(weights) for weights in blocks]
     values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
     return {name: value[~np.isnan(value)] for name, value in values.items()}
 
 
 def _ends(
-    name: str, value: float, drawn: np.ndarray, halves: np.ndarray, quarters: np.ndarray, count: int
+    name: str, value: float, sampled: np.ndarray, halves: np.ndarray, quarters: np.ndarray, count: int
 ) -> tuple[float, float]:
     # A half leaves out as many as it has, so a mean moves over halves as far as over samples of the whole's size.
-    moved, over_halves = (float(part.std()) if len(part) else 0.0 for part in (drawn, halves))
+    moved, over_halves = (float(part.std()) if len(part) else 0.0 for part in (sampled, halves))
     spread = max(moved, (moved + over_halves) / 2) * (count / (count - 1)) ** 0.5
     excess = _excess(value, halves, quarters) if len(halves) and len(quarters) else 0.0
     spread = float(np.hypot(spread, UNSURE * excess))
     reach = student_reach(count - 1, SHARE) * spread
     scale = METRICS.get(name, Metric("")).scale
-    every = np.concatenate([drawn, [value]])
+    every = np.concatenate([sampled, [value]])
     if scale == "share" and 0 <= every.min() and every.max() <= 1:
         return _ends_of_share(value, excess, reach, count)
     if scale == "positive" and every.min() > 0:

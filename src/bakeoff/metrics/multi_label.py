@@ -51,24 +51,24 @@ class MultiLabelScore:
         """
         truth, scores = self._tables
         numbers: dict = self._once(self._numbers)
-        best = Curve.of(scores.ravel(), truth.ravel(), int(truth.sum())).best()
+        best = Curve.from_scores(scores.ravel(), truth.ravel(), int(truth.sum())).best()
         if best:
             numbers |= {"best_f1": best.f1, "best_threshold": best.threshold}
         numbers["average_precision"] = self._once(partial(self._by_class, average_precisions))
         numbers["auc"] = self._once(partial(self._by_class, areas_under_roc))
         curves = {
-            label: Curve.of(scores[:, at], truth[:, at], int(truth[:, at].sum())).best()
+            label: Curve.from_scores(scores[:, at], truth[:, at], int(truth[:, at].sum())).best()
             for at, label in enumerate(self.classes)
             if truth[:, at].any()
         }
-        numbers["class_f1"] = {label: found.f1 for label, found in curves.items() if found}
-        numbers["class_threshold"] = {label: found.threshold for label, found in curves.items() if found}
+        numbers["class_f1"] = {label: point.f1 for label, point in curves.items() if point}
+        numbers["class_threshold"] = {label: point.threshold for label, point in curves.items() if point}
         return numbers
 
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
         return find_intervals(self._numbers, groups, samples)
 
-    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
+    def count_weighted(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """All numbers, and those that each class has, for (weightings, examples): how often each example counts."""
         of_classes = {
             "mean_average_precision": self._by_class(average_precisions, weights),
@@ -97,7 +97,7 @@ class MultiLabelScore:
         total = int(truth.sum())
         if not total:
             return {"precision_recall": [], "threshold": [], "calibration": []}
-        curve = Curve.of(scores.ravel(), truth.ravel(), total)
+        curve = Curve.from_scores(scores.ravel(), truth.ravel(), total)
         chosen = np.unique(np.linspace(0, len(curve.given) - 1, MOST_POINTS).astype(int))
         points = zip(curve.recall[chosen], curve.precision[chosen], strict=True)
         return {

@@ -33,7 +33,7 @@ class Lists:
 
 
 def count_added(kind: Kind, columns: Callable[[], Mapping[str, Column]], weights: np.ndarray) -> Numbers:
-    """Count the metrics that have a file of their own, for (drawings, examples): how often each example counts."""
+    """Count the metrics that have a file of their own, for (samples, examples): how often each example counts."""
     added = BY_KIND[kind].added
     given = columns() if added else {}
     return {name: count(given, weights) for name, count in added.items()}

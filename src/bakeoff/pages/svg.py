@@ -1,4 +1,4 @@
-"""SVG drawings: elements with escaped texts, scales and frames that say where a number stands, axes, and words in rows.
+"""SVG drawings: elements with escaped texts, scales and frames that place a number, axes, and labels in rows.
 
 frame = Frame(440, 300, left=44, right=12, top=12, bottom=40)
 str(draw_svg(frame, draw_text(frame.x(0.5), frame.y(1), "a < b")))  # <svg viewBox="0 0 440 300"><text …>a &lt; b</…
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-Tick = tuple[float, str]  # how far along the axis from 0 to 1, and the word there
+Tick = tuple[float, str]  # how far along the axis from 0 to 1, and the text there
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Element:
 
 def draw(tag: str, *children: Element | str, **attributes: object) -> Element:
     """Make an element. `class_` stands for class, `text_anchor` for text-anchor; None leaves an attribute out."""
-    words = "".join(
+    written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_write(value)}"'
         for name, value in attributes.items() if value is not None
     )  # fmt: skip
     inside = "".join(child.text if isinstance(child, Element) else escape(child, quote=False) for child in children)
-    return Element(f"<{tag}{words}>{inside}</{tag}>" if inside else f"<{tag}{words}/>")
+    return Element(f"<{tag}{written}>{inside}</{tag}>" if inside else f"<{tag}{written}/>")
 
 
 def draw_text(x: float, y: float, text: str, *, anchor: str | None = None, title: str = "", **more: object) -> Element:
@@ -79,23 +79,23 @@ def draw_svg(frame: Frame, *children: Element, label: str | None = None, **more:
 
 
 def draw_across(frame: Frame, ticks: Iterable[Tick]) -> list[Element]:
-    """Draw the axis that goes up: a grid line at each tick, its word on the left."""
+    """Draw the axis that goes up: a grid line at each tick, its text on the left."""
     rows = []
-    for share, word in ticks:
+    for share, name in ticks:
         y = frame.y(share)
         rows.append(draw_line(frame.x(0), y, frame.x(1), y, class_="grid"))
-        rows.append(draw_text(frame.x(0) - 7, y, word, anchor="end", dy=4))
+        rows.append(draw_text(frame.x(0) - 7, y, name, anchor="end", dy=4))
     return rows
 
 
 def draw_below(frame: Frame, ticks: Iterable[Tick], label: str = "", *, grid: bool = False) -> list[Element]:
-    """Draw the axis that goes right: words below the ticks, what it is below these, and grid lines if asked for."""
+    """Draw the axis that goes right: texts below the ticks, what it is below these, and grid lines if asked for."""
     rows = []
-    for share, word in ticks:
+    for share, name in ticks:
         x = frame.x(share)
         if grid:
             rows.append(draw_line(x, frame.y(1), x, frame.y(0), class_="grid"))
-        rows.append(draw_text(x, frame.y(0) + 17, word, anchor="middle"))
+        rows.append(draw_text(x, frame.y(0) + 17, name, anchor="middle"))
     return [*rows, draw_text(frame.x(0.5), frame.height - 7, label, anchor="middle")] if label else rows
 
 
@@ -140,18 +140,18 @@ class Scale:
         return [(self.share(number), f"{number:.6g}") for number in self.round_numbers()]
 
 
-def fit_words(words: Sequence[tuple[float, str]], *, width: float, letter: float) -> Iterator[tuple[int, float, int]]:
-    """Place words from left to right: yield the number of each, where it begins, and in which of two rows.
+def fit_labels(labels: Sequence[tuple[float, str]], *, width: float, letter: float) -> Iterator[tuple[int, float, int]]:
+    """Place labels from left to right: yield the number of each, where it begins, and in which of two rows.
 
-    `words` are (where it should begin, word). One that would lie on another goes a row down, or is left out. `letter`
+    `labels` are (where it should begin, text). One that would lie on another goes a row down, or is left out. `letter`
     is about the width of a letter; none ends beyond `width`.
     """
     ends = [-math.inf] * 2
-    for number, (wanted, word) in enumerate(words):
-        start = min(wanted, width - letter * len(word))
+    for number, (wanted, text) in enumerate(labels):
+        start = min(wanted, width - letter * len(text))
         row = next((row for row, end in enumerate(ends) if end <= start), None)
         if row is not None:
-            ends[row] = start + letter * (len(word) + 1)
+            ends[row] = start + letter * (len(text) + 1)
             yield number, start, row
 
 

@@ -59,12 +59,12 @@ def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     style, script = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT))
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
-    found.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
-    found.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
-    return found
+    environment.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
+    environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
+    return environment

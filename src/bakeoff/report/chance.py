@@ -1,7 +1,7 @@
 """Slices against chance: which of them are weaker than slices of as many examples that were drawn at random.
 
 Many slices are looked at, and of many the weakest looks weak by luck. So each is compared with the weakest of all
-slices in every drawing (Westfall and Young, Resampling-Based Multiple Testing): a share of 0.025 means that
+slices in every sample (Westfall and Young, Resampling-Based Multiple Testing): a share of 0.025 means that
 examples without any weak slice would show one so weak in 25 of 1,000 evaluations.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from bakeoff.metrics.score import Column, Lists, Texts
 
-DRAWINGS = 1000
+SAMPLES = 1000
 CHANCE = 0.025  # below 0.05, so that 100 evaluations by luck alone hardly ever name something in more than 5
 SEED = 0
-AT_ONCE = 4_000_000  # numbers of a block of drawings
+AT_ONCE = 4_000_000  # numbers of a block of samples
 PRIOR = 10  # examples of the usual spread that are added to each slice's own: few examples know little of theirs
 TIE = 1e-9  # of two statistics that are equal but for the order of a sum
 
@@ -36,9 +36,9 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     weakness: np.ndarray  # (slices,) in standard deviations
-    chance: np.ndarray  # (slices,) the share of drawings in which some slice is as weak
+    chance: np.ndarray  # (slices,) the share of samples in which some slice is as weak
 
 
 def count_right(columns: Mapping[str, Column]) -> Tally:
@@ -61,8 +61,8 @@ def count_right(columns: Mapping[str, Column]) -> Tally:
     return Tally("f1", 2 * right, (truth.counts + given.counts).astype(np.float64))
 
 
-def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Found:
-    """Return how weak each slice is, and the share of drawings in which the weakest slice of all is as weak as it.
+def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
+    """Return how weak each slice is, and the share of samples in which the weakest slice of all is as weak as it.
 
     `members` is (examples, slices). Where examples come in `groups`, (examples,) numbers from 0, those of a group
     change together; slices that are groups themselves, `is_group` (slices,), are compared with single examples.
@@ -78,12 +78,12 @@ def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_g
     parts = _add_groups(above[:, None] * _contrasts(members[:, ~alone]), groups)
     observed[~alone] = _standardize(parts).sum(axis=0)
     flipped = _flip(_standardize(parts))
-    drawn = (np.maximum(one, other) for one, other in zip(_rows(blocks), _rows(flipped), strict=True))
-    return _share_of(observed, drawn)
+    samples = (np.maximum(one, other) for one, other in zip(_rows(blocks), _rows(flipped), strict=True))
+    return _share_of(observed, samples)
 
 
-def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Found:
-    """Return the same of how much worse B is than A on each slice, beside the most on any; in a drawing each
+def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
+    """Return the same of how much worse B is than A on each slice, beside the most on any; in a sample each
     example's two answers, or those of a group's examples, change places by the toss of a coin."""
     counted = members.astype(np.float64)
     pooled = ((a.right + b.right) @ counted) / np.maximum((a.whole + b.whole) @ counted, 1)
@@ -101,7 +101,7 @@ def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | Non
 
 
 def _weakness(above: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """How far each slice lies below the other examples, in standard deviations: (drawings, slices)."""
+    """How far each slice lies below the other examples, in standard deviations: (samples, slices)."""
     inside = members.astype(np.float64)
     count = inside.sum(axis=0)
     rest = len(inside) - count
@@ -117,20 +117,20 @@ def _weakness(above: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 
 def _permute(above: np.ndarray, members: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the largest weakness of each drawing, of drawings that deal the examples' results out anew."""
+    """Yield the largest weakness of each sample, of samples that deal the examples' results out anew."""
     draw = np.random.default_rng(SEED)
     block = max(1, AT_ONCE // max(1, len(above)))
-    for start in range(0, DRAWINGS, block):
-        dealt = draw.permuted(np.tile(above, (min(block, DRAWINGS - start), 1)), axis=1)
+    for start in range(0, SAMPLES, block):
+        dealt = draw.permuted(np.tile(above, (min(block, SAMPLES - start), 1)), axis=1)
         yield _weakness(dealt, members).max(axis=1, initial=0.0)
 
 
 def _flip(parts: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the largest sum of each drawing, of drawings that turn the sign of each row, (rows, slices), or do not."""
+    """Yield the largest sum of each sample, of samples that turn the sign of each row, (rows, slices), or do not."""
     draw = np.random.default_rng(SEED + 1)
     block = max(1, AT_ONCE // max(1, len(parts)))
-    for start in range(0, DRAWINGS, block):
-        signs = draw.integers(0, 2, (min(block, DRAWINGS - start), len(parts))) * 2.0 - 1
+    for start in range(0, SAMPLES, block):
+        signs = draw.integers(0, 2, (min(block, SAMPLES - start), len(parts))) * 2.0 - 1
         yield (signs @ parts).max(axis=1, initial=0.0)
 
 
@@ -152,15 +152,15 @@ def _standardize(parts: np.ndarray) -> np.ndarray:
 
 
 def _rows(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the blocks' drawings one by one: blocks of two kinds of drawings have other lengths."""
+    """Yield the samples of the blocks one by one: blocks of two kinds of samples have other lengths."""
     for block in blocks:
         yield from block[:, None]
 
 
-def _share_of(observed: np.ndarray, drawn: Iterator[np.ndarray]) -> Found:
-    largest = np.sort(np.concatenate(list(drawn)))
+def _share_of(observed: np.ndarray, samples: Iterator[np.ndarray]) -> Comparison:
+    largest = np.sort(np.concatenate(list(samples)))
     as_weak = len(largest) - np.searchsorted(largest, observed - TIE)
-    return Found(observed, (as_weak + 1) / (len(largest) + 1))
+    return Comparison(observed, (as_weak + 1) / (len(largest) + 1))
 
 
 def _sum_lists(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -52,9 +52,9 @@ def draw_charts(tables: Tables, threshold: float | None) -> list[Chart]:
         charts.append(_chart(title, question, "score threshold", "share", lines, mark=threshold))
     if rows := tables.get("calibration"):
         ideal = Line("as it should be", [(0.0, 0.0), (1.0, 1.0)])
-        found = Line("as it is", _points(rows, "probability", "accuracy"), is_strong=True, has_dots=True)
+        actual = Line("as it is", _points(rows, "probability", "accuracy"), is_strong=True, has_dots=True)
         title, question = "Calibration", "Is it as sure as it should be? Each dot is a range of probabilities."
-        charts.append(_chart(title, question, "probability given", "share that is right", [ideal, found]))
+        charts.append(_chart(title, question, "probability given", "share that is right", [ideal, actual]))
     return charts
 
 
@@ -94,8 +94,8 @@ def _chart(
     colours = ["var(--ink)" if line.is_strong else f"var(--c{at % COLOURS})" for at, line in enumerate(lines)]
     for line, colour in zip(lines, colours, strict=True):
         points = [(FRAME.x(across.share(x)), FRAME.y(up.share(y))) for x, y in line.points]
-        look = {"class_": "line strong"} if line.is_strong else {"class_": "line", "style": f"stroke:{colour}"}
-        rows.append(svg.draw_polyline(points, svg.draw("title", line.name), **look))
+        style = {"class_": "line strong"} if line.is_strong else {"class_": "line", "style": f"stroke:{colour}"}
+        rows.append(svg.draw_polyline(points, svg.draw("title", line.name), **style))
         if line.has_dots:
             rows.append(svg.draw_dots(points, class_="dot"))
     named = [(colour, line.name) for line, colour in zip(lines, colours, strict=True)] if len(lines) > 1 else []

@@ -48,14 +48,16 @@ class Evaluation:
     def write(self, settings: Evaluate, out: Path, advance: Callable[[int], object]) -> dict[str, Any]:
         """Judge every example, write the folder `out`, and return what `metrics.json` holds."""
         judged: list[int] = []  # the numbers of the examples in the records, of which damaged ones may be left out
-        drawn: list[tuple[np.ndarray, dict]] = []
+        pictured: list[tuple[np.ndarray, dict]] = []
         measured: list[tuple[float, float]] = []
         rows = read_table(settings.slices)
 
         def watch(batch: Tensors, answer: Tensors) -> None:
             judged.extend(batch["number"].numpy().tolist())
             measured.extend(map(measure_picture, batch["image"].numpy()))
-            drawn.extend(itertools.islice(self.judge.shown(batch, answer), settings.pictures - len(drawn)))
+            pictured.extend(
+                itertools.islice(self.judge.iterate_pictures(batch, answer), settings.pictures - len(pictured))
+            )
             advance(len(batch["number"]))
 
         classes = self.manifest.classes
@@ -73,10 +75,10 @@ class Evaluation:
         facts = describe_examples(origins, measured, columns, group) | match_rows(rows, files)
         together = [replace(settings, group=group).group_of(file) for file in files] if group else None
         side = next(name for name, split in self.manifest.splits.items() if split == self.split)
-        slices = judge_slices(columns, score.drawn, facts, together, f"{side} examples")
+        slices = judge_slices(columns, score.count_weighted, facts, together, f"{side} examples")
         table = examples.add_facts(examples.table_of(columns, judged, files, kind, classes), facts)
         with building(out) as partial:
-            draw_sheet(drawn, classes, settings.picture_min_score, partial / examples.PICTURE)
+            draw_sheet(pictured, classes, settings.picture_min_score, partial / examples.PICTURE)
             examples.write_examples(partial, table)
             plots.write_plots(partial, tables)
             originals = Originals(self.store.read)

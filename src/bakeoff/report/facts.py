@@ -87,8 +87,8 @@ def read_table(settings: Slices) -> dict[str, dict[str, str]]:
             table = csv.DictReader(file)
             columns = [column for column in table.fieldnames or [] if column]
             if settings.column not in columns:
-                found = choices(settings.column, columns) if columns else "it is empty"
-                raise DataError(f"{place}: has no column {settings.column!r} with names of files; {found}")
+                remedy = choices(settings.column, columns) if columns else "it is empty"
+                raise DataError(f"{place}: has no column {settings.column!r} with names of files; {remedy}")
             rows = [{column: (row[column] or "").strip() for column in columns} for row in table]
     except OSError as error:
         raise DataError(f"{place}: cannot be read ({error.strerror}); name a CSV in data/raw/") from None
@@ -101,12 +101,12 @@ def match_rows(rows: Mapping[str, Mapping[str, str]], files: Sequence[str]) -> d
     """Return a fact for each column. A row belongs to the example of its name, or else to the only example that has
     this name without its folders."""
     shared = Counter(PurePosixPath(file).name for file in files)
-    own: list[Mapping[str, str]] = []
+    own_rows: list[Mapping[str, str]] = []
     for file in files:
         short = PurePosixPath(file).name
-        own.append(rows.get(file) or (rows.get(short) if shared[short] == 1 else None) or {})
+        own_rows.append(rows.get(file) or (rows.get(short) if shared[short] == 1 else None) or {})
     columns = list(next(iter(rows.values()), {}))
-    return {column: _as_fact([row.get(column, "") for row in own]) for column in columns if any(own)}
+    return {column: _as_fact([row.get(column, "") for row in own_rows]) for column in columns if any(own_rows)}
 
 
 def require_matches(settings: Slices, rows: Mapping[str, Mapping[str, str]], files: Sequence[str]) -> None:
@@ -130,8 +130,8 @@ def _as_fact(texts: Sequence[str]) -> Fact:
 
 
 def _find_group(name: str, pattern: str) -> str:
-    found = re.search(pattern, name)
-    return (found[1] or "") if found else ""
+    match = re.search(pattern, name)
+    return (match[1] or "") if match else ""
 
 
 def _mean_sides(truth: Lists, picture: np.ndarray) -> Fact:

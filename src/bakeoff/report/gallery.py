@@ -1,6 +1,6 @@
 """Examples as figures: the image with the truth, beside it the same with what the model gave.
 
-The image is in the page once, as a small JPEG; boxes and words are drawn over it, sharp at any size.
+The image is in the page once, as a small JPEG; boxes and labels are drawn over it, sharp at any size.
 """
 
 import io
@@ -21,7 +21,7 @@ from bakeoff.tasks.pictures import MOST_BOXES
 SIDE = 320  # longer side of a picture, pixels
 OF_CLIP = 4  # frames shown
 RIGHT = "right"
-LETTER = 0.62  # of a word's height, about
+LETTER = 0.62  # the width of a letter, as a share of its height, about
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Figure:
     kind: str  # one, or a pair of truth and answer, or the strip of a clip
     panels: Sequence[Element]
     is_right: bool
-    words: str  # what the model gave
+    answer: str  # what the model gives
     truth: str | None  # None of boxes, which are drawn
     file: str
 
@@ -67,13 +67,13 @@ def draw_figure(shown: Shown, identity: str, *, is_weak: bool = False) -> Figure
     frame = Frame(width, height, 0, 0, 0, 0)
     is_of_boxes = isinstance(row["prediction"], list) and "scores" not in row
     if not is_of_boxes:
-        is_right, words, truth, file = _caption(row)
-        heard = f"{file}: truth {truth}, model {words}"
+        is_right, answer, truth, file = _caption(row)
+        heard = f"{file}: truth {truth}, model {answer}"
         return Figure(
             "strip" if len(shown.encoded) > 1 else "one",
             [draw_svg(frame, image, label=heard)],
             is_right,
-            words,
+            answer,
             truth,
             file,
         )
@@ -122,33 +122,33 @@ def _true_boxes(row: Mapping[str, Any], width: int) -> list[Element]:
 
 
 def _given_boxes(given: Sequence[Mapping[str, Any]], width: int) -> list[Element]:
-    """The surest last, on top. Of words that would lie on each other only the surest is written."""
+    """The surest last, on top. Of labels that would lie on each other only the surest is written."""
     drawn: list[Element] = []
     written: list[tuple[float, float, float]] = []
     for box in given:
         kind, text = {RIGHT: RIGHT, "": "unsure"}.get(box["error"], "wrong"), f"{box['label']} {box['score']:.2f}"
-        start, height, size = _word_place(box, width)
-        long = LETTER * size * len(text)
-        start = max(0.0, box["xmax"] - long) if start > box["xmin"] else start
+        start, height, size = _place_label(box, width)
+        length = LETTER * size * len(text)
+        start = max(0.0, box["xmax"] - length) if start > box["xmin"] else start
         is_free = not any(
-            abs(height - other) < size and start < end and begin < start + long for begin, end, other in written
+            abs(height - other) < size and start < end and begin < start + length for begin, end, other in written
         )
         if is_free:
-            written.append((start, start + long, height))
+            written.append((start, start + length, height))
         parts = _box(box, width, kind, text)
         drawn = [*(parts if is_free else parts[:1]), *drawn]
     return drawn
 
 
-def _word_place(box: Mapping[str, Any], width: int) -> tuple[float, float, float]:
-    """Where a box's word is anchored, at the side where it stays inside, its height in the picture, and its size."""
+def _place_label(box: Mapping[str, Any], width: int) -> tuple[float, float, float]:
+    """Return where a box's label is anchored, so that it stays inside, its height in the picture and its size."""
     size = width / 18  # of the letters, the same on the page whatever the image's size
     return box["xmin"] if box["xmin"] < 0.7 * width else box["xmax"], max(box["ymin"] - size / 5, size), size
 
 
 def _box(box: Mapping[str, Any], width: int, kind: str, text: str) -> list[Element]:
     x, y = box["xmin"], box["ymin"]
-    at, height, size = _word_place(box, width)
+    at, height, size = _place_label(box, width)
     return [
         draw("rect", class_=kind, x=x, y=y, width=box["xmax"] - x, height=box["ymax"] - y),
         draw_text(at, height, text, anchor="end" if at > x else None, class_=kind, font_size=size),
@@ -167,5 +167,5 @@ def _caption_of_boxes(row: Mapping[str, Any]) -> tuple[bool, str, None, str]:
     errors = [box["error"].replace("_", " ") for box in row["prediction"] if box["error"] not in ("", RIGHT)]
     right = sum(box["error"] == RIGHT for box in row["prediction"])
     missing = len(row["truth"]) - sum(box["found"] for box in row["truth"])
-    words = [f"{right} of {len(row['truth'])} found", *(f"{count} {kind}" for kind, count in Counter(errors).items())]
-    return not (errors or missing), ", ".join(words), None, str(row["file"])
+    answer = [f"{right} of {len(row['truth'])} found", *(f"{count} {kind}" for kind, count in Counter(errors).items())]
+    return not (errors or missing), ", ".join(answer), None, str(row["file"])

@@ -32,15 +32,15 @@ def list_mistakes(numbers: Mapping[str, Any], tables: Tables) -> list[Mistake]:
     """Of detections every kind of error, by what it takes from mAP_50; of one label each two classes that were
     confused, by what they take from the accuracy; of several labels what was missed and what was given wrongly."""
     if "lost_mAP_50" in numbers:
-        found = _errors_of_boxes(numbers["errors"], numbers["lost_mAP_50"])
+        mistakes = _errors_of_boxes(numbers["errors"], numbers["lost_mAP_50"])
     elif "accuracy" in numbers:
         rows = tables.get("confusion", ())
         pairs = Counter((row["actual"], row["predicted"]) for row in rows if row["actual"] != row["predicted"])
-        found = _shares({f"{true} taken for {given}": count for (true, given), count in pairs.items()}, len(rows))
+        mistakes = _shares({f"{true} taken for {given}": count for (true, given), count in pairs.items()}, len(rows))
     else:
         decisions = sum(row["examples"] for row in tables.get("calibration", ()))  # every label of every example
-        found = _shares({row["kind"]: row["count"] for row in tables.get("errors", ())}, decisions)
-    return sorted(found, key=lambda one: (-one.cost, -one.count, one.name))[:MOST]
+        mistakes = _shares({row["kind"]: row["count"] for row in tables.get("errors", ())}, decisions)
+    return sorted(mistakes, key=lambda one: (-one.cost, -one.count, one.name))[:MOST]
 
 
 def describe_costliest(mistakes: Sequence[Mistake], metric: str, value: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from bakeoff.metrics.catalogue import BY_HEADLINE, METRICS, Kind
 from bakeoff.pages import template
 from bakeoff.report.about import About
-from bakeoff.report.chance import CHANCE, DRAWINGS
+from bakeoff.report.chance import CHANCE, SAMPLES
 from bakeoff.report.charts import draw_charts, draw_losses
 from bakeoff.report.facts import MEANINGS
 from bakeoff.report.gallery import MOST_BOXES, Shown, draw_figure
@@ -46,7 +46,7 @@ class Confusion:
     pairs: Sequence[tuple[str, str, int]]  # true, given: the most frequent mistakes
 
     @classmethod
-    def of(cls, table: Sequence[Mapping[str, Any]], classes: Sequence[str]) -> "Confusion":
+    def from_rows(cls, table: Sequence[Mapping[str, Any]], classes: Sequence[str]) -> "Confusion":
         """Count rows {"actual": …, "predicted": …}; labels that are no classes, such as for nothing, come last."""
         counts = Counter((row["actual"], row["predicted"]) for row in table)
         labels = [*classes, *dict.fromkeys(label for pair in counts for label in pair if label not in classes)]
@@ -62,11 +62,11 @@ def summarize_metrics(metrics: Mapping[str, Any]) -> str:
     """Return the first numbers, the headline with its interval."""
     numbers = [(name, value) for name, value in metrics.items() if isinstance(value, float)][:3]
     ends = metrics.get("interval", {})
-    said = [f"{name} {value:.3f}" for name, value in numbers]
+    parts = [f"{name} {value:.3f}" for name, value in numbers]
     if numbers and numbers[0][0] in ends:
         first = ends[numbers[0][0]]
-        said[0] += f" ({first['low']:.3f} to {first['high']:.3f})"
-    return ", ".join(said) or "nothing to count numbers on"
+        parts[0] += f" ({first['low']:.3f} to {first['high']:.3f})"
+    return ", ".join(parts) or "nothing to count numbers on"
 
 
 def write_page(folder: Path, report: Report) -> None:
@@ -82,7 +82,7 @@ def write_page(folder: Path, report: Report) -> None:
         has_boxes=judgement.kind == "detection", is_of_one_label=judgement.kind == "one_label",
         is_weak=is_weak, most_boxes=MOST_BOXES,
         cards=[name for name in cards if name in numbers],
-        findings=_find(report, mistakes),
+        findings=_list_findings(report, mistakes),
         worst=[draw_figure(one, f"worst{number}", is_weak=is_weak) for number, one in enumerate(report.worst)],
         best=[draw_figure(one, f"best{number}", is_weak=is_weak) for number, one in enumerate(report.best)],
         charts=[*draw_charts(report.tables, threshold), *draw_losses(report.history)],
@@ -91,8 +91,8 @@ def write_page(folder: Path, report: Report) -> None:
         most_count=max([1, *(one.count for one in mistakes)]),
         class_columns=[name for name in judgement.of_classes if name in numbers],
         classes=list(report.counts.items())[:MOST_CLASSES],
-        confusion=Confusion.of(confused, list(report.counts)) if confused else None,
-        statistics=_explain_intervals(report), meanings=MEANINGS, drawings=DRAWINGS, chance=CHANCE,
+        confusion=Confusion.from_rows(confused, list(report.counts)) if confused else None,
+        statistics=_explain_intervals(report), meanings=MEANINGS, samples=SAMPLES, chance=CHANCE,
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _cost_name(kind: Kind) -> str:
     return {"detection": "mAP_50", "one_label": "accuracy", "several_labels": "share"}[kind]
 
 
-def _find(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
+def _list_findings(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
     """What stands out, in words."""
     numbers, sentences = report.numbers, []
     if "threshold" in numbers and "f1" in numbers:
@@ -108,8 +108,8 @@ def _find(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
             f"Counting detections from a score of {numbers['threshold']:.2f} on, {_percent(numbers['precision'])} of "
             f"them are right (precision) and {_percent(numbers['recall'])} of the true boxes are found (recall)."
         )
-    named = "mAP_50" if "lost_mAP_50" in numbers else "accuracy"
-    if costliest := describe_costliest(mistakes, named, numbers.get(named)):
+    metric_name = "mAP_50" if "lost_mAP_50" in numbers else "accuracy"
+    if costliest := describe_costliest(mistakes, metric_name, numbers.get(metric_name)):
         sentences.append(costliest)
     name = next((name for name in ("AP_50", "average_precision", "f1") if isinstance(numbers.get(name), dict)), None)
     if name and len(numbers[name]) > 1:

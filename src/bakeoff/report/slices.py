@@ -21,25 +21,25 @@ TENTH, QUARTER, HALF = 0.1, 0.25, 0.5
 @dataclass(frozen=True)
 class Slice:
     fact: str
-    words: str  # "under 63.1"
+    range_text: str  # "under 63.1"
     members: np.ndarray  # (examples,) bool
 
     @property
     def name(self) -> str:
-        return f"{self.fact} {self.words}"
+        return f"{self.fact} {self.range_text}"
 
 
 def cut_slices(facts: Facts) -> list[Slice]:
     """Return slices of enough examples, none with the very examples of one before it."""
-    found: list[Slice] = []
-    known: set[bytes] = set()
+    slices: list[Slice] = []
+    contents: set[bytes] = set()
     for fact, values in facts.items():
-        for words, members in _cut(values):
+        for range_text, members in _cut(values):
             count, content = int(members.sum()), members.tobytes()
-            if min(count, len(members) - count) >= FEWEST and content not in known:
-                known.add(content)
-                found.append(Slice(fact, words, members))
-    return found
+            if min(count, len(members) - count) >= FEWEST and content not in contents:
+                contents.add(content)
+                slices.append(Slice(fact, range_text, members))
+    return slices
 
 
 def _cut(values: Fact) -> Iterator[tuple[str, np.ndarray]]:

@@ -33,7 +33,7 @@ class SliceRow:
     value: float | None  # of the metric, in the slice; None where there is nothing to count
     rest: float | None  # of all other examples
     weakness: float  # how far below the others, in standard deviations
-    chance: float  # the share of drawings without a weak slice in which one looks so weak
+    chance: float  # the share of samples without a weak slice in which one looks so weak
     is_weak: bool
     numbers: Mapping[str, float]
 
@@ -89,12 +89,12 @@ def describe_row(row: SliceRow, metric: str) -> str:
 
 def judge_slices(
     columns: Mapping[str, Column],
-    drawn: Callable[[np.ndarray], tuple[Numbers, ByClass]],
+    count_weighted: Callable[[np.ndarray], tuple[Numbers, ByClass]],
     facts: Facts,
     groups: Sequence[str] | None,
     kind: str,
 ) -> SliceReport:
-    """`columns` and `drawn` are a score's. Where names of `groups` are given, their examples change together."""
+    """Compare the slices; `columns` and `count_weighted` are a score's. Examples of one of `groups` change together."""
     tally = count_right(columns)
     size = len(tally.right)
     slices = cut_slices(facts) if size >= LEAST else []
@@ -102,15 +102,15 @@ def judge_slices(
         return SliceReport(tally.metric, size, [], kind)
     members = np.stack([one.members for one in slices], axis=1)
     numbered, is_group = number_groups(groups, slices)
-    found = find_weak(tally, members, numbered, is_group)
+    comparison = find_weak(tally, members, numbered, is_group)
     values, rest = tally.shares(members), tally.shares(~members)
-    numbers = drawn(members.T.astype(np.int64))[0]
+    numbers = count_weighted(members.T.astype(np.int64))[0]
     shown = {name: numbers[name] for name in SHOWN if name in numbers and name != tally.metric}
     rows = [
         SliceRow(
-            one.fact, one.words, int(one.members.sum()), _plain(values[at]), _plain(rest[at]),
-            round(float(found.weakness[at]), DECIMALS), round(float(found.chance[at]), DECIMALS),
-            bool(found.chance[at] <= CHANCE),
+            one.fact, one.range_text, int(one.members.sum()), _plain(values[at]), _plain(rest[at]),
+            round(float(comparison.weakness[at]), DECIMALS), round(float(comparison.chance[at]), DECIMALS),
+            bool(comparison.chance[at] <= CHANCE),
             {name: value for name, one_each in shown.items() if (value := _plain(one_each[at])) is not None},
         )
         for at, one in enumerate(slices)

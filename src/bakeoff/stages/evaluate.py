@@ -46,7 +46,7 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)
     training = Store(records, manifest.splits[TRAIN], run.memory.on_bad_record)
     augmented = draw_augmented(run, training, manifest.classes, AUGMENTED) if is_augmented(run) else None
-    about = About(run.name, _facts(run, state, manifest.digest), warn_of_end(state), _settings(run))
+    about = About(run.name, _list_facts(run, state, manifest.digest), warn_of_end(state), _list_settings(run))
     history = read_history(trained)
     if settings.slices.table is not None:  # before an evaluation that may take long
         require_matches(settings.slices, read_table(settings.slices), store.names(np.arange(store.examples)))
@@ -54,13 +54,13 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:
-        told = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
-        copy.metrics(state["step"], told, revised=True, weights=settings.weights)
+        numbers = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
+        copy.metrics(state["step"], numbers, revised=True, weights=settings.weights)
         copy.folder(out, "evaluation", report_page(out, state))
     return evaluation.headline_first(metrics)
 
 
-def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
+def _list_facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
     """Return what the page says below its title: what the variant decides, for the page is an output of DVC."""
     derived = run.derived
     return {
@@ -76,7 +76,7 @@ def _facts(run: Run, state: Mapping[str, Any], records: str) -> dict[str, str]:
     }
 
 
-def _settings(run: Run) -> dict[str, str]:
+def _list_settings(run: Run) -> dict[str, str]:
     """Return what decided the weights and their evaluation. Keys that a fingerprint passes over may change while the
     page stays, so they are not on it."""
     tree = as_tree(run)

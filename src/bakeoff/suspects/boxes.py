@@ -66,7 +66,7 @@ def collect_corners(boxes: Sequence[Row]) -> np.ndarray:
 
 def measure_overlaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the overlap of each box with each other one, in an array (some, others)."""
-    one, other = (Table.of([Boxes(corners, np.ones(len(corners)))]) for corners in (some, others))
+    one, other = (Table.from_images([Boxes(corners, np.ones(len(corners)))]) for corners in (some, others))
     matrix = np.zeros((len(some), len(others)))
     rows, columns, shares = pairs_of(one, other, same_class=False)
     matrix[rows, columns] = shares

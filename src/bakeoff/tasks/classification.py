@@ -50,7 +50,8 @@ class OneLabel:
     def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore:
         return self.score().update(answers_of(batch["label"].numpy(), predictions["probabilities"].numpy()))
 
-    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+    def iterate_answers(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+        """Yield what is true of each example, and what the network answers."""
         for answer in self.judge(batch, predictions).answers:
             yield {"truth": answer.truth, "given": answer.given, "score": answer.probability}
 
@@ -75,7 +76,8 @@ class SeveralLabels:
     def judge(self, batch: Tensors, predictions: Tensors) -> MultiLabelScore:
         return self.score().update(batch["labels"].numpy() > 0.5, predictions["scores"].numpy())
 
-    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+    def iterate_answers(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
+        """Yield what is true of each example, and what the network answers."""
         for truth, scores in zip(batch["labels"].numpy() > 0.5, predictions["scores"].numpy(), strict=True):
             yield {"true_classes": np.flatnonzero(truth) + 1, "class_scores": scores}
 
@@ -100,9 +102,9 @@ class LabelJudge:
     def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore | MultiLabelScore:
         return self.labels.judge(batch, predictions)
 
-    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+    def iterate_pictures(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
         """Yield pixels and answer of each example, as `pictures` draws them."""
-        return zip(batch["image"].numpy(), self.labels.shown(batch, predictions), strict=True)
+        return zip(batch["image"].numpy(), self.labels.iterate_answers(batch, predictions), strict=True)
 
 
 class Classification:
@@ -148,5 +150,5 @@ class Classification:
     def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore | MultiLabelScore:
         return self.judgement.judge(batch, predictions)
 
-    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.shown(batch, predictions)
+    def iterate_pictures(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
+        return self.judgement.iterate_pictures(batch, predictions)

@@ -35,7 +35,7 @@ class BoxJudge:
             score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
         return score
 
-    def shown(
+    def iterate_pictures(
         self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
     ) -> Iterator[tuple[np.ndarray, dict]]:
         """Yield pixels and boxes of each example, as `pictures` draws them."""
@@ -62,7 +62,7 @@ class Detection:
     def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return what each image would cost in training alone in its batch: (batch, 3), the fields of a Loss."""
 
-        def of_image(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        def compute_losses(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
             answers, corners, classes = image
             real = classes > 0  # the rest is padding
             targets = self.encode({"boxes": corners[real], "classes": classes[real]})
@@ -71,7 +71,7 @@ class Detection:
             return tf.stack([parts["classes"], parts["boxes"], divisor])
 
         answers = {name: outputs[name] for name in ("classes", "boxes")}
-        losses = tf.map_fn(of_image, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
+        losses = tf.map_fn(compute_losses, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
         return {"losses": losses}
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -99,10 +99,10 @@ class Detection:
     def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
         return self.judgement.judge(batch, predictions)
 
-    def shown(
+    def iterate_pictures(
         self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
     ) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.shown(batch, predictions)
+        return self.judgement.iterate_pictures(batch, predictions)
 
 
 def _losses(predictions: dict[str, tf.Tensor]) -> list[Loss]:

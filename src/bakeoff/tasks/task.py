@@ -29,9 +29,9 @@ class Score(Protocol):
     def result(self) -> dict: ...
 
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:
-        """Of the headline numbers, from so many drawings of the examples, those of one group together."""
+        """Of the headline numbers, from so many bootstrap samples of the examples, those of one group together."""
 
-    def drawn(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
+    def count_weighted(self, weights: np.ndarray) -> tuple[Numbers, ByClass]:
         """Those numbers, and what each class has of them, for (weightings, examples): how often each counts."""
 
     def columns(self) -> dict[str, Column]:
@@ -57,7 +57,7 @@ class Judge(Protocol):
 
     def judge(self, batch: Tensors, predictions: Tensors) -> Score: ...
 
-    def shown(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]: ...
+    def iterate_pictures(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]: ...
 
 
 class Task(Judge, Protocol):
@@ -93,13 +93,13 @@ def judge_of(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
 def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
     """Return the network's predictions as a graph; `with_losses`, so that the score can count the loss, too."""
     view = View.of(task.model) if isinstance(task, Detection) else None
-    in_looks = view is not None and view.tiles is not None
+    is_tiled = view is not None and view.tiles is not None
 
     def answer(batch: Tensors) -> Tensors:
         outputs = as_float32(network(batch["image"], training=False))
         return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
 
-    if view and in_looks:  # there are many numbers of looks and of boxes in them
+    if view and is_tiled:  # there are many numbers of views and of boxes in them
         return answer_in_tiles(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)
     return compile_once(answer, OF_BOXES if isinstance(task, Detection) else ())
 

@@ -1,6 +1,6 @@
-"""Pictures that a detector looks at in tiles: each picture is cut, every look answered, and the answers merged.
+"""Pictures that a detector sees in tiles: each picture is cut, every view answered, and the answers merged.
 
-A batch holds few decoded pictures, {"pixels": (n, h, w, 3) uint8, "at_once": (n,) looks that go through the network
+A batch holds few decoded pictures, {"pixels": (n, h, w, 3) uint8, "at_once": (n,) views that go through the network
 together, "boxes", "classes"}, so memory does not grow with the number of tiles.
 """
 
@@ -20,10 +20,10 @@ Answer = Callable[[Tensors], Tensors]
 
 
 def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) -> Answer:
-    """Return what answers whole pictures; `answer` is asked about looks at the network's input size.
+    """Return what answers whole pictures; `answer` is asked about views at the network's input size.
 
-    It gets "image" (n, size, size, 3), and for losses the "boxes" and "classes" of each look, padded. The loss of a
-    picture is that of all its looks as one batch, each with the boxes that training would ask it for.
+    It gets "image" (n, size, size, 3), and for losses the "boxes" and "classes" of each view, padded. The loss of a
+    picture is that of all its views as one batch, each with the boxes that training would ask it for.
     """
     tiles = view.tiles
     assert tiles is not None
@@ -34,10 +34,10 @@ def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) ->
         predictions: list[Found] = []
         for first in range(0, len(windows), at_once):
             some = windows[first : first + at_once]
-            looks = {"image": cut(tf.constant(picture), tf.constant(some, tf.int32))}
+            views = {"image": cut(tf.constant(picture), tf.constant(some, tf.int32))}
             if with_losses:
-                looks |= _truth_of(boxes, classes, some / np.tile(picture.shape[:2], 2), tiles)
-            predictions += rows_of(answer(looks))
+                views |= _cut_truth(boxes, classes, some / np.tile(picture.shape[:2], 2), tiles)
+            predictions += rows_of(answer(views))
         merged = merge_tiles(predictions, windows, tiles)
         return merged | ({"losses": _add_losses(predictions)} if with_losses else {})
 
@@ -58,28 +58,28 @@ def make_cutter(view: View) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
 
     @compile_graph
     def cut(picture: tf.Tensor, windows: tf.Tensor) -> tf.Tensor:
-        def look(window: tf.Tensor) -> tf.Tensor:
+        def show_window(window: tf.Tensor) -> tf.Tensor:
             top, left, bottom, right = tf.unstack(window, num=4)
             return pixels.fit({"image": picture[top:bottom, left:right]}, view)["image"]
 
-        return tf.map_fn(look, windows, fn_output_signature=tf.TensorSpec([view.size, view.size, 3], tf.float32))
+        return tf.map_fn(show_window, windows, fn_output_signature=tf.TensorSpec([view.size, view.size, 3], tf.float32))
 
     any_size, any_number = tf.TensorSpec([None, None, 3], tf.uint8), tf.TensorSpec([None, 4], tf.int32)
     return cut.get_concrete_function(any_size, any_number)
 
 
-def _truth_of(boxes: np.ndarray, classes: np.ndarray, windows: np.ndarray, tiles: Tiles) -> Tensors:
+def _cut_truth(boxes: np.ndarray, classes: np.ndarray, windows: np.ndarray, tiles: Tiles) -> Tensors:
     real = classes > 0  # the rest is padding
     asked = [tiles.cut_truth(boxes[real], window) for window in windows]
     most = max(len(rows) for _, rows in asked)
     cut, labels = np.zeros([len(asked), most, 4], np.float32), np.zeros([len(asked), most], np.int64)
-    for look, (inside, rows) in enumerate(asked):
-        cut[look, : len(rows)], labels[look, : len(rows)] = inside, classes[real][rows]
+    for number, (inside, rows) in enumerate(asked):
+        cut[number, : len(rows)], labels[number, : len(rows)] = inside, classes[real][rows]
     return {"boxes": tf.constant(cut), "classes": tf.constant(labels)}
 
 
 def _add_losses(predictions: Sequence[Found]) -> np.ndarray:
-    """Return the parts of the loss of all looks as one batch, and what they are divided by."""
+    """Return the parts of the loss of all views as one batch, and what they are divided by."""
     losses = np.stack([one["losses"] for one in predictions]).astype(np.float64)
     divisor = losses[:, 2].sum()
     sums = losses[:, :2] * np.maximum(losses[:, 2:], 1)

@@ -55,7 +55,7 @@ class Samples:
         rows = np.flatnonzero(np.isin(batch["number"].numpy(), self._numbers))
         if len(rows):
             those, answers = ({key: tf.gather(value, rows) for key, value in part.items()} for part in (batch, found))
-            self._seen += self._task.shown(those, answers)
+            self._seen += self._task.iterate_pictures(those, answers)
 
     def draw(self, done: int, history: Sequence[str], headline: str) -> Path | None:
         """A sheet of what was watched."""
